@@ -1,0 +1,36 @@
+# Two commands: `make run` and `make test`. Everything they need is set up in .venv and .cache.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint bench clean
+
+run: .venv/run.stamp
+	@$(BIN)/backstory ingest
+	@$(BIN)/backstory sessions --limit 10
+
+test: .venv/dev.stamp
+	@tests/setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev.stamp
+	$(BIN)/python bench/run.py --write docs/benchmarks.md
+
+.venv/run.stamp: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Setting up .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+clean:
+	rm -rf .venv .cache

@@ -1,0 +1,3 @@
+"""Backstory keeps the conversation behind every commit."""
+
+__version__ = "0.1.0"
