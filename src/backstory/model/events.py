@@ -1,0 +1,79 @@
+"""What a record means, once normalised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+KINDS = (
+    "session.started",
+    "session.exited",
+    "turn.started",
+    "turn.completed",
+    "user.prompt",
+    "assistant.message",
+    "assistant.thinking",
+    "tool.call",
+    "tool.result",
+    "approval.requested",
+    "approval.resolved",
+    "question.asked",
+    "status.changed",
+    "compaction",
+    "subagent.started",
+    "subagent.stopped",
+    "error",
+    "heartbeat",
+)
+ACTORS = ("user", "assistant", "tool", "system", "subagent")
+
+
+class Event(msgspec.Struct, gc=False):
+    """One normalised record, before the store gives it its place (session, seq, turn)."""
+
+    kind: str
+    key: int
+    created_at: int | None
+    actor: str
+    text: str = ""
+    name: str | None = None  # of the tool
+    data: dict[str, Any] | None = None
+
+
+class Usage(msgspec.Struct, gc=False):
+    """Tokens of one model response. None is unknown, never zero; input excludes what came from the cache."""
+
+    key: int
+    created_at: int | None
+    model: str | None = None
+    input: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    at: int = 0  # events of the session that came before it; set by capture
+
+
+class Touch(msgspec.Struct, gc=False):
+    """A file the session read or wrote, by the event that did it."""
+
+    key: int
+    path: str
+    action: str  # read | write
+
+
+class StoredEvent(msgspec.Struct, gc=False):
+    """An event in its place in a session."""
+
+    seq: int
+    turn: int
+    kind: str
+    source: str
+    confidence: str
+    created_at: int | None
+    observed_at: int
+    actor: str
+    text: str
+    name: str | None
+    data: dict[str, Any] | None

@@ -1,0 +1,43 @@
+"""A search, understood: every clause must match, none of the negatives may."""
+
+from __future__ import annotations
+
+import msgspec
+
+FIELDS = ("prompts", "answers", "thinking", "tools")
+
+
+class Atom(msgspec.Struct, frozen=True):
+    """A word, a phrase or a literal with punctuation; with prefix its last word may go on."""
+
+    text: str
+    prefix: bool = False
+
+
+class Query(msgspec.Struct, frozen=True):
+    clauses: tuple[tuple[Atom, ...], ...] = ()  # all of them; of each any
+    without: tuple[Atom, ...] = ()
+    files: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """Which sessions and when."""
+
+    agent: str | None = None
+    projects: tuple[int, ...] | None = None
+    since: int | None = None
+    until: int | None = None
+    branch: str | None = None
+    fields: tuple[str, ...] = ()  # of FIELDS; empty is all
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A piece of one turn that matches, with its rank (higher is better)."""
+
+    session: int
+    first_seq: int
+    last_seq: int
+    turn: int
+    created_at: int | None
+    score: float

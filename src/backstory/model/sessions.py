@@ -1,0 +1,49 @@
+"""Sessions, projects and tokens as they are read back."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """None is unknown: the agent did not write it down."""
+
+    input: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+
+
+class Session(msgspec.Struct, frozen=True):
+    """One conversation of one agent."""
+
+    id: int
+    agent: str
+    session_id: str
+    project: str | None
+    cwd: str | None
+    branch: str | None
+    title: str | None
+    started_at: int | None
+    ended_at: int | None
+    prompts: int
+    messages: int
+    tool_calls: int
+    tokens: Tokens
+    models: list[str]
+    files_modified: list[str]
+    parent_session_id: str | None
+    subagent: str | None
+    unparsed: int
+
+
+class Project(msgspec.Struct, frozen=True):
+    """A repository, whatever its path."""
+
+    identity: str
+    evidence: str  # remote | root | path
+    name: str
+    remote: str | None = None
+    root_commit: str | None = None
+    path: str | None = None
