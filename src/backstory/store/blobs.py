@@ -1,0 +1,102 @@
+"""Segments as compressed, content-addressed objects: a folder here, any object store later."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Protocol
+
+import zstandard
+
+from backstory.model.errors import StoreError
+
+LEVEL = 1  # 3 saves a tenth of the space for half as much CPU again
+MAX_SEGMENT = 256 << 20  # capped before decompression: an object that claims more is not ours
+
+
+class Blobs(Protocol):
+    def put(self, content: bytes) -> str:
+        """Keep the content, return its sha256."""
+
+    def get(self, digest: str) -> bytes: ...
+
+    def has(self, digest: str) -> bool: ...
+
+    def flush(self) -> None:
+        """What was put before this returns survives a power loss."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
+
+
+class FolderBlobs:
+    """obstore over a local folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._compress = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self._unsynced: list[Path] = []
+        self._open: object = None
+
+    def put(self, content: bytes) -> str:
+        import obstore  # a no-op ingest never pays for it
+
+        digest = hashlib.sha256(content).hexdigest()
+        path = self.folder / _name(digest)
+        if not self.has(digest):
+            obstore.put(self._store(), _name(digest), self._compress.compress(content))  # type: ignore[arg-type]
+            self._unsynced.append(path)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        path = self.folder / _name(digest)
+        try:
+            packed = path.read_bytes()
+            if zstandard.get_frame_parameters(packed).content_size > MAX_SEGMENT:
+                raise StoreError(f"segment {digest[:12]} claims to be too large", "Run: backstory doctor")
+            content = zstandard.ZstdDecompressor().decompress(packed)
+        except FileNotFoundError:
+            raise StoreError(f"segment {digest[:12]} is missing", "Run: backstory doctor") from None
+        except zstandard.ZstdError as error:
+            raise StoreError(f"segment {digest[:12]} is damaged: {error}", "Run: backstory doctor") from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise StoreError(f"segment {digest[:12]} does not hold what its name says", "Run: backstory doctor")
+        return content
+
+    def has(self, digest: str) -> bool:
+        return (self.folder / _name(digest)).is_file()
+
+    def flush(self) -> None:
+        folders = set()
+        for path in self._unsynced:
+            _fsync(path)
+            folders.add(path.parent)
+        for folder in folders:
+            _fsync(folder)
+        self._unsynced.clear()
+
+    def size(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.glob("*/*"))
+
+    def _store(self) -> object:
+        if self._open is None:
+            from obstore.store import LocalStore
+
+            self._open = LocalStore(self.folder, mkdir=True)
+        return self._open
+
+
+def _name(digest: str) -> str:
+    return f"{digest[:2]}/{digest}.zst"
+
+
+def _fsync(path: Path) -> None:
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,101 @@
+"""The journal: one line per segment, in the order they were captured. With the segments it is the truth.
+
+The database can be lost; the journal says which bytes of which file are in which segment, and what was known of
+the folders sessions ran in, which no transcript holds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+
+class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True):
+    """Bytes [start, end) of one generation of a source are in the segment with this digest."""
+
+    agent: str
+    path: str
+    generation: int
+    start: int
+    end: int
+    digest: str
+    observed_at: int
+    framing: str
+    session_id: str
+    parent: str | None = None
+    sidecar: str | None = None
+    cwd: str | None = None
+    partial: bool = False  # ends inside a line: what follows repeats these bytes
+    position: msgspec.Raw | None = None  # for databases: where the agent's reader goes on
+
+
+class MovedEntry(msgspec.Struct, frozen=True, tag="moved", tag_field="entry"):
+    """The agent moved or packed the file; it is still the same source."""
+
+    agent: str
+    path: str
+    to: str
+
+
+class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", omit_defaults=True):
+    """Which project a folder belonged to when it was looked at."""
+
+    cwd: str
+    identity: str
+    evidence: str
+    name: str
+    observed_at: int
+    remote: str | None = None
+    root_commit: str | None = None
+    path: str | None = None
+
+
+Entry = SegmentEntry | MovedEntry | PlaceEntry
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pending: list[bytes] = []
+
+    def add(self, entry: Entry) -> None:
+        self._pending.append(msgspec.json.encode(entry))
+
+    def flush(self) -> None:
+        """Append what is pending with one write, and be sure of it."""
+        if not self._pending:
+            return
+        block = b"\n".join(self._pending) + b"\n"
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            if os.lseek(fd, 0, os.SEEK_END):
+                os.lseek(fd, -1, os.SEEK_END)
+                if os.read(fd, 1) != b"\n":
+                    block = b"\n" + block  # a crash tore the last line: close it, so that it spoils nothing
+            while block:
+                block = block[os.write(fd, block) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        self._pending.clear()
+
+    def forget_pending(self) -> None:
+        self._pending.clear()
+
+    def bytes(self) -> int:
+        """How much there is to replay."""
+        return sum(entry.end - entry.start for entry in self.entries() if isinstance(entry, SegmentEntry))
+
+    def entries(self) -> Iterator[Entry]:
+        decoder = msgspec.json.Decoder(Entry)
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as lines:
+            for line in lines:
+                try:
+                    yield decoder.decode(line)
+                except msgspec.DecodeError:
+                    continue  # torn by a crash; its segment was captured again by the next ingest

@@ -1,0 +1,295 @@
+"""The read side: sessions, events, raw bytes, search and figures. Never writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+import msgspec
+
+from backstory.model.errors import Ambiguous, NotFound
+from backstory.model.events import StoredEvent
+from backstory.model.query import FIELDS, Atom, Filters, Match, Query
+from backstory.model.sessions import Project, Session, Tokens
+from backstory.store.schema import SEQ_BITS
+
+_MASK = (1 << SEQ_BITS) - 1
+_SESSION = (
+    "s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title, s.started_at, s.ended_at, s.prompts, "
+    "s.messages, s.tool_calls, s.input, s.cache_read, s.cache_write, s.output, s.reasoning, s.models, s.parent, "
+    "s.subagent, s.unparsed"
+)
+_FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
+# How much a word counts by where it stands: title, prompts, answers, thinking, tools, results, files, names.
+_WEIGHTS = "4.0, 4.0, 2.0, 1.0, 2.0, 0.2, 2.0, 0.0"
+_COLUMNS = {"prompts": "title prompts", "answers": "answers", "thinking": "thinking", "tools": "tools results files"}
+
+
+class Reader:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def _all(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        return list(self.db.execute(sql, values))
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def sessions(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
+        """Newest first."""
+        where, values = _session_filter(filters)
+        if not subagents:
+            where.append("s.parent IS NULL")
+        sql = f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY s.started_at DESC, s.id DESC"
+        if limit is not None:
+            sql += f" LIMIT {int(limit)}"
+        return [self._session(row) for row in self._all(sql, values)]
+
+    def children(self, session_ids: list[str]) -> list[Session]:
+        """Subagents of these sessions, oldest first."""
+        sql = f"SELECT {_SESSION} {_FROM} WHERE s.parent IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
+        return [self._session(row) for row in self._all(sql, (_json(session_ids),))]
+
+    def session(self, reference: str, agent: str | None = None) -> Session:
+        """By id, or by any beginning of it that fits one session; a whole id wins, then main sessions."""
+        sql = f"SELECT {_SESSION} {_FROM} WHERE s.session_id >= ? AND s.session_id < ? AND (? IS NULL OR s.agent=?)"
+        rows = self._all(sql + " LIMIT 200", (reference, reference + "\U0010ffff", agent, agent)) if reference else []
+        exact = [row for row in rows if row[2] == reference]
+        main = [row for row in rows if row[18] is None]
+        found = exact or main or rows
+        if not found:
+            raise NotFound(f"no session begins with {reference!r}", "List them: backstory sessions --all")
+        if len(found) > 1:
+            shown = ", ".join(f"{row[1]}:{row[2]}" for row in found[:5])
+            raise Ambiguous(f"{reference!r} fits {len(found)} sessions: {shown}", "Give more of the id.")
+        return self._session(found[0])
+
+    def by_number(self, ids: list[int]) -> dict[int, Session]:
+        sql = f"SELECT {_SESSION} {_FROM} WHERE s.id IN (SELECT value FROM json_each(?))"
+        return {row[0]: self._session(row) for row in self._all(sql, (_json(ids),))}
+
+    def _session(self, row: tuple[Any, ...]) -> Session:
+        files = self._all(
+            "SELECT path FROM touches WHERE session_id=? AND action='write' GROUP BY path ORDER BY min(seq)", (row[0],)
+        )
+        return Session(
+            *row[:12],
+            tokens=Tokens(*row[12:17]),
+            models=msgspec.json.decode(row[17]),
+            files_modified=[path for (path,) in files],
+            parent_session_id=row[18],
+            subagent=row[19],
+            unparsed=row[20],
+        )
+
+    # -- what is in one --------------------------------------------------------------------------
+
+    def events(self, session: int, first: int = 0, last: int = _MASK) -> Iterator[StoredEvent]:
+        base = session << SEQ_BITS
+        found: Any = self.db.execute(
+            "SELECT id, turn, kind, source, confidence, created_at, observed_at, actor, text, name, data FROM events "
+            "WHERE id BETWEEN ? AND ?",
+            (base + first, base + last),
+        )
+        for ident, *rest, data in found:
+            yield StoredEvent(ident - base, *rest, msgspec.json.decode(data) if data else None)
+
+    def segments(self, session: Session) -> list[tuple[str, int, int, str]]:
+        """Digests of the newest generation of the session's main transcripts, in order: path, start, stop, digest."""
+        return self._all(
+            "SELECT o.path, g.start, g.stop, g.digest FROM sources o JOIN segments g ON g.source_id=o.id "
+            "AND g.generation=o.generation WHERE o.agent=? AND o.session_id=? AND o.sidecar IS NULL "
+            "ORDER BY o.id, g.start",
+            (session.agent, session.session_id),
+        )
+
+    # -- projects --------------------------------------------------------------------------------
+
+    def projects(self) -> list[tuple[int, Project]]:
+        sql = "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects"
+        return [(row[0], Project(*row[1:])) for row in self._all(sql)]
+
+    def places(self) -> dict[str, int]:
+        return dict(self._all("SELECT cwd, project_id FROM places"))  # type: ignore[arg-type]
+
+    # -- search ----------------------------------------------------------------------------------
+
+    def match(self, expression: str, filters: Filters, limit: int, *, newest: bool = False) -> list[Match]:
+        """Pieces of turns that match a full text expression, best first (or newest first)."""
+        where, values = _session_filter(filters, "d.created_at")
+        order = "d.created_at DESC" if newest else "score"
+        if where or newest:
+            sql = (
+                f"SELECT d.id, d.last_seq, d.turn, d.created_at, bm25(words, {_WEIGHTS}) AS score "
+                "FROM words JOIN docs d ON d.id = words.rowid JOIN sessions s ON s.id = (d.id >> 24) "
+                f"WHERE words MATCH ? {''.join(' AND ' + w for w in where)} ORDER BY {order} LIMIT ?"
+            )
+        else:
+            sql = (
+                "SELECT d.id, d.last_seq, d.turn, d.created_at, w.score FROM (SELECT rowid AS id, "
+                f"bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ? ORDER BY score LIMIT ?) w "
+                "JOIN docs d ON d.id = w.id ORDER BY w.score"
+            )
+        rows = self._all(sql, (expression, *values, limit))
+        return [
+            Match(ident >> SEQ_BITS, ident & _MASK, last, turn, created, -score)
+            for ident, last, turn, created, score in rows
+        ]
+
+    def coverage(self, query: Query, fields: tuple[str, ...], matches: list[Match]) -> dict[tuple[int, int], float]:
+        """Which share of a query's words each match holds, rare words counting for more."""
+        idents = [(m.session << SEQ_BITS) + m.first_seq for m in matches]
+        held = dict.fromkeys(idents, 0.0)
+        total = 0.0
+        for clause in query.clauses:
+            expression = compile_query(Query(clauses=(clause,)), fields)
+            found = self._all(
+                "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))",
+                (expression, _json(idents)),
+            )
+            if not found:
+                continue  # a word nobody used tells nothing apart
+            weight = math.log(1 + len(idents) / len(found))
+            total += weight
+            for (ident,) in found:
+                held[ident] += weight
+        return {(i >> SEQ_BITS, i & _MASK): value / total for i, value in held.items()} if total else {}
+
+    # -- figures ---------------------------------------------------------------------------------
+
+    def totals(self) -> dict[str, int]:
+        row = self._all(
+            "SELECT (SELECT count(*) FROM sessions WHERE parent IS NULL), "
+            "(SELECT count(*) FROM sessions WHERE parent IS NOT NULL), "
+            "(SELECT coalesce(sum(records), 0) FROM sources), (SELECT coalesce(sum(last_seq), 0) FROM sessions), "
+            "(SELECT coalesce(sum(stop - start), 0) FROM segments), (SELECT count(*) FROM unparsed), "
+            "(SELECT coalesce(sum(records), 0) FROM unknown_types)"
+        )[0]
+        names = ("sessions", "subagents", "records", "events", "bytes", "unparsed", "unknown_types")
+        return dict(zip(names, row, strict=True))
+
+    def grouped(self, by: str, filters: Filters) -> list[tuple[Any, ...]]:
+        """Sessions, turns and tokens by agent, project, day or model: name, sessions, turns, then the tokens."""
+        group = {
+            "agent": "s.agent",
+            "project": "coalesce(p.identity, '(unknown)')",
+            "model": "coalesce(u.model, '(unknown)')",
+            "day": "strftime('%Y-%m-%d', u.created_at / 1000, 'unixepoch', 'localtime')",
+        }[by]
+        where, values = _session_filter(filters)
+        sums = ", ".join(f"sum(u.{f})" for f in ("input", "cache_read", "cache_write", "output", "reasoning"))
+        condition = " AND ".join(["u.counts", *where])
+        tokens = self._all(
+            f"SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN s.id END), {sums} FROM usage u "
+            f"JOIN sessions s ON s.id=u.session_id LEFT JOIN projects p ON p.id=s.project_id WHERE {condition} GROUP BY 1",
+            values,
+        )
+        if by == "model":
+            return [(name, sessions, None, *rest) for name, sessions, *rest in tokens]
+        return _with_turns(tokens, self._turns(by, group, where, values))
+
+    def _turns(self, by: str, group: str, where: list[str], values: list[Any]) -> dict[str, tuple[int, int]]:
+        """Sessions and prompts by the same groups, also where no tokens are known."""
+        condition = " AND ".join(["s.parent IS NULL", *where])
+        if by == "day":
+            day = group.replace("u.created_at", "e.created_at")
+            sql = (
+                f"SELECT {day}, count(DISTINCT s.id), count(*) FROM events e JOIN sessions s ON s.id=e.session_id "
+                f"LEFT JOIN projects p ON p.id=s.project_id WHERE e.kind='user.prompt' AND e.actor='user' AND {condition} "
+                "GROUP BY 1"
+            )
+        else:
+            sql = f"SELECT {group}, count(*), sum(s.prompts) {_FROM} WHERE {condition} GROUP BY 1"
+        return {name: (sessions, turns) for name, sessions, turns in self._all(sql, values) if name is not None}
+
+    # -- health ----------------------------------------------------------------------------------
+
+    def sources(self, agent: str) -> list[tuple[Any, ...]]:
+        return self._all(
+            "SELECT path, size, records, unparsed, tail, error, sidecar, framing FROM sources WHERE agent=?", (agent,)
+        )
+
+    def unparsed(self, agent: str) -> list[tuple[str, str, int]]:
+        return self._all(
+            "SELECT o.path, u.reason, count(*) FROM unparsed u JOIN sources o ON o.id=u.source_id WHERE o.agent=? "
+            "GROUP BY 1, 2 ORDER BY 3 DESC",
+            (agent,),
+        )
+
+    def unknown_types(self, agent: str) -> dict[str, int]:
+        sql = "SELECT name, sum(records) FROM unknown_types WHERE agent=? GROUP BY 1 ORDER BY 2 DESC"
+        return dict(self._all(sql, (agent,)))  # type: ignore[arg-type]
+
+    def last_record(self, agent: str) -> int | None:
+        found = self._all("SELECT max(ended_at) FROM sessions WHERE agent=?", (agent,))[0][0]
+        return int(found) if found is not None else None
+
+    def digests(self) -> Iterator[tuple[str, str]]:
+        found: Any = self.db.execute("SELECT DISTINCT digest, o.path FROM segments g JOIN sources o ON o.id=g.source_id")
+        return iter(found)
+
+    def integrity(self) -> list[str]:
+        """What SQLite itself finds wrong, index included; empty is fine."""
+        found = [row[0] for row in self._all("PRAGMA quick_check(20)")]
+        return [] if found == ["ok"] else found
+
+
+def columns(fields: tuple[str, ...]) -> str:
+    """FTS5's column filter for the fields people name; none is all of them."""
+    return "{" + " ".join(_COLUMNS[field] for field in fields or FIELDS) + "} : "
+
+
+def compile_query(query: Query, fields: tuple[str, ...], *, any_clause: bool = False) -> str:
+    """A query in FTS5's words. Every atom is quoted, so no text of a person's is ever syntax."""
+    where = columns(fields)
+    clauses = [where + "(" + " OR ".join(map(quoted, clause)) + ")" for clause in query.clauses]
+    parts = ["(" + " OR ".join(clauses) + ")"] if any_clause and clauses else clauses
+    parts += [f"{{files}} : {quoted(Atom(path, prefix=True))}" for path in query.files]
+    parts += [f"{{names}} : {quoted(Atom(name))}" for name in query.tools]
+    text = " AND ".join(parts)
+    for atom in query.without:
+        text = f"({text}) NOT {where}{quoted(atom)}"
+    return text
+
+
+def quoted(atom: Atom) -> str:
+    text = atom.text.replace('"', '""').replace("\x00", " ")
+    return f'"{text}"' + ("*" if atom.prefix else "")
+
+
+def _session_filter(filters: Filters, when: str | None = None) -> tuple[list[str], list[Any]]:
+    where: list[str] = []
+    values: list[Any] = []
+    if filters.agent:
+        where.append("s.agent = ?")
+        values.append(filters.agent)
+    if filters.projects is not None:
+        where.append("s.project_id IN (SELECT value FROM json_each(?))")
+        values.append(_json(list(filters.projects)))
+    if filters.branch:
+        where.append("s.branch = ?")
+        values.append(filters.branch)
+    if filters.since is not None:
+        where.append(f"{when or 's.ended_at'} >= ?")
+        values.append(filters.since)
+    if filters.until is not None:
+        where.append(f"{when or 's.started_at'} <= ?")
+        values.append(filters.until)
+    return where, values
+
+
+def _with_turns(
+    tokens: list[tuple[Any, ...]], turns: dict[str, tuple[int, int]]
+) -> list[tuple[Any, ...]]:
+    merged: dict[Any, tuple[Any, ...]] = {}
+    for name, sessions, *rest in tokens:
+        known = turns.pop(name, None)
+        merged[name] = (name, known[0] if known else sessions, known[1] if known else 0, *rest)
+    for name, (sessions, count) in turns.items():
+        merged[name] = (name, sessions, count, None, None, None, None, None)
+    return list(merged.values())
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,80 @@
+"""Opening the database: SQLite in WAL mode through APSW, shared by many processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from backstory.model.errors import BackstoryError, Busy, CorruptStore, StoreError
+from backstory.store import schema
+
+BUSY_MS = 10_000
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours, with the next command."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise CorruptStore(
+            f"the database is damaged: {error}", "Your segments are safe. Rebuild it: backstory rebuild"
+        ) from None
+    except apsw.BusyError:
+        raise Busy("another process is writing to the database", "Wait a moment and try again.") from None
+    except apsw.FullError:
+        raise StoreError("the disk is full; nothing was lost", "Free some space, then: backstory ingest") from None
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
+
+
+def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
+    """A connection to the database, created and migrated as needed."""
+    with explained(path):
+        if readonly:
+            flags = apsw.SQLITE_OPEN_READONLY
+        else:
+            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        db = apsw.Connection(str(path), flags=flags)
+        try:
+            db.set_busy_timeout(BUSY_MS)
+            _prepare(db, readonly)
+        except (apsw.Error, BackstoryError):
+            db.close(True)
+            raise
+        return db
+
+
+def _prepare(db: apsw.Connection, readonly: bool) -> None:
+    version = schema.current(db)
+    if readonly:
+        db.pragma("query_only", True)
+        if version > schema.VERSION:
+            schema.migrate(db)  # raises: too new
+        return
+    if db.pragma("journal_mode") != "wal":
+        db.pragma("journal_mode", "wal")
+    db.pragma("synchronous", "full")
+    db.pragma("cache_size", -32_768)
+    with transaction(db) if version != schema.VERSION else _nothing():
+        schema.migrate(db)
+
+
+@contextmanager
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

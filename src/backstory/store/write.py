@@ -1,0 +1,452 @@
+"""The write side: from what the readers found to rows, each thing exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+import msgspec
+
+from backstory.model.events import Event, Usage
+from backstory.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket
+from backstory.model.sessions import Project
+from backstory.model.sources import Problem, Source
+from backstory.store.docs import index_session, index_title
+from backstory.store.journal import SegmentEntry
+from backstory.store.schema import SEQ_BITS
+
+MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
+_FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
+_COUNTED = ("user.prompt", "assistant.message")
+_encode = msgspec.json.Encoder().encode
+
+
+class Live:
+    """A session while it is being written: counters that go to its row when the batch ends."""
+
+    __slots__ = ("agent", "dirty_from", "id", "indexed_title", "known", "row", "session_id", "usage_changed")
+
+    def __init__(self, id: int, agent: str, session_id: str, row: dict[str, Any], created: bool) -> None:
+        self.id = id
+        self.agent = agent
+        self.session_id = session_id
+        self.row = row
+        self.known: set[int] | None = set() if created else None  # keys, while cheaper to remember than to look up
+        self.dirty_from: int | None = None  # first seq whose search index is out of date
+        self.usage_changed = False
+        self.indexed_title = _own_title(row)
+
+
+def _own_title(row: dict[str, Any]) -> str | None:
+    """A title that says more than the first prompt does."""
+    return row["title"] if row["title_rank"] > TITLE_PROMPT else None
+
+
+_ROW = (
+    "parent subagent project_id cwd branch title title_rank version forked_from started_at ended_at last_seq turn "
+    "prompts messages tool_calls unparsed"
+).split()
+
+
+class Writer:
+    """Applies findings inside the caller's transactions; one per ingest, under the ingest lock."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self._live: dict[tuple[str, str], Live] = {}
+        self._changed: dict[int, Live] = {}
+        self._titles_added = False
+
+    # -- sources ---------------------------------------------------------------------------------
+
+    def sources(self) -> dict[tuple[str, str], Source]:
+        columns = ", ".join(f for f in Source.__struct_fields__)
+        found = {}
+        for row in self.db.execute(f"SELECT {columns} FROM sources"):
+            source = Source(*row)  # type: ignore[arg-type]
+            source.state = msgspec.json.decode(row[Source.__struct_fields__.index("state")])  # type: ignore[arg-type]
+            found[source.agent, source.path] = source
+        return found
+
+    def save_source(self, source: Source) -> None:
+        values = [getattr(source, name) for name in Source.__struct_fields__]
+        values[Source.__struct_fields__.index("state")] = _encode(source.state).decode()
+        names = Source.__struct_fields__
+        if source.id == 0:
+            marks = ", ".join("?" * (len(names) - 1))
+            self.db.execute(f"INSERT INTO sources({', '.join(names[1:])}) VALUES({marks})", values[1:])
+            source.id = self.db.last_insert_rowid()
+        else:
+            marks = ", ".join(f"{name}=?" for name in names[1:])
+            self.db.execute(f"UPDATE sources SET {marks} WHERE id=?", [*values[1:], source.id])
+
+    def add_segment(self, source: Source, entry: SegmentEntry) -> None:
+        """Replaces a partial segment that began at the same byte."""
+        self.db.execute(
+            "INSERT OR REPLACE INTO segments VALUES(?,?,?,?,?,?,?)",
+            (
+                source.id,
+                entry.generation,
+                entry.start,
+                entry.end,
+                entry.digest,
+                entry.observed_at,
+                int(entry.partial),
+            ),
+        )
+
+    def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None:
+        rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
+        self.db.executemany("INSERT OR IGNORE INTO unparsed VALUES(?,?,?,?,?)", rows)
+        self.db.executemany(
+            "INSERT INTO unknown_types VALUES(?,?,?,?) "
+            "ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            [(source.agent, name, source.id, count) for name, count in unknown.items()],
+        )
+        if problems:
+            live = self.live(source.agent, source.session_id, source.parent)
+            live.row["unparsed"] += len(problems)
+            self._changed[live.id] = live
+
+    # -- projects --------------------------------------------------------------------------------
+
+    def place(self, cwd: str) -> int | None:
+        row = self.db.execute("SELECT project_id FROM places WHERE cwd=?", (cwd,)).fetchone()
+        return int(row[0]) if row else None  # type: ignore[call-overload]
+
+    def learn_place(self, cwd: str, project: Project, observed_at: int) -> int:
+        """This folder belongs to this project, as of now."""
+        project_id = self._project(project)
+        self.db.execute(
+            "INSERT INTO places VALUES(?,?,?) ON CONFLICT DO UPDATE SET project_id=excluded.project_id, "
+            "observed_at=excluded.observed_at",
+            (cwd, project_id, observed_at),
+        )
+        return project_id
+
+    def _project(self, project: Project) -> int:
+        found = self.db.execute("SELECT id FROM projects WHERE identity=?", (project.identity,)).fetchone()
+        if found is None and project.path:
+            # A folder that became a repository, or a repository that got its remote, is still the same project.
+            found = self.db.execute(
+                "SELECT id FROM projects WHERE path=? AND evidence IN ('path', 'root') AND evidence<>?",
+                (project.path, project.evidence),
+            ).fetchone()
+        values = [getattr(project, name) for name in ("identity", "evidence", "name", "remote", "root_commit", "path")]
+        if found is None:
+            self.db.execute(
+                "INSERT INTO projects(identity, evidence, name, remote, root_commit, path) VALUES(?,?,?,?,?,?)", values
+            )
+            return self.db.last_insert_rowid()
+        self.db.execute(
+            "UPDATE projects SET identity=?, evidence=?, name=?, remote=?, root_commit=?, path=coalesce(?, path) "
+            "WHERE id=?",
+            [*values, found[0]],
+        )
+        return int(found[0])  # type: ignore[call-overload]
+
+    # -- sessions and events ---------------------------------------------------------------------
+
+    def live(self, agent: str, session_id: str, parent: str | None) -> Live:
+        live = self._live.get((agent, session_id))
+        if live is None:
+            live = self._live[agent, session_id] = self._load(agent, session_id, parent)
+        return live
+
+    def _load(self, agent: str, session_id: str, parent: str | None) -> Live:
+        row = self.db.execute(
+            f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?", (agent, session_id)
+        ).fetchone()
+        if row is not None:
+            return Live(int(row[0]), agent, session_id, dict(zip(_ROW, row[1:], strict=True)), False)  # type: ignore[call-overload]
+        self.db.execute(
+            "INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)", (agent, session_id, parent)
+        )
+        fresh: dict[str, Any] = dict.fromkeys(_ROW)
+        fresh.update(parent=parent, title_rank=-1)
+        fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
+        return Live(self.db.last_insert_rowid(), agent, session_id, fresh, True)
+
+    def apply(self, agent: str, bucket: Bucket, observed_at: int, *, mutable: bool) -> int:
+        """Store what a run of records says about a session; returns the number of new events."""
+        live = self.live(agent, bucket.session_id, bucket.parent)
+        self._changed[live.id] = live
+        before = live.row["last_seq"]
+        turns = self._events(live, bucket, observed_at, mutable)
+        self._usage(live, bucket.usage, turns)
+        self._facts(live, bucket)
+        return int(live.row["last_seq"]) - before
+
+    def settle(self, agent: str, session_id: str) -> None:
+        """The source is read: stop remembering its keys."""
+        if live := self._live.get((agent, session_id)):
+            live.known = None
+
+    def _events(self, live: Live, bucket: Bucket, observed_at: int, mutable: bool) -> list[int]:
+        """Insert the new, replace the changed; returns the turn after each event of the bucket."""
+        events = _latest(bucket.events) if mutable else bucket.events
+        existing = self._existing(live, events)
+        row = live.row
+        rows: list[tuple[Any, ...]] = []
+        turns: list[int] = []
+        places: dict[int, tuple[int, int]] = {}
+        fixed = self._answered_turn(live, bucket)
+        first = live.id << SEQ_BITS
+        for event in events:
+            key = event.key
+            if key in existing:
+                if mutable:
+                    self._replace(live, existing[key], event)
+                turns.append(row["turn"])
+                continue
+            existing[key] = -1
+            seq = row["last_seq"] = row["last_seq"] + 1
+            self._count(row, event)
+            turn = row["turn"] if fixed is None else fixed
+            turns.append(turn)
+            places[key] = (seq, turn)
+            data = _encode(event.data).decode() if event.data else None
+            rows.append(
+                (
+                    first + seq,
+                    live.id,
+                    key,
+                    turn,
+                    event.kind,
+                    "transcript",
+                    "high",
+                    event.created_at,
+                    observed_at,
+                    event.actor,
+                    event.name,
+                    _clean(event.text),
+                    data,
+                )
+            )
+        if rows:
+            self.db.executemany("INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+            self._dirty(live, rows[0][0] - first)
+            if live.known is not None:
+                live.known.update(places)
+        touched = [(live.id, t.path, t.action, *places[t.key]) for t in bucket.touches if t.key in places]
+        self.db.executemany("INSERT OR IGNORE INTO touches VALUES(?,?,?,?,?)", touched)
+        return turns
+
+    def _existing(self, live: Live, events: list[Event]) -> dict[int, int]:
+        """Keys of these events that the session has already, with their seq."""
+        if not events:
+            return {}
+        if live.known is not None:
+            known = live.known
+            hits = [event.key for event in events if event.key in known]
+            if not hits:
+                return {}
+        else:
+            hits = [event.key for event in events]
+        found = self.db.execute(
+            "SELECT key, id FROM events WHERE session_id=? AND key IN (SELECT value FROM json_each(?))",
+            (live.id, _encode(hits).decode()),
+        )
+        first = live.id << SEQ_BITS
+        return {int(key): int(ident) - first for key, ident in found}  # type: ignore[call-overload]
+
+    def _count(self, row: dict[str, Any], event: Event) -> None:
+        kind = event.kind
+        if kind == "user.prompt":
+            row["turn"] += 1
+            row["prompts"] += event.actor == "user"
+            if row["title_rank"] < TITLE_PROMPT and event.text.strip():
+                row["title_rank"], row["title"] = TITLE_PROMPT, _headline(event.text)
+        elif kind == "tool.call":
+            row["tool_calls"] += event.actor != "user"
+        if kind in _COUNTED:
+            row["messages"] += 1
+        when = event.created_at
+        if when is not None:
+            if row["started_at"] is None or when < row["started_at"]:
+                row["started_at"] = when
+            if row["ended_at"] is None or when > row["ended_at"]:
+                row["ended_at"] = when
+
+    def _answered_turn(self, live: Live, bucket: Bucket) -> int | None:
+        """A result that was kept apart belongs to the turn of its call, however late we see it."""
+        call = bucket.facts.get("answers")
+        if call is None:
+            return None
+        found = self.db.execute("SELECT turn FROM events WHERE session_id=? AND key=?", (live.id, call)).fetchone()
+        return int(found[0]) if found else None  # type: ignore[call-overload]
+
+    def has_event(self, agent: str, session_id: str, key: int) -> bool:
+        found = self.db.execute(
+            "SELECT 1 FROM sessions s JOIN events e ON e.session_id=s.id AND e.key=? WHERE s.agent=? AND s.session_id=?",
+            (key, agent, session_id),
+        ).fetchone()
+        return found is not None
+
+    def _replace(self, live: Live, seq: int, event: Event) -> None:
+        data = _encode(event.data).decode() if event.data else None
+        ident = (live.id << SEQ_BITS) + seq
+        text = _clean(event.text)
+        self.db.execute(
+            "UPDATE events SET text=?, data=?, name=?, kind=? WHERE id=? AND (text<>? OR data IS NOT ? OR kind<>?)",
+            (text, data, event.name, event.kind, ident, text, data, event.kind),
+        )
+        if self.db.changes():
+            self._dirty(live, seq)
+
+    def _dirty(self, live: Live, seq: int) -> None:
+        live.dirty_from = seq if live.dirty_from is None else min(live.dirty_from, seq)
+
+    def _usage(self, live: Live, usage: list[Usage], turns: list[int]) -> None:
+        if not usage:
+            return
+        live.usage_changed = True
+        merged: dict[int, list[Any]] = {}
+        for item in usage:
+            turn = turns[min(item.at, len(turns)) - 1] if turns and item.at else live.row["turn"]
+            values = [getattr(item, name) for name in _FIELDS]
+            if have := merged.get(item.key):
+                have[3:] = [b if a is None else a if b is None else max(a, b) for a, b in zip(have[3:], values, strict=True)]
+            else:
+                merged[item.key] = [turn, item.created_at, item.model, *values]
+        best = ", ".join(f"{f}=max(coalesce({f}, excluded.{f}), coalesce(excluded.{f}, {f}))" for f in _FIELDS)
+        self.db.executemany(
+            f"INSERT INTO usage(session_id, key, turn, created_at, model, {', '.join(_FIELDS)}) "
+            f"VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET {best}",
+            [(live.id, key, *row) for key, row in merged.items()],
+        )
+
+    def _facts(self, live: Live, bucket: Bucket) -> None:
+        facts, row = bucket.facts, live.row
+        if row["cwd"] is None and (cwd := facts.get("cwd")):
+            row["cwd"] = cwd
+        if row["project_id"] is None and row["cwd"]:
+            row["project_id"] = self.place(row["cwd"])
+        for name in ("branch", "version", "subagent", "forked_from"):
+            if facts.get(name):
+                row[name] = facts[name]
+        if facts.get("title_rank", -1) >= row["title_rank"] and facts.get("title"):
+            row["title_rank"], row["title"] = facts["title_rank"], _headline(facts["title"])
+        if bucket.leaf_titles:
+            self._titles_added = True
+            self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", bucket.leaf_titles)
+
+    # -- the end of a batch ----------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Bring what is derived from whole sessions up to date, before the transaction ends."""
+        marks = ", ".join(f"{name}=?" for name in _ROW)
+        self.db.executemany(
+            f"UPDATE sessions SET {marks} WHERE id=?",
+            [(*(live.row[name] for name in _ROW), live.id) for live in self._changed.values()],
+        )
+        affected: set[int] = set()
+        for live in self._changed.values():
+            if live.usage_changed:
+                affected |= {live.id, *self._share_usage(live.id)}
+                live.usage_changed = False
+            if live.dirty_from is not None:
+                index_session(self.db, live.id, live.dirty_from)
+                live.dirty_from = None
+            self._index_title(live)
+        self._totals(affected)
+        self._changed.clear()
+
+    def finish_titles(self) -> None:
+        """Legacy titles name a message of another session: give each to the session that has the message."""
+        if not self._titles_added:
+            return
+        found = self.db.execute(
+            "SELECT e.session_id, max(t.title) FROM leaf_titles t JOIN sessions s ON s.agent='claude' AND s.title_rank<? "
+            "JOIN events e ON e.session_id=s.id AND e.key=t.key GROUP BY e.session_id",
+            (TITLE_DERIVED,),
+        ).fetchall()
+        self.db.executemany(
+            "UPDATE sessions SET title=?, title_rank=? WHERE id=?",
+            [(title, TITLE_DERIVED, session) for session, title in found],
+        )
+        titles = dict(found)
+        for live in self._live.values():
+            if live.id in titles:
+                live.row["title"], live.row["title_rank"] = titles[live.id], TITLE_DERIVED
+                live.indexed_title = titles[live.id]
+        for session, title in found:
+            index_title(self.db, session, title, None)
+        self._titles_added = False
+
+    def _index_title(self, live: Live) -> None:
+        title = _own_title(live.row)
+        if title != live.indexed_title and title:
+            index_title(self.db, live.id, title, live.row["started_at"])
+            live.indexed_title = title
+
+    def _share_usage(self, session: int) -> set[int]:
+        """Forks copy responses: of the sessions that hold one, the one that ended first counts it."""
+        shared = self.db.execute(
+            "SELECT a.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE a.session_id=? AND EXISTS("
+            "SELECT 1 FROM usage c WHERE c.key=a.key AND c.session_id<>a.session_id)",
+            (session,),
+        ).fetchall()
+        if not shared:
+            return set()
+        owners = {int(owner) for _, owner in shared}  # type: ignore[call-overload]
+        rank = {
+            int(ident): (forked is not None, ended or 0, int(ident))  # type: ignore[call-overload, operator]
+            for ident, forked, ended in self.db.execute(
+                "SELECT id, forked_from, ended_at FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
+                (_encode(sorted(owners)).decode(),),
+            )
+        }
+        best: dict[int, int] = {}
+        for key, owner in shared:
+            if key not in best or rank[owner] < rank[best[key]]:  # type: ignore[index]
+                best[key] = owner  # type: ignore[index, assignment]
+        self.db.executemany(
+            "UPDATE usage SET counts=? WHERE session_id=? AND key=?",
+            [(int(best[key] == owner), owner, key) for key, owner in shared],  # type: ignore[index]
+        )
+        return owners
+
+    def _totals(self, sessions: Iterable[int]) -> None:
+        sums = ", ".join(f"sum({name})" for name in _FIELDS)
+        sets = ", ".join(f"{name}=?" for name in _FIELDS)
+        for session in sessions:
+            total = self.db.execute(
+                f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,)
+            ).fetchone()
+            models = [
+                row[0]
+                for row in self.db.execute(
+                    "SELECT model FROM usage WHERE session_id=? AND model IS NOT NULL GROUP BY model "
+                    "ORDER BY min(created_at), model",
+                    (session,),
+                )
+            ]
+            self.db.execute(
+                f"UPDATE sessions SET {sets}, models=? WHERE id=?",
+                [*(total or ()), _encode(models).decode(), session],
+            )
+
+
+def _latest(events: list[Event]) -> list[Event]:
+    """Of several versions of an event the last one counts, in the place of the first."""
+    by_key: dict[int, Event] = {}
+    for event in events:
+        by_key[event.key] = event
+    return list(by_key.values())
+
+
+def _clean(text: str) -> str:
+    """An escaped NUL is legal JSON but cuts SQL text short; show it instead."""
+    if len(text) > MAX_TEXT:
+        text = text[:MAX_TEXT]
+    return text.replace("\x00", "\u2400") if "\x00" in text else text
+
+
+def _headline(text: str) -> str:
+    """The first line with words in it, short enough for a table."""
+    for line in text.splitlines():
+        if line.strip():
+            return _clean(" ".join(line.split())[:200])
+    return ""
