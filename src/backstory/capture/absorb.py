@@ -1,0 +1,129 @@
+"""What stored bytes mean: the one path from a segment to events, for ingest and rebuild alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+from backstory.agents import AGENTS
+from backstory.agents.base import Agent, Reader, Record, Shape, Sink
+from backstory.capture import decode
+from backstory.git.identity import identify
+from backstory.model.sources import Problem, Source
+from backstory.store.journal import Journal, PlaceEntry, SegmentEntry
+from backstory.store.write import Writer
+
+
+class Absorber:
+    def __init__(self, writer: Writer, journal: Journal | None, now: Callable[[], int]) -> None:
+        self.writer = writer
+        self.journal = journal  # None while rebuilding: the journal is the source then
+        self.now = now
+        self._placed: set[str] = set()
+
+    def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> int:
+        """Store the segment's row and its events; moves the source's position on. Returns new events."""
+        if source.id == 0:
+            self.writer.save_source(source)
+        self.writer.add_segment(source, entry)
+        agent = AGENTS[source.agent]
+        sink = Sink(source.session_id, source.parent)
+        if source.cwd:
+            sink.main.facts["cwd"] = source.cwd
+        if entry.partial:
+            source.tail = len(data)
+            self._read_tail(agent, source, entry, data, sink)
+            problems: list[Problem] = []
+        else:
+            reader = agent.reader(_shape(source), source.state)
+            count, problems = _read(reader, source, entry, data, sink)
+            source.state = reader.state
+            if entry.position is not None:
+                source.state["rows"] = _decode_position(entry)
+            source.records += count
+            source.unparsed += len(problems)
+            source.position, source.tail = entry.end, 0
+        self.writer.add_problems(source, problems, sink.unknown)
+        new = 0
+        for bucket in sink.buckets.values():
+            if cwd := bucket.facts.get("cwd"):
+                self._locate(cwd)
+            new += self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
+        self.writer.save_source(source)
+        return new
+
+    def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
+        """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""
+        found = decode.records(data, entry.start)
+        if isinstance(found, Problem):
+            return
+        reader = agent.reader(_shape(source), deepcopy(source.state))
+        for record in found:
+            _read_one(reader, record, entry.start, data, sink)
+        sink.unknown.clear()
+
+    def _locate(self, cwd: str) -> None:
+        """Learn which project a folder belongs to, once per run; when it is gone, keep what was known."""
+        if cwd in self._placed or self.journal is None:
+            return
+        self._placed.add(cwd)
+        known = self.writer.place(cwd)
+        project = identify(cwd)
+        if known is not None and project.evidence == "path":
+            return
+        when = self.now()
+        if self.writer.learn_place(cwd, project, when) != known:
+            self.journal.add(
+                PlaceEntry(
+                    cwd=cwd,
+                    identity=project.identity,
+                    evidence=project.evidence,
+                    name=project.name,
+                    observed_at=when,
+                    remote=project.remote,
+                    root_commit=project.root_commit,
+                    path=project.path,
+                )
+            )
+
+
+def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> tuple[int, list[Problem]]:
+    problems: list[Problem] = []
+    if source.framing == "blob":
+        name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
+        reader.read({"name": name, "text": data.decode("utf-8", "replace")}, 0, data, sink)
+        return 1, problems
+    if source.framing == "document":
+        found = decode.document(data)
+        if isinstance(found, Problem):
+            return 1, [found]
+        for index, record in enumerate(found):
+            _read_one(reader, record, index, b"", sink)
+        return len(found), problems
+    count = 0
+    for offset, line in decode.lines(data, entry.start):
+        count += 1
+        found = decode.records(line, offset)
+        if isinstance(found, Problem):
+            problems.append(found)
+            continue
+        for index, record in enumerate(found):
+            _read_one(reader, record, offset + index, line, sink)
+    return count, problems
+
+
+def _read_one(reader: Reader, record: Record, offset: int, line: bytes, sink: Sink) -> None:
+    before = len(sink.main.usage)
+    reader.read(record, offset, line, sink)
+    for usage in sink.main.usage[before:]:
+        usage.at = len(sink.main.events)
+
+
+def _shape(source: Source) -> Shape:
+    return Shape("lines", source.session_id, source.parent, source.sidecar, source.cwd)
+
+
+def _decode_position(entry: SegmentEntry) -> Record:
+    import msgspec
+
+    return msgspec.json.decode(entry.position, type=dict) if entry.position is not None else {}

@@ -1,0 +1,92 @@
+"""From bytes to records: one JSON object per line, and what to do with lines that are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from backstory.model.findings import Record
+from backstory.model.sources import Problem
+
+MAX_LINE = 64 << 20
+_decode = msgspec.json.Decoder().decode
+_stdlib = json.JSONDecoder(strict=False)  # control characters inside strings are somebody's carelessness, not damage
+_STARTS = (b"{", b" ", b"\t")
+
+
+def lines(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
+    """Non-blank lines with their offsets. Only a newline ends a line: U+2028 and friends may stand in JSON."""
+    offset = start
+    for line in data.split(b"\n"):
+        if line and not line.isspace():
+            yield offset, line
+        offset += len(line) + 1
+
+
+def records(line: bytes, offset: int) -> list[Record] | Problem:
+    """The objects on a line: one, or several that were glued together by a lost newline."""
+    try:
+        value = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _salvage(line, offset)
+    return [value] if isinstance(value, dict) else Problem(offset, len(line), "not an object")
+
+
+def document(data: bytes) -> list[Record] | Problem:
+    """A whole file that is one JSON value, or several in a row; an array stands for its objects."""
+    try:
+        value = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _salvage(data, 0)
+    if isinstance(value, list):
+        objects = [item for item in value if isinstance(item, dict)]
+        return objects or Problem(0, len(data), "not an object")
+    return [value] if isinstance(value, dict) else Problem(0, len(data), "not an object")
+
+
+def _salvage(line: bytes, offset: int) -> list[Record] | Problem:
+    size = len(line)
+    bare = line.strip(b"\x00 \t\r\n")
+    if not bare:
+        return Problem(offset, size, "NUL bytes")
+    text = bare.decode("utf-8", "replace").lstrip("\ufeff")
+    found: list[Record] = []
+    at = 0
+    while at < len(text):
+        try:
+            value, end = _stdlib.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            return Problem(offset, size, _reason(error, text))
+        if not isinstance(value, dict):
+            return Problem(offset, size, "not an object")
+        found.append(_without_surrogates(value))
+        at = end
+        while at < len(text) and text[at] in " \t\r\n\x00":
+            at += 1
+    return found
+
+
+def _reason(error: Exception, text: str) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    at = getattr(error, "pos", 0)
+    unclosed = "Unterminated" in str(error)
+    return "truncated" if unclosed or at >= len(text) - 1 else "invalid JSON"
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Half a surrogate pair is legal in JSON and in Python's str, but in no database."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return value

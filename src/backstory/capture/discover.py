@@ -1,0 +1,100 @@
+"""Which files there are to read: the agents' own folders, or the paths one was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from backstory.agents import AGENTS
+from backstory.agents.base import Agent, Shape
+from backstory.capture.tail import head
+from backstory.config import Settings
+from backstory.model.errors import BadInput, NotFound
+
+
+class Found(NamedTuple):
+    agent: Agent  # whose folder it lies in; what it really is shows when it is sniffed
+    path: Path
+    given: bool = False  # named by a person: not knowing it is an error worth telling
+
+
+class Unreadable(NamedTuple):
+    path: str
+    reason: str
+
+
+def chosen(agent: str | None) -> list[Agent]:
+    if agent is None:
+        return list(AGENTS.values())
+    if agent not in AGENTS:
+        raise BadInput(f"no such agent: {agent}", f"Agents: {', '.join(AGENTS)}.")
+    return [AGENTS[agent]]
+
+
+def roots(agent: Agent, settings: Settings) -> list[Path]:
+    """Its own folders and those of the configuration, each once."""
+    found = [*agent.roots(settings.user_home, settings.env), *settings.roots.get(agent.name, [])]
+    return list(dict.fromkeys(found))
+
+
+def at_home(agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]) -> Iterator[Found]:
+    for agent in agents:
+        for root in roots(agent, settings):
+            yield from _below(agent, root, unreadable)
+
+
+def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
+    """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
+    for path in paths:
+        if path.is_file():
+            yield Found(agents[0], path, given=True)
+        elif path.is_dir():
+            yield from _in_folder(path, agents, unreadable)
+        else:
+            raise NotFound(f"no such file or folder: {path}", "Give a transcript, a folder of them, or nothing at all.")
+
+
+def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
+    homes = [(agent, root) for agent in agents for root in agent.roots(folder, {}) if root.exists()]
+    for agent, root in homes:
+        yield from _below(agent, root, unreadable)
+    if not homes:
+        for base, folders, files in os.walk(folder, onerror=lambda e: unreadable.append(_told(e))):
+            folders.sort()
+            for name in sorted(files):
+                yield Found(agents[0], Path(base, name))
+
+
+def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[Found]:
+    if root.is_file():
+        yield Found(agent, root)
+    elif root.is_dir():
+        for path in agent.find(root, lambda error: unreadable.append(_told(error))):
+            yield Found(agent, path)
+
+
+def _told(error: OSError) -> Unreadable:
+    return Unreadable(str(error.filename), error.strerror or str(error))
+
+
+def sniff(found: Found) -> tuple[Agent, Shape] | None:
+    """What a file is, by its content: the folder's agent is asked first, then all others."""
+    data = head(found.path)
+    if not data:
+        return None
+    for agent in (found.agent, *(a for a in AGENTS.values() if a is not found.agent)):
+        if shape := agent.sniff(found.path, data):
+            return agent, shape
+    if found.given or found.path.suffix not in (".jsonl", ".json") or found.agent.name not in _own(found.path):
+        return None
+    # Its own agent put it here, but nothing in it makes sense: keep it all the same.
+    framing = "lines" if found.path.suffix == ".jsonl" else "document"
+    return found.agent, Shape("lines" if framing == "lines" else "document", found.path.stem)
+
+
+def _own(path: Path) -> set[str]:
+    """Agents in whose home a path lies, by the folder's usual name."""
+    names = {part.lstrip(".") for part in path.parts}
+    return {name for name in AGENTS if name in names}

@@ -1,0 +1,283 @@
+"""Ingest: discover, tail, store the bytes, then what they mean. Safe to kill at any moment, safe to repeat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import apsw
+import msgspec
+import zstandard
+
+from backstory.agents import AGENTS
+from backstory.agents.base import Agent, Shape
+from backstory.capture import tail
+from backstory.capture.absorb import Absorber
+from backstory.capture.discover import Found, Unreadable, sniff
+from backstory.model.errors import NotFound
+from backstory.model.ids import fold
+from backstory.model.sources import Source
+from backstory.store.blobs import Blobs
+from backstory.store.journal import Journal, MovedEntry, SegmentEntry
+from backstory.store.sqlite import explained
+from backstory.store.write import Writer
+
+BATCH_BYTES = 16 << 20
+BATCH_FILES = 500
+SIDECAR_PATIENCE = 86_400_000_000_000  # ns a result waits for the call it answers
+
+
+class Counts(msgspec.Struct):
+    """What one run did."""
+
+    files: int = 0
+    new_records: int = 0
+    new_events: int = 0
+    new_bytes: int = 0
+    unrecognised: int = 0
+    unreadable: list[Unreadable] = []
+
+
+Progress = Callable[[int], None]  # how many bytes are behind us now
+
+
+class Ingest:
+    """One run under the ingest lock."""
+
+    def __init__(self, db: apsw.Connection, blobs: Blobs, journal: Journal, now: Callable[[], int]) -> None:
+        self.db = db
+        self.blobs = blobs
+        self.journal = journal
+        self.now = now
+        self.writer = Writer(db)
+        self.absorber = Absorber(self.writer, journal, now)
+        self.sources = self.writer.sources()
+        self.counts = Counts()
+        self._by_name: dict[tuple[str, str], list[Source]] | None = None
+        self._batch_bytes = 0
+        self._batch_files = 0
+
+    def run(self, found: Iterable[Found], unreadable: list[Unreadable], progress: Progress | None = None) -> Counts:
+        self.counts.unreadable = unreadable
+        with explained(Path(self.db.filename)):
+            try:
+                for item in found:
+                    self._visit(item, progress)
+                self._commit(last=True)
+            except BaseException:
+                self._abandon()
+                raise
+        return self.counts
+
+    # -- one file --------------------------------------------------------------------------------
+
+    def _visit(self, found: Found, progress: Progress | None) -> None:
+        self.counts.files += 1
+        try:
+            now = tail.stat(found.path)
+            source = self._known(found)
+            if source is not None and tail.unchanged(source, now):
+                if progress:
+                    progress(now.size)
+                return
+            if source is None and (source := self._meet(found, now)) is None:
+                return
+            self._read(source, found.path, now, progress)
+        except FileNotFoundError:
+            self.counts.files -= 1  # gone since it was listed: what was stored of it stays
+        except OSError as error:
+            if error.filename != str(found.path):
+                raise  # ours, not the agent's: a full disk, a home that cannot be written
+            self.counts.unreadable.append(Unreadable(str(found.path), error.strerror or str(error)))
+        except zstandard.ZstdError as error:
+            self.counts.unreadable.append(Unreadable(str(found.path), str(error)))
+
+    def _known(self, found: Found) -> Source | None:
+        path = str(found.path)
+        own = self.sources.get((found.agent.name, path))
+        if own is not None:
+            return own
+        return next((s for name in AGENTS if (s := self.sources.get((name, path)))), None)
+
+    def _meet(self, found: Found, now: tail.Stat) -> Source | None:
+        """A path not seen before: something new, or a known file that moved."""
+        recognised = sniff(found)
+        if recognised is None:
+            if found.given:
+                raise NotFound(
+                    f"{found.path} is not a session of any agent known here", f"Agents: {', '.join(AGENTS)}."
+                )
+            self.counts.unrecognised += bool(now.size)
+            return None
+        agent, shape = recognised
+        if shape.sidecar == "result" and self._too_early(agent, shape, found.path, now):
+            return None
+        if moved := self._moved(agent, found.path, now):
+            return moved
+        return _source(agent, str(found.path), shape)
+
+    def _too_early(self, agent: Agent, shape: Shape, path: Path, now: tail.Stat) -> bool:
+        """Its call is not in the transcript yet: wait, so that it lands in the right turn."""
+        fresh = self.now() * 1_000_000 - now.mtime < SIDECAR_PATIENCE
+        return fresh and not self.writer.has_event(agent.name, shape.session_id, fold(path.name.rsplit(".", 1)[0]))
+
+    def _moved(self, agent: Agent, path: Path, now: tail.Stat) -> Source | None:
+        if self._by_name is None:
+            self._by_name = {}
+            for source in self.sources.values():
+                self._by_name.setdefault((source.agent, _stem(source.path)), []).append(source)
+        for source in self._by_name.get((agent.name, _stem(str(path))), []):
+            if source.framing != "lines" or Path(source.path).exists() or path.suffix == ".zst":
+                continue
+            if tail.verdict(source, path, now) == "grown":
+                self._begin()
+                self.journal.add(MovedEntry(agent.name, source.path, str(path)))
+                del self.sources[source.agent, source.path]
+                source.path = str(path)
+                self.sources[source.agent, source.path] = source
+                return source
+        return None
+
+    def _read(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> None:
+        agent = AGENTS[source.agent]
+        self._begin()
+        if source.framing == "rows":
+            self._read_rows(agent, source, path)
+        else:
+            self._read_file(source, path, now, progress)
+        source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
+        self.writer.save_source(source)
+        self.writer.settle(source.agent, source.session_id)
+        self.sources[source.agent, source.path] = source
+        self._batch_files += 1
+        self._maybe_commit()
+
+    def _read_file(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> None:
+        judged = tail.verdict(source, path, now)
+        if judged == "replaced":
+            source.generation += 1
+            source.position, source.tail, source.state = 0, 0, {}
+        if judged == "same":
+            return
+        for chunk in _chunks(source, path):
+            self._store(source, chunk)
+            if progress:
+                progress(path, len(chunk.data))
+            self._maybe_commit()
+            self._begin()
+        source.head_hash, source.end_hash = tail.fingerprints(path, source)
+
+    def _store(self, source: Source, chunk: tail.Chunk) -> None:
+        """The bytes first, then what they mean."""
+        entry = SegmentEntry(
+            agent=source.agent,
+            path=source.path,
+            generation=source.generation,
+            start=chunk.start,
+            end=chunk.start + len(chunk.data),
+            digest=self.blobs.put(chunk.data),
+            observed_at=self.now(),
+            framing=source.framing,
+            session_id=source.session_id,
+            parent=source.parent,
+            sidecar=source.sidecar,
+            cwd=source.cwd,
+            partial=chunk.partial,
+        )
+        self._absorb(source, entry, chunk.data)
+
+    def _absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+        before = source.records
+        self.counts.new_events += self.absorber.absorb(source, entry, data)
+        self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
+        self.counts.new_records += source.records - before
+        self.counts.new_bytes += len(data)
+        self._batch_bytes += len(data)
+
+    def _read_rows(self, agent: Agent, source: Source, path: Path) -> None:
+        """A database: each of its sessions is a source of its own, whose records are rows."""
+        prefix = f"{source.path}#"
+        own = {s.session_id: s for s in self.sources.values() if s.path.startswith(prefix)}
+        positions = {ident: s.state.get("rows", {}) for ident, s in own.items()}
+        for rows in agent.rows(path, positions):
+            session = own.get(rows.session_id)
+            if session is None:
+                shape = Shape("lines", rows.session_id, rows.parent)
+                session = own[rows.session_id] = _source(agent, prefix + rows.session_id, shape)
+            entry = SegmentEntry(
+                agent=agent.name,
+                path=session.path,
+                generation=0,
+                start=session.position,
+                end=session.position + len(rows.lines),
+                digest=self.blobs.put(rows.lines),
+                observed_at=self.now(),
+                framing="lines",
+                session_id=session.session_id,
+                parent=session.parent,
+                position=msgspec.Raw(msgspec.json.encode(rows.position)),
+            )
+            self._absorb(session, entry, rows.lines)
+            self.sources[session.agent, session.path] = session
+            self._maybe_commit()
+            self._begin()
+
+    # -- batches ---------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if not self.db.in_transaction:
+            self.db.execute("BEGIN IMMEDIATE")
+
+    def _maybe_commit(self) -> None:
+        if self._batch_bytes >= BATCH_BYTES or self._batch_files >= BATCH_FILES:
+            self._commit()
+
+    def _commit(self, *, last: bool = False) -> None:
+        """Segments and journal are safe on disk before the database says that they are there."""
+        if not self.db.in_transaction:
+            return
+        self.writer.finish()
+        if last:
+            self.writer.finish_titles()
+        self.blobs.flush()
+        self.journal.flush()
+        self.db.execute("COMMIT")
+        self._batch_bytes = self._batch_files = 0
+
+    def _abandon(self) -> None:
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")
+        self.journal.forget_pending()
+
+
+def _source(agent: Agent, path: str, shape: Shape) -> Source:
+    return Source(
+        id=0,
+        agent=agent.name,
+        path=path,
+        session_id=shape.session_id,
+        framing=shape.framing,
+        parent=shape.parent,
+        sidecar=shape.sidecar,
+        cwd=shape.cwd,
+        state={},
+    )
+
+
+def _chunks(source: Source, path: Path) -> Iterator[tail.Chunk]:
+    with tail.opened(path) as file:
+        if source.framing == "lines":
+            yield from tail.chunks(file, source.position)
+            return
+        data = file.read(tail.MAX_DOCUMENT)
+        yield tail.Chunk(0, data, False)
+
+
+def _stem(path: str) -> str:
+    return Path(path).name.removesuffix(".zst")
+
+
+def wall_clock() -> int:
+    return time.time_ns() // 1_000_000
+

@@ -1,0 +1,147 @@
+"""Rebuild: everything derived, again, from the journal and the segments alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+import msgspec
+
+from backstory.capture import tail
+from backstory.capture.absorb import Absorber
+from backstory.model.errors import StoreError
+from backstory.model.sessions import Project
+from backstory.model.sources import Source
+from backstory.store.blobs import Blobs
+from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
+from backstory.store.write import Writer
+
+BATCH_BYTES = 16 << 20
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Bytes the journal knows of whose segment cannot be read."""
+
+    path: str
+    start: int
+    end: int
+    reason: str
+
+
+class _Edges:
+    """The first and last bytes of a source so far: what the next ingest recognises the file by."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self) -> None:
+        self.first = b""
+        self.last = b""
+
+    def add(self, data: bytes) -> None:
+        self.first = (self.first + data[: tail.PROBE])[: tail.PROBE]
+        self.last = (self.last + data[-tail.PROBE :])[-tail.PROBE :]
+
+
+class Rebuild:
+    """Replays the journal into an empty database."""
+
+    def __init__(self, db: apsw.Connection, blobs: Blobs, journal: Journal) -> None:
+        self.db = db
+        self.blobs = blobs
+        self.journal = journal
+        self.writer = Writer(db)
+        self.absorber = Absorber(self.writer, None, lambda: 0)
+        self.sources: dict[tuple[str, str], Source] = {}
+        self.edges: dict[int, _Edges] = {}
+        self.gaps: list[Gap] = []
+        self._pending = 0
+
+    def run(self, progress: Callable[[int], None] | None = None) -> list[Gap]:
+        self.db.execute("BEGIN IMMEDIATE")
+        for entry in self.journal.entries():
+            self._replay(entry)
+            if isinstance(entry, SegmentEntry):
+                self._pending += entry.end - entry.start
+                if progress:
+                    progress(entry.end - entry.start)
+            if self._pending >= BATCH_BYTES:
+                self._commit()
+                self.db.execute("BEGIN IMMEDIATE")
+        for source in self.sources.values():
+            self._close(source)
+        self._commit()
+        return self.gaps
+
+    def _commit(self) -> None:
+        self.writer.finish()
+        self.writer.finish_titles()
+        self.db.execute("COMMIT")
+        self._pending = 0
+
+    def _replay(self, entry: Entry) -> None:
+        if isinstance(entry, SegmentEntry):
+            self._segment(entry)
+        elif isinstance(entry, MovedEntry):
+            if source := self.sources.pop((entry.agent, entry.path), None):
+                source.path = entry.to
+                self.sources[entry.agent, entry.to] = source
+        elif isinstance(entry, PlaceEntry):
+            project = Project(
+                entry.identity, entry.evidence, entry.name, entry.remote, entry.root_commit, entry.path
+            )
+            self.writer.learn_place(entry.cwd, project, entry.observed_at)
+
+    def _segment(self, entry: SegmentEntry) -> None:
+        source = self._source(entry)
+        if source.framing != "lines" and entry.end == source.position and entry.generation == source.generation:
+            return  # the same whole file twice: a crash fell between journal and database
+        if entry.end <= source.position:
+            return
+        try:
+            data = self.blobs.get(entry.digest)
+        except StoreError as error:
+            self.gaps.append(Gap(entry.path, entry.start, entry.end, error.message))
+            source.error = error.message
+            self.writer.save_source(source)
+            source.position = source.position if entry.partial else entry.end
+            return
+        if entry.start < source.position:  # an ingest that died before its commit; this one starts earlier
+            data = data[source.position - entry.start :]
+            entry = msgspec.structs.replace(entry, start=source.position)
+        self.absorber.absorb(source, entry, data)
+        if not entry.partial:
+            self.edges.setdefault(source.id, _Edges()).add(data)
+
+    def _source(self, entry: SegmentEntry) -> Source:
+        key = (entry.agent, entry.path)
+        source = self.sources.get(key)
+        if source is None:
+            source = self.sources[key] = Source(
+                id=0,
+                agent=entry.agent,
+                path=entry.path,
+                session_id=entry.session_id,
+                framing=entry.framing,
+                parent=entry.parent,
+                sidecar=entry.sidecar,
+                cwd=entry.cwd,
+                generation=entry.generation,
+                state={},
+            )
+        if entry.generation > source.generation:
+            source.generation = entry.generation
+            source.position, source.tail, source.state = 0, 0, {}
+            self.edges.pop(source.id, None)
+        return source
+
+    def _close(self, source: Source) -> None:
+        edges = self.edges.get(source.id)
+        if edges is not None and source.framing == "lines":
+            source.head_hash, source.end_hash = tail.digest(edges.first), tail.digest(edges.last)
+        if source.framing != "lines":
+            row = self.db.execute(
+                "SELECT digest FROM segments WHERE source_id=? ORDER BY generation DESC LIMIT 1", (source.id,)
+            ).fetchone()
+            source.head_hash, source.end_hash = "", str(row[0]) if row else None
+        self.writer.save_source(source)
+        self.writer.settle(source.agent, source.session_id)

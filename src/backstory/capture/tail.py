@@ -1,0 +1,119 @@
+"""Reading a file that grows: from the stored position, whole lines only, and noticing when it is another file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple
+
+import zstandard
+
+from backstory.capture.decode import MAX_LINE
+from backstory.model.sources import Source
+
+CHUNK = 4 << 20
+HEAD = 65_536
+MAX_DOCUMENT = 256 << 20
+PROBE = 1024
+
+
+class Chunk(NamedTuple):
+    start: int
+    data: bytes
+    partial: bool  # does not end with a newline: the line may still grow
+
+
+class Stat(NamedTuple):
+    inode: int
+    size: int
+    mtime: int
+
+
+def stat(path: Path) -> Stat:
+    found = path.stat()
+    return Stat(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def unchanged(source: Source, now: Stat) -> bool:
+    return source.size == now.size and source.mtime == now.mtime and source.inode == now.inode
+
+
+def head(path: Path) -> bytes:
+    """The first bytes, and more until at least one whole line is in them."""
+    with opened(path) as file:
+        data = file.read(HEAD)
+        while data and b"\n" not in data and len(data) < MAX_LINE:
+            more = file.read(HEAD * 16)
+            if not more:
+                break
+            data += more
+    return data
+
+
+def opened(path: Path) -> BinaryIO:
+    file = path.open("rb")
+    if path.suffix == ".zst":
+        return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)  # type: ignore[return-value]
+    return file
+
+
+def verdict(source: Source, path: Path, now: Stat) -> Literal["grown", "same", "replaced"]:
+    """Whether what was stored is still the beginning of this file."""
+    if source.position == 0:
+        return "grown"
+    if whole(source, path):
+        return "same" if fingerprints(path, source) == (source.head_hash, source.end_hash) else "replaced"
+    if now.size < source.position:
+        return "replaced"
+    return "grown" if fingerprints(path, source) == (source.head_hash, source.end_hash) else "replaced"
+
+
+def whole(source: Source, path: Path) -> bool:
+    """Rewritten in one piece rather than appended to."""
+    return source.framing != "lines" or path.suffix == ".zst"
+
+
+def fingerprints(path: Path, source: Source) -> tuple[str, str]:
+    """Of the first and the last bytes before the position (an edit in between shifts the last ones), or of all."""
+    with path.open("rb") as file:
+        if whole(source, path):
+            return "", hashlib.file_digest(file, "sha256").hexdigest()
+        first = file.read(min(PROBE, source.position))
+        file.seek(max(0, source.position - PROBE))
+        last = file.read(min(PROBE, source.position))
+    return digest(first), digest(last)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
+    """Runs of whole lines from a position on, then the unfinished line if there is one."""
+    _skip(file, position)
+    rest = b""
+    while True:
+        data = file.read(CHUNK)
+        if not data:
+            break
+        data = rest + data
+        cut = data.rfind(b"\n") + 1
+        if cut == 0 and len(data) < MAX_LINE:
+            rest = data
+            continue
+        cut = cut or len(data)  # a line beyond all bounds is cut: both halves are stored, neither parses
+        yield Chunk(position, data[:cut], False)
+        position += cut
+        rest = data[cut:]
+    if rest:
+        yield Chunk(position, rest, True)
+
+
+def _skip(file: BinaryIO, position: int) -> None:
+    try:
+        file.seek(position, os.SEEK_SET)
+    except OSError:  # a compressed stream only reads forward
+        while position > 0 and (data := file.read(min(position, CHUNK))):
+            position -= len(data)

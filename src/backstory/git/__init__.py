@@ -1,0 +1,1 @@
+"""All we ask of git."""
