@@ -1,0 +1,23 @@
+"""The process boundary: start-up, and the one place where errors become words and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = sys.argv[1:] if arguments is None else arguments
+    if args == ["--version"]:  # agents and prompts ask this often: answer before importing anything
+        from backstory import __version__
+
+        print(f"backstory {__version__}")
+        return 0
+    os.umask(0o077)  # everything we write is its owner's alone
+    from backstory.cli.errors import run
+
+    return run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""One module per verb: parse, call one service, render."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from backstory import __version__
+
+# Command name → one line of help. The module of the same name is imported only when the command runs.
+COMMANDS = {
+    "ingest": "Read what your agents wrote, all of it or what is new.",
+    "sessions": "List sessions, newest first.",
+    "show": "Read one session.",
+    "search": "Find words in everything that was asked, answered, thought and done.",
+    "stats": "Sessions, turns and tokens by agent, project, day and model.",
+    "doctor": "Check that capture works and that nothing was dropped.",
+    "rebuild": "Make the database again from the stored segments.",
+    "demo": "Look around in a throw-away home with invented sessions.",
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"backstory.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):  # from the table: --help must not import every command
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="backstory %(version)s")
+def root() -> None:
+    """Backstory keeps the conversation behind every commit.
+
+    \b
+    Start here:
+      backstory ingest                     read what your agents left on this machine
+      backstory sessions                   every session, newest first
+      backstory search "retry with backoff"
+      backstory show 3f05                  any id may be abbreviated
+
+    Everything stays on this machine, in $BACKSTORY_HOME or your data folder.
+    """

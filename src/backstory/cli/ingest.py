@@ -1,0 +1,68 @@
+"""backstory ingest"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from backstory import config
+from backstory.cli.render import console, json_option, plural, print_json, progress_bar, size
+from backstory.service.ingesting import IngestReport, ingest
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--agent", help="Only this agent: claude, codex, gemini, copilot, opencode.")
+@json_option
+def command(paths: tuple[Path, ...], agent: str | None, as_json: bool) -> None:
+    """Read what your agents wrote: everything the first time, then what is new.
+
+    Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them, or a copy of a
+    whole home.
+
+    \b
+    Examples:
+      backstory ingest
+      backstory ingest --agent codex
+      backstory ingest ~/backup/old-laptop
+    """
+    settings = config.load()
+    if as_json:
+        report = ingest(settings, paths, agent)
+        fields = {name: getattr(report, name) for name in report.__struct_fields__}
+        fields["unreadable"] = [item._asdict() for item in report.unreadable]
+        print_json(fields)
+        return
+    with progress_bar("Reading") as announce:
+        report = ingest(settings, paths, agent, announce)
+    _tell(report)
+
+
+def _tell(report: IngestReport) -> None:
+    out = console()
+    if report.sessions + report.subagents == 0:
+        out.print("No agent has left a session here yet.")
+        out.print("Agents looked for: Claude Code, Codex, Gemini CLI, Copilot CLI, OpenCode.")
+        out.print("See what it would look like: backstory demo")
+        return
+    new = f"{plural(report.new_records, 'new record')}" if report.new_records else "Nothing new"
+    out.print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
+    out.print(
+        f"Kept: {plural(report.sessions, 'session')}, {plural(report.subagents, 'subagent')}, "
+        f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, {size(report.bytes)}."
+    )
+    if report.unparsed:
+        out.print(
+            f"{plural(report.unparsed, 'line')} could not be parsed; kept as they are. See: backstory doctor",
+            style="yellow",
+        )
+    if report.unknown_types:
+        out.print(
+            f"{plural(report.unknown_types, 'record')} of unknown types; kept as they are. See: backstory doctor",
+            style="yellow",
+        )
+    for item in report.unreadable[:5]:
+        out.print(f"Cannot read {item.path}: {item.reason}", style="red")
+    if len(report.unreadable) > 5:
+        out.print(f"… and {len(report.unreadable) - 5} more. See: backstory doctor", style="red")

@@ -1,0 +1,142 @@
+"""How things look in a terminal: clean text, short numbers, ages, the agents' marks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
+COLOUR = {"claude": "#c8693f", "codex": "#2a9c95", "gemini": "#5a8ee6", "copilot": "#a177d6", "opencode": "#a19a3c"}
+# Escape sequences and control characters in a transcript are data; a terminal must never obey them.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Full width when piped, so that nothing is cut that somebody may want to grep."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else 200
+    return Console(stderr=stderr, highlight=False, width=width, emoji=False, markup=False)
+
+
+def print_json(value: Any) -> None:
+    """Exactly one document on stdout."""
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+
+
+def clean(text: str) -> str:
+    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+
+
+def one_line(text: str | None) -> str:
+    return " ".join(clean(text or "").split())
+
+
+def agent(name: str) -> Text:
+    return Text(MARK.get(name, name[:2]), style=f"bold {COLOUR.get(name, '')}")
+
+
+def count(number: int | None) -> str:
+    """148k, 1.6 M, 1,284; unknown is said, not shown as zero."""
+    if number is None:
+        return "?"
+    if number >= 10_000_000:
+        return f"{number / 1e6:.0f} M"
+    if number >= 1_000_000:
+        return f"{number / 1e6:.1f} M"
+    return f"{number / 1e3:.0f}k" if number >= 10_000 else f"{number:,}"
+
+
+def size(number: int) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000 or unit == "GB":
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+        number /= 1000  # type: ignore[assignment]
+    raise AssertionError
+
+
+def age(millis: int | None, now: datetime | None = None) -> str:
+    if millis is None:
+        return "unknown"
+    now = now or datetime.now().astimezone()
+    when = datetime.fromtimestamp(millis / 1000).astimezone()
+    seconds = (now - when).total_seconds()
+    if 0 <= seconds < 60:
+        return f"{seconds:.0f} s"
+    if 0 <= seconds < 3600:
+        return f"{seconds // 60:.0f} min"
+    if when.date() == now.date():
+        return f"{seconds // 3600:.0f} h"
+    if (now.date() - when.date()).days == 1:
+        return "yesterday"
+    return when.strftime("%Y-%m-%d")
+
+
+def moment(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if millis else "unknown"
+
+
+def duration(millis: int) -> str:
+    seconds = max(0, millis // 1000)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+
+
+def project(identity: str | None) -> str:
+    """The last part of a project's identity: what people call it."""
+    if not identity:
+        return "–"
+    if identity.startswith("git:"):
+        return f"git:{identity[4:12]}"
+    return re.split(r"[/\\]", identity.rstrip("/\\"))[-1] or identity
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False, **options)
+    for name in columns:
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+    return made
+
+
+@contextmanager
+def progress_bar(word: str) -> Iterator[Callable[[int], Callable[[int], None]] | None]:
+    """A bar on stderr, only where there is a terminal to draw it on."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(word), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+
+        def announce(total: int) -> Callable[[int], None]:
+            task = bar.add_task(word, total=total)
+            return lambda passed: bar.advance(task, passed)
+
+        yield announce
+
+
+def note(text: str) -> None:
+    """Something for a person, never in the way of a machine: stderr."""
+    click.secho(text, dim=True, err=True)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")

@@ -1,0 +1,290 @@
+"""backstory show"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from typing import Any
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.text import Text
+
+from backstory import config
+from backstory.cli.render import (
+    agent,
+    clean,
+    console,
+    count,
+    duration,
+    json_option,
+    moment,
+    note,
+    one_line,
+    plural,
+    print_json,
+    project,
+)
+from backstory.model.events import StoredEvent
+from backstory.service.reading import Conversation, Turn, conversation, event_json, raw, session_json, turn_json
+
+_FOLDED_LINES = 12
+_RUN = 5  # more calls than this in a row fold to one line
+
+
+@click.command()
+@click.argument("session")
+@json_option
+@click.option("--raw", "as_raw", is_flag=True, help="The stored records, byte for byte.")
+@click.option("--turns", "as_turns", is_flag=True, help="One paragraph per turn: prompt, tools, closing words.")
+@click.option("--thinking", is_flag=True, help="Unfold what the agent thought.")
+@click.option("--tools", is_flag=True, help="Unfold every tool call and its result.")
+def command(session: str, as_json: bool, as_raw: bool, as_turns: bool, thinking: bool, tools: bool) -> None:
+    """Read one SESSION. Its id may be abbreviated; agent:id tells equal ids apart.
+
+    \b
+    Examples:
+      backstory show 3f05
+      backstory show 3f05 --thinking --tools
+      backstory show claude:3f05 --raw > session.jsonl
+    """
+    settings = config.load()
+    if as_raw:
+        for piece in raw(settings, session):
+            sys.stdout.buffer.write(piece)
+        return
+    found = conversation(settings, session)
+    if as_json:
+        print_json(_json(found, as_turns))
+    elif as_turns:
+        _turns(console(), found)
+    else:
+        _conversation(console(), found, thinking, tools)
+
+
+def _json(found: Conversation, as_turns: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"session": session_json(found.session)}
+    body["subagents"] = [child.session_id for child in found.children]
+    body["abandoned_turns"] = sorted(found.abandoned)
+    if as_turns:
+        body["turns"] = [turn_json(turn) for turn in found.turns]
+    else:
+        body["events"] = [event_json(event) for event in found.events]
+    return body
+
+
+# -- head and turns --------------------------------------------------------------------------------
+
+
+def _head(out: Console, found: Conversation) -> None:
+    session = found.session
+    line = agent(session.agent)
+    line.append(f" {one_line(session.title) or '(no title)'}", style="bold")
+    out.print(line)
+    facts = [session.session_id, project(session.project), session.branch or "", moment(session.started_at)]
+    if session.started_at and session.ended_at:
+        facts.append(duration(session.ended_at - session.started_at))
+    out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
+    tokens = session.tokens
+    known = [tokens.input, tokens.cache_read, tokens.cache_write, tokens.output]
+    spent = (
+        f"tokens in {count(tokens.input)}, cache {count(tokens.cache_read)} read {count(tokens.cache_write)} written, "
+        f"out {count(tokens.output)}"
+        if any(value is not None for value in known)
+        else "tokens unknown"
+    )
+    counts = f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, {spent}"
+    out.print(f"   {counts}  ·  {', '.join(session.models) or 'model unknown'}", style="dim")
+    if session.parent_session_id:
+        out.print(f"   subagent of {session.parent_session_id}", style="dim")
+    if found.children:
+        out.print(f"   {plural(len(found.children), 'subagent')}: see backstory sessions --all", style="dim")
+    if session.unparsed:
+        out.print(f"   {plural(session.unparsed, 'line')} could not be parsed (kept raw)", style="yellow")
+
+
+def _turns(out: Console, found: Conversation) -> None:
+    _head(out, found)
+    for turn in found.turns:
+        if turn.turn == 0 and not turn.closing:
+            continue
+        out.print()
+        _prompt(out, turn.prompt or "", turn, turn.turn in found.abandoned)
+        tools = ", ".join(f"{name} ×{number}" for name, number in turn.tools.items())
+        facts = [tools, plural(turn.failures, "failure") if turn.failures else "", _took(turn)]
+        out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
+        if turn.closing:
+            out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3)))
+        if turn.interrupted:
+            out.print("   interrupted by you", style="yellow")
+
+
+def _took(turn: Turn) -> str:
+    return duration(turn.ended_at - turn.started_at) if turn.started_at and turn.ended_at else ""
+
+
+def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
+    head = Text("▌ ", style="bold #6f7ee0")
+    number = f"{turn.turn}  " if turn else ""
+    when = moment(turn.started_at) if turn else ""
+    head.append(f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}", style="dim")
+    out.print(head)
+    for line in clean(text).splitlines() or ["(no prompt)"]:
+        out.print(Text("▌ ", style="bold #6f7ee0") + Text(line, style="dim" if left else "bold"))
+
+
+# -- the conversation ------------------------------------------------------------------------------
+
+
+def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool) -> None:
+    _head(out, found)
+    results = {(e.data or {}).get("id"): e for e in found.events if e.kind == "tool.result"}
+    turns = {turn.turn: turn for turn in found.turns}
+    run: list[StoredEvent] = []
+    for event in found.events:
+        if event.kind == "tool.call" and event.name != "AskUserQuestion":
+            run.append(event)
+            continue
+        shown = _event(event, found, turns, results, thinking)
+        if shown is None:
+            continue
+        _calls(out, run, results, tools)
+        run = []
+        if isinstance(shown, tuple):
+            out.print()
+            _prompt(out, event.text or "(image)", shown[0], event.turn in found.abandoned)
+        else:
+            out.print(shown)
+    _calls(out, run, results, tools)
+    if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
+        note("Thinking is folded: --thinking. Tool results: --tools.")
+
+
+def _event(
+    event: StoredEvent,
+    found: Conversation,
+    turns: dict[int, Turn],
+    results: dict[Any, StoredEvent],
+    thinking: bool,
+) -> RenderableType | tuple[Turn | None] | None:
+    """How an event looks; a prompt is given back as its turn, None is nothing to show."""
+    data = event.data or {}
+    match event.kind:
+        case "user.prompt":
+            return (turns.get(event.turn),)
+        case "assistant.message":
+            return Padding(_markdown(event.text), (1, 0, 0, 3))
+        case "assistant.thinking" if thinking and event.text:
+            return Padding(Text(clean(event.text), style="italic dim"), (1, 0, 0, 3))
+        case "question.asked":
+            answer = (results.get(data.get("id")) or event).data or {}
+            said = "; ".join(map(str, (answer.get("answers") or {}).values()))
+            return Text(f"   ? {one_line(event.text)}", style="dim") + Text(f"  → {clean(said)}" if said else "", style="bold")
+        case "error":
+            return Text(f"   ✕ {one_line(event.text)[:300]}", style="red")
+        case "compaction" if not data.get("summary"):
+            return Text(f"   ┄┄ conversation compacted ({_compacted(data)}) ┄┄", style="dim")
+        case "turn.completed" if data.get("interrupted"):
+            return Text("   ■ interrupted by you", style="yellow")
+        case "status.changed" if data.get("command"):
+            return Text(f"   / {one_line(event.text)}", style="dim")
+        case "status.changed" if data.get("rolled_back_turns") or data.get("rewound_to"):
+            return Text("   ↶ rewound", style="yellow")
+    return None
+
+
+def _compacted(data: dict[str, Any]) -> str:
+    before, after = data.get("preTokens"), data.get("postTokens")
+    return f"{count(before)} → {count(after)} tokens" if before else str(data.get("trigger") or "summary")
+
+
+def _markdown(text: str) -> Markdown:
+    return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
+
+
+def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool) -> None:
+    edits = [call for call in run if _diff(call, results)]
+    if len(run) > _RUN and not tools:
+        kinds: dict[str, int] = {}
+        for call in run:
+            kinds[call.name or "?"] = kinds.get(call.name or "?", 0) + 1
+        out.print(Text("   ▸ " + ", ".join(f"{name} ×{number}" for name, number in kinds.items()), style="dim"))
+        run = [call for call in run if call in edits or _failed(call, results)]
+    for call in run:
+        out.print(_call(call, results, tools))
+
+
+def _failed(call: StoredEvent, results: dict[Any, StoredEvent]) -> bool:
+    result = results.get((call.data or {}).get("id"))
+    return bool(result and (result.data or {}).get("failed"))
+
+
+def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool) -> RenderableType:
+    result = results.get((call.data or {}).get("id"))
+    line = Text("   ▸ ", style="dim")
+    line.append(clean(call.name or "?"), style="bold")
+    line.append("  " + one_line(_argument(call))[:120], style="dim")
+    if result is None:
+        line.append("  no result recorded", style="dim italic")
+    elif _failed(call, results):
+        code = (result.data or {}).get("exit_code")
+        line.append(f"  ✕ {'exit ' + str(code) if code is not None else 'failed'}", style="red")
+    elif result.text:
+        line.append(f"  → {plural(result.text.count(chr(10)) + 1, 'line')}", style="dim")
+    parts: list[RenderableType] = [line]
+    if diff := _diff(call, results):
+        parts.append(Padding(_coloured(diff, None if tools else _FOLDED_LINES), (0, 0, 0, 7)))
+    if result is not None and result.text and (tools or _failed(call, results)):
+        parts.append(Padding(_folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7)))
+    return Group(*parts)
+
+
+def _argument(call: StoredEvent) -> str:
+    given = (call.data or {}).get("input")
+    if isinstance(given, dict):
+        for name in ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "description", "url"):
+            if isinstance(given.get(name), str):
+                return str(given[name])
+    return call.text
+
+
+def _diff(call: StoredEvent, results: dict[Any, StoredEvent]) -> list[str]:
+    """The lines an edit took away and put in: the agent's own patch if it kept one, else from what it asked for."""
+    data = (results.get((call.data or {}).get("id")) or call).data or {}
+    patch = data.get("patch")
+    if isinstance(patch, list):
+        return [line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines", []) if isinstance(line, str)]
+    if isinstance(data.get("diff"), str):
+        return [line for line in data["diff"].splitlines() if not line.startswith(("---", "+++", "@@", "Index", "==="))]
+    given = (call.data or {}).get("input")
+    given = given if isinstance(given, dict) else {}
+    old, new = given.get("old_string") or given.get("oldString"), given.get("new_string") or given.get("newString")
+    if isinstance(old, str) and isinstance(new, str):
+        return list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[3:]
+    content = given.get("content")
+    if isinstance(content, str) and ("file_path" in given or "filePath" in given):
+        return ["+" + line for line in content.splitlines()]
+    if call.name == "apply_patch" or "*** Begin Patch" in call.text:
+        return [line for line in call.text.splitlines() if line[:1] in "+-" or line.startswith("*** ")]
+    return []
+
+
+def _coloured(lines: list[str], most: int | None) -> Text:
+    text = Text()
+    for line in lines[:most]:
+        style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+        text.append(clean(line) + "\n", style=style)
+    if most is not None and len(lines) > most:
+        text.append(f"… {len(lines) - most} more lines\n", style="dim")
+    text.rstrip()
+    return text
+
+
+def _folded(text: str, most: int | None) -> Text:
+    lines = clean(text).splitlines()
+    shown = Text("\n".join(lines[:most]), style="dim")
+    if most is not None and len(lines) > most:
+        shown.append(f"\n… {len(lines) - most} more lines")
+    return shown

@@ -1,0 +1,186 @@
+"""Search: the best turns for a query, one hit each, and where in the turn the words stand."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+import msgspec
+
+from backstory.model.events import StoredEvent
+from backstory.model.query import FIELDS, Atom, Filters, Match, Query
+from backstory.model.sessions import Session
+from backstory.recall.query import phrase
+from backstory.store.read import Reader, compile_query
+
+CANDIDATES = 200
+_FIELD_OF = {"user.prompt": "prompts", "assistant.message": "answers", "assistant.thinking": "thinking"}
+_ORDER = {"user.prompt": 4, "assistant.message": 3, "assistant.thinking": 2, "tool.call": 1}
+_WHOLE = 1.5  # a turn with all the words, against one with some of them
+_ENOUGH = 0.5  # with fewer of a longer query's words a turn is no answer
+_SNIPPET = 160
+
+
+class Hit(msgspec.Struct, frozen=True):
+    session: Session
+    seq: int
+    turn: int
+    kind: str
+    created_at: int | None
+    snippet: str
+    marks: list[tuple[int, int]]  # where the words stand in the snippet
+    score: float
+
+
+def search(reader: Reader, query: Query, filters: Filters, *, limit: int, newest: bool = False) -> list[Hit]:
+    """At most one hit per turn; best first, or newest first."""
+    matches = _newest(reader, query, filters, limit) if newest else _best(reader, query, filters, limit)
+    sessions = reader.by_number(sorted({match.session for match in matches}))
+    hits: list[Hit] = []
+    for match in matches:
+        if len(hits) >= limit:
+            break
+        hit = _resolve(reader, sessions[match.session], match, query, filters.fields)
+        if hit is not None:
+            hits.append(hit)
+    return hits
+
+
+def _newest(reader: Reader, query: Query, filters: Filters, limit: int) -> list[Match]:
+    found = reader.match(compile_query(query, filters.fields), filters, max(limit * 4, CANDIDATES), newest=True)
+    return _one_per_turn(found)
+
+
+def _best(reader: Reader, query: Query, filters: Filters, limit: int) -> list[Match]:
+    """Turns with all the words; for longer queries also turns with most of them, lower."""
+    room = max(limit * 3, CANDIDATES)
+    strict = compile_query(query, filters.fields)
+    found = {(m.session, m.first_seq): m for m in reader.match(strict, filters, room)}
+    if len(query.clauses) < 3:
+        return _one_per_turn(found.values())
+    wide = query
+    if whole := phrase(query):
+        wide = msgspec.structs.replace(query, clauses=(*query.clauses, (whole,)))
+    loose = reader.match(compile_query(wide, filters.fields, any_clause=True), filters, room)
+    share = reader.coverage(query, filters.fields, [m for m in loose if (m.session, m.first_seq) not in found])
+    ranked: list[Match] = []
+    for match in loose:
+        key = (match.session, match.first_seq)
+        weight = _WHOLE if key in found else share.get(key, 0.0)
+        if weight >= _ENOUGH:
+            ranked.append(msgspec.structs.replace(match, score=match.score * weight))
+            found.pop(key, None)
+    ranked += found.values()  # all the words, but so common that a looser query ranked them out of sight
+    return _one_per_turn(sorted(ranked, key=lambda m: -m.score))
+
+
+def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
+    seen: dict[tuple[int, int], Match] = {}
+    for match in matches:
+        seen.setdefault((match.session, match.turn), match)
+    return list(seen.values())
+
+
+# -- where in the turn -----------------------------------------------------------------------------
+
+
+def _resolve(reader: Reader, session: Session, match: Match, query: Query, fields: tuple[str, ...]) -> Hit | None:
+    """The event of the matching piece that holds most of the words."""
+    if match.first_seq == 0:
+        return _title_hit(reader, session, match, query)
+    wanted = [atom for clause in query.clauses for atom in clause]
+    patterns = [_pattern(atom) for atom in wanted]
+    best: tuple[float, StoredEvent] | None = None
+    calls: set[object] = set()
+    for event in reader.events(session.id, match.first_seq, match.last_seq):
+        if event.kind == "tool.call" and _is_tool(event.name, query.tools):
+            calls.add((event.data or {}).get("id"))
+        if not _eligible(event, fields, query, calls):
+            continue
+        text = _fold(event.text)
+        score = sum(1 for pattern in patterns if pattern.search(text)) * 10 + _ORDER.get(event.kind, 0)
+        if best is None or score > best[0]:
+            best = (score, event)
+    if best is None or (query.tools and patterns and best[0] < 10):
+        return None  # the words and the tool are in the same turn, but not in the same call
+    event = best[1]
+    return _hit(session, match, event, event.text, patterns)
+
+
+def _eligible(event: StoredEvent, fields: tuple[str, ...], query: Query, calls: set[object]) -> bool:
+    if query.tools:
+        if event.kind == "tool.call":
+            return _is_tool(event.name, query.tools)
+        return event.kind == "tool.result" and (event.data or {}).get("id") in calls
+    return bool(event.text) and _FIELD_OF.get(event.kind, "tools") in (fields or FIELDS)
+
+
+def _is_tool(name: str | None, tools: tuple[str, ...]) -> bool:
+    return any(tool.lower() in (name or "").lower() for tool in tools)
+
+
+def _title_hit(reader: Reader, session: Session, match: Match, query: Query) -> Hit | None:
+    first = next((e for e in reader.events(session.id) if e.kind == "user.prompt"), None)
+    first = first or next(reader.events(session.id), None)
+    if first is None:
+        return None
+    patterns = [_pattern(atom) for clause in query.clauses for atom in clause]
+    return _hit(session, match, first, session.title or first.text, patterns)
+
+
+def _hit(session: Session, match: Match, event: StoredEvent, text: str, patterns: list[re.Pattern[str]]) -> Hit:
+    snippet, marks = _snippet(text, patterns)
+    return Hit(
+        session=session,
+        seq=event.seq,
+        turn=event.turn,
+        kind=event.kind,
+        created_at=event.created_at,
+        snippet=snippet,
+        marks=marks,
+        score=round(match.score, 4),
+    )
+
+
+def _pattern(atom: Atom) -> re.Pattern[str]:
+    words = re.findall(r"[^\W_]+", _fold(atom.text)) or [_fold(atom.text)]
+    body = r"[\W_]+".join(map(re.escape, words))
+    return re.compile(rf"(?<![^\W_]){body}" + ("" if atom.prefix else r"(?![^\W_])"))
+
+
+def _fold(text: str) -> str:
+    """As the index sees it: lower case, no accents; one character stays one character."""
+    if text.isascii():
+        return text.lower()
+    return "".join(unicodedata.normalize("NFD", char)[0].lower()[:1] or char for char in text)
+
+
+def _snippet(text: str, patterns: list[re.Pattern[str]]) -> tuple[str, list[tuple[int, int]]]:
+    """The stretch of text with the most words in it, on one line, with the places of the words."""
+    folded = _fold(text)
+    spans = sorted({found.span() for pattern in patterns for found in _first(pattern, folded, 50)})
+    start = _densest(spans)
+    begin = max(0, start - _SNIPPET // 4)
+    piece = text[begin : begin + _SNIPPET]
+    line = re.sub(r"\s", " ", piece)  # one for one, so that the marks still fit
+    marks = [(a - begin, b - begin) for a, b in spans if a >= begin and b <= begin + len(piece)]
+    lead = "…" if begin else ""
+    trail = "…" if begin + _SNIPPET < len(text) else ""
+    return lead + line + trail, [(a + len(lead), b + len(lead)) for a, b in marks]
+
+
+def _first(pattern: re.Pattern[str], text: str, count: int) -> Iterable[re.Match[str]]:
+    for number, found in enumerate(pattern.finditer(text)):
+        if number >= count:
+            return
+        yield found
+
+
+def _densest(spans: list[tuple[int, int]]) -> int:
+    best, start = 0, spans[0][0] if spans else 0
+    for index, (at, _) in enumerate(spans):
+        inside = sum(1 for other, _ in spans[index:] if other < at + _SNIPPET * 3 // 4)
+        if inside > best:
+            best, start = inside, at
+    return start

@@ -1,0 +1,62 @@
+"""stats: sessions, turns and tokens by agent, project, day and model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from backstory.config import Settings
+from backstory.model.sessions import Tokens
+from backstory.service.library import reading
+from backstory.service.reading import Where, understand
+
+
+class Row(msgspec.Struct, frozen=True):
+    name: str
+    sessions: int
+    turns: int | None  # a turn may use several models: not counted by model
+    tokens: Tokens
+
+
+class Stats(msgspec.Struct, frozen=True):
+    sessions: int
+    subagents: int
+    turns: int
+    tokens: Tokens
+    by_agent: list[Row]
+    by_project: list[Row]
+    by_day: list[Row]
+    by_model: list[Row]
+
+
+def stats(settings: Settings, where: Where) -> Stats:
+    with reading(settings) as library:
+        filters = understand(library.reader, where)
+        groups = {by: _rows(library.reader.grouped(by, filters)) for by in ("agent", "project", "day", "model")}
+        main = library.reader.sessions(filters, limit=None, subagents=False)
+        everyone = library.reader.sessions(filters, limit=None, subagents=True)
+    groups["day"].sort(key=lambda row: row.name)
+    return Stats(
+        sessions=len(main),
+        subagents=len(everyone) - len(main),
+        turns=sum(session.prompts for session in main),
+        tokens=_sum([row.tokens for row in groups["agent"]]),
+        **{f"by_{by}": rows for by, rows in groups.items()},
+    )
+
+
+def _rows(found: list[tuple[Any, ...]]) -> list[Row]:
+    rows = [
+        Row(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found
+    ]
+    return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))
+
+
+def _sum(parts: list[Tokens]) -> Tokens:
+    """Unknown plus unknown stays unknown."""
+    sums = {}
+    for name in Tokens.__struct_fields__:
+        known = [value for part in parts if (value := getattr(part, name)) is not None]
+        sums[name] = sum(known) if known else None
+    return Tokens(**sums)

@@ -1,0 +1,174 @@
+"""doctor: is everything read that the agents wrote, and is everything still there that was stored?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from backstory.agents import AGENTS
+from backstory.agents.base import Agent
+from backstory.capture import tail
+from backstory.capture.discover import Unreadable, at_home, roots
+from backstory.config import Settings
+from backstory.model.errors import BackstoryError, CorruptStore, StoreError
+from backstory.service.library import Library, reading
+from backstory.store.blobs import FolderBlobs
+
+
+class AgentHealth(msgspec.Struct):
+    agent: str
+    title: str
+    folders: list[str]
+    found: bool
+    files: int = 0
+    bytes: int = 0
+    records: int = 0
+    last_record_at: int | None = None
+    waiting: int = 0  # files that are new or have grown since the last ingest
+    gone: int = 0  # sources the agent has deleted; what was stored of them stays
+    unfinished: int = 0  # files whose last line has no end yet
+    unparsed: dict[str, int] = {}  # by reason
+    unparsed_files: list[tuple[str, str, int]] = []
+    unknown_types: dict[str, int] = {}
+    unreadable: list[Unreadable] = []
+
+
+class StoreHealth(msgspec.Struct):
+    sqlite: str
+    integrity: list[str] = []
+    database_bytes: int = 0
+    segment_bytes: int = 0
+    journal_bytes: int = 0
+    missing_segments: list[str] = []
+
+
+class Problem(msgspec.Struct, frozen=True):
+    dropped: bool  # something is lost or not captured; else only worth knowing
+    what: str
+    next: str
+
+
+class Health(msgspec.Struct):
+    home: str
+    agents: list[AgentHealth]
+    store: StoreHealth
+    problems: list[Problem]
+
+    @property
+    def ok(self) -> bool:
+        return not any(problem.dropped for problem in self.problems)
+
+
+def examine(settings: Settings, *, deep: bool = False) -> Health:
+    """Looks, never writes. `deep` reads every segment back and checks its digest."""
+    store = StoreHealth(sqlite=apsw.sqlite_lib_version())
+    agents = [_on_disk(agent, settings) for agent in AGENTS.values()]
+    problems: list[Problem] = []
+    try:
+        with reading(settings) as library:
+            for health in agents:
+                _in_store(health, library, settings)
+            _examine_store(store, library, deep)
+    except CorruptStore as error:
+        store.integrity = [error.message]
+    except BackstoryError as error:
+        problems.append(Problem(False, error.message, error.hint))
+        for health in agents:
+            health.waiting = health.files
+    for name in ("database", "journal"):
+        path = getattr(settings, name)
+        setattr(store, f"{name}_bytes", sum(_size(p) for p in settings.home.glob(f"{path.name}*")))
+    store.segment_bytes = FolderBlobs(settings.segments).size()
+    problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
+    return Health(str(settings.home), agents, store, problems)
+
+
+def _on_disk(agent: Agent, settings: Settings) -> AgentHealth:
+    folders = roots(agent, settings)
+    health = AgentHealth(
+        agent.name, agent.title, [str(f) for f in folders], any(f.exists() for f in folders), unreadable=[]
+    )
+    for found in at_home([agent], settings, health.unreadable):
+        health.files += 1
+        health.bytes += _size(found.path)
+        if not os.access(found.path, os.R_OK):
+            health.unreadable.append(Unreadable(str(found.path), "Permission denied"))
+    return health
+
+
+def _in_store(health: AgentHealth, library: Library, settings: Settings) -> None:
+    reader = library.reader
+    known: dict[str, int | None] = {}
+    for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
+        known[path] = size
+        health.records += records
+        health.unfinished += bool(unfinished)
+        health.gone += not Path(path.split("#")[0]).exists()
+        if error:
+            health.unreadable.append(Unreadable(path, error))
+    for found in at_home([AGENTS[health.agent]], settings, []):
+        now = _stat_size(found.path)
+        health.waiting += bool(now) and known.get(str(found.path), -1) != now
+    health.last_record_at = reader.last_record(health.agent)
+    health.unparsed_files = reader.unparsed(health.agent)
+    for _, reason, number in health.unparsed_files:
+        health.unparsed = {**health.unparsed, reason: health.unparsed.get(reason, 0) + number}
+    health.unknown_types = reader.unknown_types(health.agent)
+
+
+def _examine_store(store: StoreHealth, library: Library, deep: bool) -> None:
+    store.integrity = library.reader.integrity()
+    for digest, path in library.reader.digests():
+        try:
+            if deep:
+                library.blobs.get(digest)
+            elif not library.blobs.has(digest):
+                raise StoreError("missing")
+        except StoreError:
+            store.missing_segments.append(path)
+
+
+def _store_problems(store: StoreHealth) -> list[Problem]:
+    found = []
+    if store.integrity:
+        what = f"the database is damaged: {store.integrity[0]}"
+        found.append(Problem(True, what, "Your segments are safe. Rebuild it: backstory rebuild"))
+    if store.missing_segments:
+        what = f"{len(store.missing_segments)} segments are missing or damaged, of {store.missing_segments[0]} first"
+        found.append(Problem(True, what, "Bring them back from a backup of the segments folder."))
+    return found
+
+
+def _agent_problems(health: AgentHealth) -> list[Problem]:
+    found = []
+    for item in health.unreadable:
+        found.append(
+            Problem(True, f"{health.title}: cannot read {item.path}: {item.reason}", "Fix it, then: backstory ingest")
+        )
+    if health.unparsed:
+        number = sum(health.unparsed.values())
+        reasons = ", ".join(f"{count} {reason}" for reason, count in health.unparsed.items())
+        what = f"{health.title}: {number} lines could not be parsed ({reasons}); kept raw, not shown"
+        found.append(Problem(False, what, f"See which: backstory doctor --json (worst: {health.unparsed_files[0][0]})"))
+    if health.unknown_types:
+        names = ", ".join(list(health.unknown_types)[:6])
+        what = f"{health.title}: {sum(health.unknown_types.values())} records of types this version does not know: {names}"
+        found.append(Problem(False, what, "Kept raw. A newer Backstory reads them: upgrade, then backstory rebuild"))
+    if health.waiting:
+        what = f"{health.title}: {health.waiting} files have something new"
+        found.append(Problem(False, what, "Read it: backstory ingest"))
+    return found
+
+
+def _stat_size(path: Path) -> int | None:
+    try:
+        return tail.stat(path).size
+    except OSError:
+        return None
+
+
+def _size(path: Path) -> int:
+    return _stat_size(path) or 0

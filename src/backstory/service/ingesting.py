@@ -1,0 +1,158 @@
+"""ingest and rebuild: the verbs that write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from backstory.capture.discover import Unreadable, at_home, at_paths, chosen
+from backstory.capture.ingest import Ingest, wall_clock
+from backstory.capture.lock import ingest_lock
+from backstory.capture.rebuild import Gap, Rebuild
+from backstory.config import Settings
+from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
+from backstory.service.library import journal
+from backstory.store.blobs import FolderBlobs
+from backstory.store.read import Reader
+from backstory.store.sqlite import connect, explained
+
+LOCK_WAIT = 120.0
+Announce = Callable[[int], Callable[[int], None]]  # told how many bytes lie ahead, gives what to call as they pass
+
+
+class IngestReport(msgspec.Struct):
+    files: int
+    sessions: int
+    subagents: int
+    records: int
+    events: int
+    bytes: int
+    new_records: int
+    unparsed: int
+    unknown_types: int
+    unrecognised: int
+    unreadable: list[Unreadable]
+    seconds: float
+
+
+class RebuildReport(msgspec.Struct):
+    sessions: int
+    records: int
+    events: int
+    bytes: int
+    gaps: list[Gap]
+    seconds: float
+
+
+def ingest(
+    settings: Settings,
+    paths: Iterable[Path] = (),
+    agent: str | None = None,
+    announce: Announce | None = None,
+) -> IngestReport:
+    """Read everything new; with paths only those."""
+    begun = time.monotonic()
+    agents = chosen(agent)
+    unreadable: list[Unreadable] = []
+    given = list(paths)
+    with _writable(settings), ingest_lock(settings.home, LOCK_WAIT):
+        found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
+        progress = announce(sum(_bytes(item.path) for item in found)) if announce else None
+        db = connect(settings.database)
+        try:
+            run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock)
+            counts = run.run(found, unreadable, progress)
+            totals = Reader(db).totals()
+        finally:
+            db.close()
+    return IngestReport(
+        files=counts.files,
+        new_records=counts.new_records,
+        unrecognised=counts.unrecognised,
+        unreadable=counts.unreadable,
+        seconds=round(time.monotonic() - begun, 3),
+        **totals,
+    )
+
+
+def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
+    """Make the database again from journal and segments; the old one serves readers until the new one is whole."""
+    begun = time.monotonic()
+    record = journal(settings)
+    if not settings.journal.exists():
+        raise NotFound("there is no journal to rebuild from", "Read what your agents wrote: backstory ingest")
+    fresh = settings.home / "rebuild.db"
+    with _writable(settings), ingest_lock(settings.home, LOCK_WAIT):
+        _remove(fresh)
+        progress = announce(record.bytes()) if announce else None
+        db = connect(fresh)
+        try:
+            with explained(fresh):
+                gaps = Rebuild(db, FolderBlobs(settings.segments), record).run(progress)
+                totals = Reader(db).totals()
+            _swap(settings, db, fresh)
+        finally:
+            db.close()
+            _remove(fresh)
+    kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
+    return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), **kept)
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _swap(settings: Settings, fresh: object, fresh_path: Path) -> None:
+    """A sound database is overwritten page by page in one transaction, so open readers never see half of it."""
+    try:
+        live = connect(settings.database)
+    except CorruptStore:
+        _set_aside(settings.database)
+        live = connect(settings.database)
+    with explained(settings.database), live.backup("main", fresh, "main") as copy:  # type: ignore[arg-type]
+        while not copy.done:
+            copy.step(5000)
+    live.close()
+
+
+def _set_aside(database: Path) -> None:
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for suffix in ("", "-wal", "-shm"):
+        old = database.with_name(database.name + suffix)
+        if old.exists():
+            old.rename(database.with_name(f"{database.name}.damaged-{stamp}{suffix}"))
+
+
+def _remove(database: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
+
+
+class _writable:
+    """The system's errors while writing to our own home, as ours."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.home = settings.home
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, BackstoryError):
+            return
+        module = type(error).__module__
+        if isinstance(error, OSError) or module.startswith("obstore"):
+            raise StoreError(
+                f"cannot write to {self.home}: {_first_line(error)}",
+                "Nothing was lost. Free some space or check permissions, then: backstory ingest",
+            ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,1 @@
+"""What the records mean: pure functions over events."""
