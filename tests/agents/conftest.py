@@ -1,0 +1,47 @@
+"""Fixtures for tests that run real agents."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .install import installed, missing_tool
+from .model import ScriptedModel
+
+
+@pytest.fixture(scope="session")
+def agents() -> Path:
+    """The folder of the installed agents; every test that takes `agent_home` has it."""
+    if missing := missing_tool():
+        reason = f"REAL AGENTS NOT TESTED: {missing} is not installed"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    return installed()
+
+
+@pytest.fixture
+def agent_home(agents: Path, tmp_path: Path) -> Path:
+    """An empty home folder."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture
+def agent_repo(tmp_path: Path) -> Path:
+    """A git repository with an author and no commits."""
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    for args in ("init -q -b main", "config user.name Ada", "config user.email ada@example.com"):
+        subprocess.run(["git", *args.split()], cwd=repo, check=True)
+    return repo
+
+
+@pytest.fixture
+def scripted_model() -> Iterator[ScriptedModel]:
+    """A model with an empty script; `add` gives it something to say."""
+    with ScriptedModel() as model:
+        yield model

@@ -1,0 +1,59 @@
+"""The agents from npm, at the versions pinned in package.json, installed once per checkout."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PACKAGE = Path(__file__).with_name("package.json")
+CACHE = Path(__file__).parents[2] / ".cache" / "agents"
+
+
+def missing_tool() -> str | None:
+    """The first program without which no agent can be installed or run."""
+    return next((tool for tool in ("node", "npm", "git") if shutil.which(tool) is None), None)
+
+
+@functools.cache
+def installed(cache: Path = CACHE) -> Path:
+    """The folder that holds `claude`, `codex` and `gemini`; the first caller installs, others wait for it."""
+    target = cache / hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(target.with_suffix(".lock")):
+        if not target.exists():
+            _install(target)
+    return target / "node_modules" / ".bin"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _install(target: Path) -> None:
+    # Built beside its final place and renamed, so that the folder's existence means it is whole.
+    partial = target.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    shutil.copy(PACKAGE, partial)
+    # npm keeps its cache and logs here too: tests write nothing to the real home.
+    quiet = ["--no-package-lock", "--no-audit", "--no-fund"]
+    _check(["npm", "install", "--ignore-scripts", "--cache=npm-cache", *quiet], partial)
+    # Claude's one install script links its native binary over a stub; it is the only script that has to run.
+    _check(["node", "node_modules/@anthropic-ai/claude-code/install.cjs"], partial)
+    shutil.rmtree(partial / "npm-cache")
+    partial.rename(target)
+
+
+def _check(argv: list[str], cwd: Path) -> None:
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(argv)} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
