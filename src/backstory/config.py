@@ -63,7 +63,9 @@ def _roots(path: Path, user_home: Path) -> dict[str, list[Path]]:
         table = tomllib.loads(text).get("roots", {})
         roots = msgspec.convert(table, dict[str, list[str]])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise BadInput(f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/work/.claude"].') from None
+        raise BadInput(
+            f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/work/.claude"].'
+        ) from None
     return {agent: [_expand(item, user_home) for item in items] for agent, items in roots.items()}
 
 

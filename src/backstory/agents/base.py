@@ -46,6 +46,7 @@ __all__ = [
 Framing = Literal["lines", "document", "blob", "rows"]
 OnError = Callable[[OSError], None]  # told of each folder that cannot be listed
 
+
 class Shape(msgspec.Struct, frozen=True):
     """What a file turned out to be, judged by its content."""
 

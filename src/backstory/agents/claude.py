@@ -46,14 +46,21 @@ NOT_TYPED = (
 )
 BESIDE_PROMPT = ("<ide_opened_file>", "<ide_selection>", "<system-reminder>")
 INTERRUPTED = "[Request interrupted by user"
-WRITERS = {"Edit": "file_path", "Write": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+WRITERS = {
+    "Edit": "file_path",
+    "Write": "file_path",
+    "MultiEdit": "file_path",
+    "NotebookEdit": "notebook_path",
+}
 SUBAGENT_TOOLS = ("Task", "Agent")
 # Known lines that carry nothing of the conversation: state of the program, re-appended metadata.
 SILENT = frozenset(
-    "tag agent-color agent-setting mode permission-mode isolation-latch relocated worktree-state pr-link frame-link "
-    "bridge-session speculation-accept ended-by-model queue-operation file-history-snapshot attribution-snapshot "
-    "content-replacement fork-context-ref marble-origami-commit marble-origami-snapshot marble-origami-reset "
-    "last-prompt agent-name file-history-delta".split()
+    """
+    tag agent-color agent-setting mode permission-mode isolation-latch relocated worktree-state pr-link
+    frame-link bridge-session speculation-accept ended-by-model queue-operation file-history-snapshot
+    attribution-snapshot content-replacement fork-context-ref marble-origami-commit marble-origami-
+    snapshot marble-origami-reset last-prompt agent-name file-history-delta
+    """.split()
 )
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.S)
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
@@ -86,7 +93,7 @@ class Claude(FileAgent):
         if path.name.endswith(".meta.json") and path.name.startswith("agent-"):
             parent = _sidecar_parent(path)
             agent_id = path.name.removeprefix("agent-").removesuffix(".meta.json")
-            return parent and Shape("document", subagent_id(agent_id, parent), parent, sidecar="meta")
+            return Shape("document", subagent_id(agent_id, parent), parent, sidecar="meta") if parent else None
         if path.parent.name == "tool-results":
             return Shape("blob", path.parent.parent.name, sidecar="result")
         found = False
@@ -94,9 +101,9 @@ class Claude(FileAgent):
             kind = record.get("type")
             session = record.get("sessionId")
             if isinstance(session, str) and isinstance(kind, str) and "payload" not in record:
-                agent_id = record.get("agentId")
-                if isinstance(agent_id, str) and (record.get("isSidechain") or path.name.startswith("agent-")):
-                    return Shape("lines", subagent_id(agent_id, session), session)
+                whose = record.get("agentId")
+                if isinstance(whose, str) and (record.get("isSidechain") or path.name.startswith("agent-")):
+                    return Shape("lines", subagent_id(whose, session), session)
                 return Shape("lines", session)
             found = found or (kind in ("summary", "file-history-snapshot", "custom-title", "ai-title"))
             found = found or ("parentUuid" in record and "message" in record)
@@ -226,7 +233,12 @@ class TranscriptReader:
         if isinstance(version := record.get("version"), str):
             facts["version"] = version
         when = parse_iso(record.get("timestamp"))
-        data = {"cwd": cwd, "branch": known, "version": record.get("version"), "entrypoint": record.get("entrypoint")}
+        data = {
+            "cwd": cwd,
+            "branch": known,
+            "version": record.get("version"),
+            "entrypoint": record.get("entrypoint"),
+        }
         kind = "session.started" if seen is None else "status.changed"
         key = fold(as_str(record.get("uuid")), "place") if record.get("uuid") else fold_bytes(offset, line)
         bucket.events.append(Event(kind, key, when, "system", "", None, {k: v for k, v in data.items() if v}))
@@ -248,7 +260,14 @@ class TranscriptReader:
     # -- what the agent said ---------------------------------------------------------------------
 
     def _assistant(
-        self, record: Record, message: Record, content: Any, bucket: Bucket, when: int | None, base: str, link: Record
+        self,
+        record: Record,
+        message: Record,
+        content: Any,
+        bucket: Bucket,
+        when: int | None,
+        base: str,
+        link: Record,
     ) -> None:
         model = message.get("model")
         if isinstance(model, str) and model != "<synthetic>":
@@ -270,15 +289,15 @@ class TranscriptReader:
             elif kind in ("thinking", "redacted_thinking"):
                 text = as_str(block.get("thinking"))
                 data = link if text else {**link, "redacted": True}
-                bucket.events.append(Event("assistant.thinking", fold(base, index), when, "assistant", text, None, data))
+                bucket.events.append(
+                    Event("assistant.thinking", fold(base, index), when, "assistant", text, None, data)
+                )
             elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
                 self._call(block, bucket, when, base, index, link)
             elif isinstance(kind, str) and kind.endswith("_tool_result"):
                 self._result(block, None, bucket, when, base, index, link)
 
-    def _usage(
-        self, record: Record, message: Record, model: str, bucket: Bucket, when: int | None, base: str
-    ) -> None:
+    def _usage(self, record: Record, message: Record, model: str, bucket: Bucket, when: int | None, base: str) -> None:
         """Each line of a response repeats the whole response's usage; the store keeps the maximum per key."""
         usage = message.get("usage")
         if not isinstance(usage, dict):
@@ -323,9 +342,7 @@ class TranscriptReader:
 
     # -- what came back, and what the person said ------------------------------------------------
 
-    def _user(
-        self, record: Record, content: Any, bucket: Bucket, when: int | None, base: str, link: Record
-    ) -> None:
+    def _user(self, record: Record, content: Any, bucket: Bucket, when: int | None, base: str, link: Record) -> None:
         texts: list[str] = []
         images: list[Record] = []
         results = False
@@ -348,7 +365,14 @@ class TranscriptReader:
             self._said(record, text, images, bucket, when, base, link)
 
     def _said(
-        self, record: Record, text: str, images: list[Record], bucket: Bucket, when: int | None, base: str, link: Record
+        self,
+        record: Record,
+        text: str,
+        images: list[Record],
+        bucket: Bucket,
+        when: int | None,
+        base: str,
+        link: Record,
     ) -> None:
         key = fold(base, "said")
         start = text.lstrip()
@@ -378,7 +402,14 @@ class TranscriptReader:
             bucket.events.append(Event(kind, key, when, "user", tagged[2], "Bash", link))
 
     def _result(
-        self, block: Record, outcome: Any, bucket: Bucket, when: int | None, base: str, index: int, link: Record
+        self,
+        block: Record,
+        outcome: Any,
+        bucket: Bucket,
+        when: int | None,
+        base: str,
+        index: int,
+        link: Record,
     ) -> None:
         ident = block.get("tool_use_id")
         content = block.get("content")
@@ -437,7 +468,7 @@ class TranscriptReader:
         text = as_str(record.get("content"))
         if subtype == "compact_boundary":
             meta = as_dict(record.get("compactMetadata"))
-            kept = {k: meta[k] for k in ("trigger", "preTokens", "postTokens", "durationMs") if k in meta}
+            kept: Record = {k: meta[k] for k in ("trigger", "preTokens", "postTokens", "durationMs") if k in meta}
             bucket.events.append(Event("compaction", key, when, "system", "", None, {**link, **kept}))
         elif subtype == "turn_duration":
             data = {**link, "duration_ms": record.get("durationMs")}

@@ -163,7 +163,7 @@ class Ingest:
         for chunk in _chunks(source, path):
             self._store(source, chunk)
             if progress:
-                progress(path, len(chunk.data))
+                progress(len(chunk.data))
             self._maybe_commit()
             self._begin()
         source.head_hash, source.end_hash = tail.fingerprints(path, source)
@@ -280,4 +280,3 @@ def _stem(path: str) -> str:
 
 def wall_clock() -> int:
     return time.time_ns() // 1_000_000
-

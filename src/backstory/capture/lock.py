@@ -25,7 +25,9 @@ def ingest_lock(home: Path, wait_seconds: float) -> Iterator[None]:
         except apsw.BusyError:
             raise Busy("another ingest is still running", "It does the same work; try again when it is done.") from None
         except apsw.Error as error:
-            raise StoreError(f"cannot write to {home}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
+            raise StoreError(
+                f"cannot write to {home}: {error}", "Check its permissions, or set BACKSTORY_HOME."
+            ) from None
         yield
     finally:
         db.close(True)

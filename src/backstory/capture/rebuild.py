@@ -86,9 +86,7 @@ class Rebuild:
                 source.path = entry.to
                 self.sources[entry.agent, entry.to] = source
         elif isinstance(entry, PlaceEntry):
-            project = Project(
-                entry.identity, entry.evidence, entry.name, entry.remote, entry.root_commit, entry.path
-            )
+            project = Project(entry.identity, entry.evidence, entry.name, entry.remote, entry.root_commit, entry.path)
             self.writer.learn_place(entry.cwd, project, entry.observed_at)
 
     def _segment(self, entry: SegmentEntry) -> None:

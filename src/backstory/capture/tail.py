@@ -55,7 +55,7 @@ def head(path: Path) -> bytes:
 def opened(path: Path) -> BinaryIO:
     file = path.open("rb")
     if path.suffix == ".zst":
-        return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)  # type: ignore[return-value]
+        return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
     return file
 
 

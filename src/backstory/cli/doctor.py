@@ -46,7 +46,17 @@ def _json(found: Health) -> dict[str, Any]:
 
 def _render(found: Health) -> None:
     out = console()
-    made = table("", "agent", "last record", "files", "records", "size", "unparsed", "folder", right=("files", "records", "size", "unparsed"))
+    made = table(
+        "",
+        "agent",
+        "last record",
+        "files",
+        "records",
+        "size",
+        "unparsed",
+        "folder",
+        right=("files", "records", "size", "unparsed"),
+    )
     for item in found.agents:
         made.add_row(
             agent(item.agent),

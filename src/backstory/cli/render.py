@@ -17,7 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
-COLOUR = {"claude": "#c8693f", "codex": "#2a9c95", "gemini": "#5a8ee6", "copilot": "#a177d6", "opencode": "#a19a3c"}
+COLOUR = {
+    "claude": "#c8693f",
+    "codex": "#2a9c95",
+    "gemini": "#5a8ee6",
+    "copilot": "#a177d6",
+    "opencode": "#a19a3c",
+}
 # Escape sequences and control characters in a transcript are data; a terminal must never obey them.
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

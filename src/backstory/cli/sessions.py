@@ -6,7 +6,18 @@ import click
 from rich.text import Text
 
 from backstory import config
-from backstory.cli.render import age, agent, console, count, json_option, note, one_line, print_json, project, table
+from backstory.cli.render import (
+    age,
+    agent,
+    console,
+    count,
+    json_option,
+    note,
+    one_line,
+    print_json,
+    project,
+    table,
+)
 from backstory.model.sessions import Session
 from backstory.service.reading import Listed, Where, session_json, sessions
 
@@ -63,7 +74,9 @@ def _table(found: list[Listed]) -> None:
 
 
 def _row(made: object, session: Session, branch: str = "") -> None:
-    title = Text(branch, style="dim") + Text(one_line(session.title) or "(no prompt)", style="" if session.title else "dim")
+    title = Text(branch, style="dim") + Text(
+        one_line(session.title) or "(no prompt)", style="" if session.title else "dim"
+    )
     if session.subagent:
         title = Text(branch, style="dim") + Text(f"{session.subagent}: ", style="dim") + Text(one_line(session.title))
     if session.unparsed:
@@ -71,7 +84,10 @@ def _row(made: object, session: Session, branch: str = "") -> None:
     ident = session.session_id
     made.add_row(  # type: ignore[attr-defined]
         agent(session.agent),
-        Text(ident[:14] if ident.startswith(("agent-", "ses_")) else ident[:8], style="dim" if branch else "bold"),
+        Text(
+            ident[:14] if ident.startswith(("agent-", "ses_")) else ident[:8],
+            style="dim" if branch else "bold",
+        ),
         age(session.started_at),
         project(session.project),
         title,

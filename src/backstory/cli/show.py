@@ -28,7 +28,15 @@ from backstory.cli.render import (
     project,
 )
 from backstory.model.events import StoredEvent
-from backstory.service.reading import Conversation, Turn, conversation, event_json, raw, session_json, turn_json
+from backstory.service.reading import (
+    Conversation,
+    Turn,
+    conversation,
+    event_json,
+    raw,
+    session_json,
+    turn_json,
+)
 
 _FOLDED_LINES = 12
 _RUN = 5  # more calls than this in a row fold to one line
@@ -181,7 +189,9 @@ def _event(
         case "question.asked":
             answer = (results.get(data.get("id")) or event).data or {}
             said = "; ".join(map(str, (answer.get("answers") or {}).values()))
-            return Text(f"   ? {one_line(event.text)}", style="dim") + Text(f"  → {clean(said)}" if said else "", style="bold")
+            return Text(f"   ? {one_line(event.text)}", style="dim") + Text(
+                f"  → {clean(said)}" if said else "", style="bold"
+            )
         case "error":
             return Text(f"   ✕ {one_line(event.text)[:300]}", style="red")
         case "compaction" if not data.get("summary"):
@@ -244,7 +254,17 @@ def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool) -> Re
 def _argument(call: StoredEvent) -> str:
     given = (call.data or {}).get("input")
     if isinstance(given, dict):
-        for name in ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "description", "url"):
+        for name in (
+            "command",
+            "cmd",
+            "file_path",
+            "filePath",
+            "path",
+            "pattern",
+            "query",
+            "description",
+            "url",
+        ):
             if isinstance(given.get(name), str):
                 return str(given[name])
     return call.text
@@ -255,12 +275,17 @@ def _diff(call: StoredEvent, results: dict[Any, StoredEvent]) -> list[str]:
     data = (results.get((call.data or {}).get("id")) or call).data or {}
     patch = data.get("patch")
     if isinstance(patch, list):
-        return [line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines", []) if isinstance(line, str)]
+        return [
+            line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines", []) if isinstance(line, str)
+        ]
     if isinstance(data.get("diff"), str):
         return [line for line in data["diff"].splitlines() if not line.startswith(("---", "+++", "@@", "Index", "==="))]
     given = (call.data or {}).get("input")
     given = given if isinstance(given, dict) else {}
-    old, new = given.get("old_string") or given.get("oldString"), given.get("new_string") or given.get("newString")
+    old, new = (
+        given.get("old_string") or given.get("oldString"),
+        given.get("new_string") or given.get("newString"),
+    )
     if isinstance(old, str) and isinstance(new, str):
         return list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[3:]
     content = given.get("content")

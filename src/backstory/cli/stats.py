@@ -59,7 +59,16 @@ def _chart(title: str, rows: list[Row], total: int) -> None:
         return
     out = console()
     out.print()
-    made = table(title, "", "sessions", "turns", "in", "cache read", "out", right=("sessions", "turns", "in", "cache read", "out"))
+    made = table(
+        title,
+        "",
+        "sessions",
+        "turns",
+        "in",
+        "cache read",
+        "out",
+        right=("sessions", "turns", "in", "cache read", "out"),
+    )
     made.columns[0].max_width = 40
     value = [row.turns if title == "day" else row.tokens.output for row in rows]
     most = max((number or 0 for number in value), default=0)

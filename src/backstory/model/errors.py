@@ -1,13 +1,13 @@
 """Errors people are meant to read.
 
-    BackstoryError            message + hint, shown as two lines, exit 2
-    ├── NotFound              no such session, project, file
-    ├── Ambiguous             an abbreviated id fits several things
-    ├── BadInput              a date, query or option that cannot be understood
-    ├── Busy                  another process holds the lock
-    └── StoreError            the store cannot be used
-        ├── CorruptStore      the database is damaged; the segments are not
-        └── NewerStore        written by a newer program than this one
+BackstoryError            message + hint, shown as two lines, exit 2
+├── NotFound              no such session, project, file
+├── Ambiguous             an abbreviated id fits several things
+├── BadInput              a date, query or option that cannot be understood
+├── Busy                  another process holds the lock
+└── StoreError            the store cannot be used
+    ├── CorruptStore      the database is damaged; the segments are not
+    └── NewerStore        written by a newer program than this one
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def parse_when(text: str, now: datetime, *, end: bool = False) -> int:
         when = datetime.fromisoformat(text.strip())
     except ValueError:
         raise BadInput(
-            f"not a date: {text!r}", "Use 2026-05-31, 2026-05-31T14:00, today, yesterday, 12h, 3d, 2w, 6m or 1y."
+            f"not a date: {text!r}",
+            "Use 2026-05-31, 2026-05-31T14:00, today, yesterday, 12h, 3d, 2w, 6m or 1y.",
         ) from None
     if when.tzinfo is None:
         when = when.replace(tzinfo=now.tzinfo)

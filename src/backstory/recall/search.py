@@ -14,12 +14,14 @@ from backstory.model.sessions import Session
 from backstory.recall.query import phrase
 from backstory.store.read import Reader, compile_query
 
-CANDIDATES = 200
+CANDIDATES = 60
 _FIELD_OF = {"user.prompt": "prompts", "assistant.message": "answers", "assistant.thinking": "thinking"}
 _ORDER = {"user.prompt": 4, "assistant.message": 3, "assistant.thinking": 2, "tool.call": 1}
 _WHOLE = 1.5  # a turn with all the words, against one with some of them
 _ENOUGH = 0.5  # with fewer of a longer query's words a turn is no answer
 _SNIPPET = 160
+_LEAD = 40
+_ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -89,8 +91,7 @@ def _resolve(reader: Reader, session: Session, match: Match, query: Query, field
     """The event of the matching piece that holds most of the words."""
     if match.first_seq == 0:
         return _title_hit(reader, session, match, query)
-    wanted = [atom for clause in query.clauses for atom in clause]
-    patterns = [_pattern(atom) for atom in wanted]
+    finders = _finders(query)
     best: tuple[float, StoredEvent] | None = None
     calls: set[object] = set()
     for event in reader.events(session.id, match.first_seq, match.last_seq):
@@ -99,13 +100,13 @@ def _resolve(reader: Reader, session: Session, match: Match, query: Query, field
         if not _eligible(event, fields, query, calls):
             continue
         text = _fold(event.text)
-        score = sum(1 for pattern in patterns if pattern.search(text)) * 10 + _ORDER.get(event.kind, 0)
+        score = sum(1 for finder in finders if finder.spans(text, 1)) * 10 + _ORDER.get(event.kind, 0)
         if best is None or score > best[0]:
             best = (score, event)
-    if best is None or (query.tools and patterns and best[0] < 10):
+    if best is None or (query.tools and finders and best[0] < 10):
         return None  # the words and the tool are in the same turn, but not in the same call
     event = best[1]
-    return _hit(session, match, event, event.text, patterns)
+    return _hit(session, match, event, event.text, finders)
 
 
 def _eligible(event: StoredEvent, fields: tuple[str, ...], query: Query, calls: set[object]) -> bool:
@@ -125,12 +126,11 @@ def _title_hit(reader: Reader, session: Session, match: Match, query: Query) -> 
     first = first or next(reader.events(session.id), None)
     if first is None:
         return None
-    patterns = [_pattern(atom) for clause in query.clauses for atom in clause]
-    return _hit(session, match, first, session.title or first.text, patterns)
+    return _hit(session, match, first, session.title or first.text, _finders(query))
 
 
-def _hit(session: Session, match: Match, event: StoredEvent, text: str, patterns: list[re.Pattern[str]]) -> Hit:
-    snippet, marks = _snippet(text, patterns)
+def _hit(session: Session, match: Match, event: StoredEvent, text: str, finders: list[_Finder]) -> Hit:
+    snippet, marks = _snippet(text, finders)
     return Hit(
         session=session,
         seq=event.seq,
@@ -143,23 +143,53 @@ def _hit(session: Session, match: Match, event: StoredEvent, text: str, patterns
     )
 
 
-def _pattern(atom: Atom) -> re.Pattern[str]:
-    words = re.findall(r"[^\W_]+", _fold(atom.text)) or [_fold(atom.text)]
-    body = r"[\W_]+".join(map(re.escape, words))
-    return re.compile(rf"(?<![^\W_]){body}" + ("" if atom.prefix else r"(?![^\W_])"))
+class _Finder:
+    """Finds an atom as the index would: whole words, any punctuation between them, no accents."""
+
+    __slots__ = ("lead", "literal", "pattern")
+
+    def __init__(self, atom: Atom) -> None:
+        words = re.findall(r"[^\W_]+", _fold(atom.text)) or [_fold(atom.text)]
+        self.literal = max(words, key=len)
+        body = r"[\W_]+".join(map(re.escape, words))
+        self.pattern = re.compile(rf"(?<![^\W_]){body}" + ("" if atom.prefix else r"(?![^\W_])"))
+        self.lead = (
+            len(atom.text) + _LEAD if len(words) > 1 else 0
+        )  # how far before its longest word a phrase may begin
+
+    def spans(self, text: str, most: int) -> list[tuple[int, int]]:
+        """Look for the longest word first: far cheaper than the pattern, which is tried only where that stands."""
+        found: list[tuple[int, int]] = []
+        at = text.find(self.literal)
+        while at >= 0 and len(found) < most:
+            hit = self.pattern.match(text, at) if not self.lead else self.pattern.search(text, max(0, at - self.lead))
+            if hit is None and self.lead:
+                break
+            found += [hit.span()] if hit else []
+            at = text.find(self.literal, max(hit.end() if hit else 0, at + 1))
+        return found
+
+
+def _finders(query: Query) -> list[_Finder]:
+    return [_Finder(atom) for clause in query.clauses for atom in clause]
 
 
 def _fold(text: str) -> str:
     """As the index sees it: lower case, no accents; one character stays one character."""
-    if text.isascii():
-        return text.lower()
-    return "".join(unicodedata.normalize("NFD", char)[0].lower()[:1] or char for char in text)
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = "".join(char.lower()[:1] for char in text)
+    return lowered if lowered.isascii() else _ACCENTED.sub(_plain, lowered)
 
 
-def _snippet(text: str, patterns: list[re.Pattern[str]]) -> tuple[str, list[tuple[int, int]]]:
+def _plain(found: re.Match[str]) -> str:
+    return unicodedata.normalize("NFD", found[0])[0]
+
+
+def _snippet(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
     """The stretch of text with the most words in it, on one line, with the places of the words."""
     folded = _fold(text)
-    spans = sorted({found.span() for pattern in patterns for found in _first(pattern, folded, 50)})
+    spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
     start = _densest(spans)
     begin = max(0, start - _SNIPPET // 4)
     piece = text[begin : begin + _SNIPPET]
@@ -168,13 +198,6 @@ def _snippet(text: str, patterns: list[re.Pattern[str]]) -> tuple[str, list[tupl
     lead = "…" if begin else ""
     trail = "…" if begin + _SNIPPET < len(text) else ""
     return lead + line + trail, [(a + len(lead), b + len(lead)) for a, b in marks]
-
-
-def _first(pattern: re.Pattern[str], text: str, count: int) -> Iterable[re.Match[str]]:
-    for number, found in enumerate(pattern.finditer(text)):
-        if number >= count:
-            return
-        yield found
 
 
 def _densest(spans: list[tuple[int, int]]) -> int:

@@ -47,9 +47,7 @@ def stats(settings: Settings, where: Where) -> Stats:
 
 
 def _rows(found: list[tuple[Any, ...]]) -> list[Row]:
-    rows = [
-        Row(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found
-    ]
+    rows = [Row(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found]
     return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))
 
 

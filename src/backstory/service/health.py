@@ -146,7 +146,11 @@ def _agent_problems(health: AgentHealth) -> list[Problem]:
     found = []
     for item in health.unreadable:
         found.append(
-            Problem(True, f"{health.title}: cannot read {item.path}: {item.reason}", "Fix it, then: backstory ingest")
+            Problem(
+                True,
+                f"{health.title}: cannot read {item.path}: {item.reason}",
+                "Fix it, then: backstory ingest",
+            )
         )
     if health.unparsed:
         number = sum(health.unparsed.values())
@@ -155,7 +159,9 @@ def _agent_problems(health: AgentHealth) -> list[Problem]:
         found.append(Problem(False, what, f"See which: backstory doctor --json (worst: {health.unparsed_files[0][0]})"))
     if health.unknown_types:
         names = ", ".join(list(health.unknown_types)[:6])
-        what = f"{health.title}: {sum(health.unknown_types.values())} records of types this version does not know: {names}"
+        what = (
+            f"{health.title}: {sum(health.unknown_types.values())} records of types this version does not know: {names}"
+        )
         found.append(Problem(False, what, "Kept raw. A newer Backstory reads them: upgrade, then backstory rebuild"))
     if health.waiting:
         what = f"{health.title}: {health.waiting} files have something new"

@@ -30,7 +30,10 @@ def reading(settings: Settings) -> Iterator[Library]:
     if not settings.database.exists():
         if settings.journal.exists():
             raise NotFound("the database is gone, its segments are not", "Bring it back: backstory rebuild")
-        raise NotFound("nothing is kept yet", "Read what your agents wrote: backstory ingest (or look at: backstory demo)")
+        raise NotFound(
+            "nothing is kept yet",
+            "Read what your agents wrote: backstory ingest (or look at: backstory demo)",
+        )
     db = connect(settings.database, readonly=True)
     try:
         with explained(settings.database):

@@ -22,10 +22,9 @@ from backstory.recall import query as queries
 from backstory.recall.search import Hit
 from backstory.recall.search import search as find
 from backstory.service.library import Library, reading
+from backstory.store.read import Reader
 from backstory.story.branches import abandoned
 from backstory.story.turns import Turn, turns
-from backstory.store.read import Reader
-
 
 __all__ = [
     "Conversation",

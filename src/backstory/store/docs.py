@@ -13,6 +13,7 @@ from typing import Any
 import apsw
 
 from backstory.store.schema import SEQ_BITS
+from backstory.store.sqlite import fetch
 
 MAX_DOC = 65_536
 COLUMNS = ("prompts", "answers", "thinking", "tools", "results")
@@ -37,11 +38,9 @@ def index_session(db: apsw.Connection, session: int, dirty_from: int) -> None:
     """Bring the documents of a session up to date from a changed event on."""
     base = session << SEQ_BITS
     top = base + (1 << SEQ_BITS) - 1
-    row = db.execute(
-        "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?", (base + 1, base + dirty_from)
-    ).fetchone()
-    first = int(row[0]) if row and row[0] is not None else base + 1  # type: ignore[call-overload]
-    old = [(ident,) for (ident,) in db.execute("SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, top))]
+    last = fetch(db, "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?", (base + 1, base + dirty_from))[0][0]
+    first = base + 1 if last is None else int(last)
+    old = fetch(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, top))
     if old:
         db.executemany("DELETE FROM words WHERE rowid=?", old)
         db.executemany("DELETE FROM docs WHERE id=?", old)

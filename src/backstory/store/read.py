@@ -14,6 +14,7 @@ from backstory.model.events import StoredEvent
 from backstory.model.query import FIELDS, Atom, Filters, Match, Query
 from backstory.model.sessions import Project, Session, Tokens
 from backstory.store.schema import SEQ_BITS
+from backstory.store.sqlite import fetch
 
 _MASK = (1 << SEQ_BITS) - 1
 _SESSION = (
@@ -24,7 +25,12 @@ _SESSION = (
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
 # How much a word counts by where it stands: title, prompts, answers, thinking, tools, results, files, names.
 _WEIGHTS = "4.0, 4.0, 2.0, 1.0, 2.0, 0.2, 2.0, 0.0"
-_COLUMNS = {"prompts": "title prompts", "answers": "answers", "thinking": "thinking", "tools": "tools results files"}
+_COLUMNS = {
+    "prompts": "title prompts",
+    "answers": "answers",
+    "thinking": "thinking",
+    "tools": "tools results files",
+}
 
 
 class Reader:
@@ -32,7 +38,7 @@ class Reader:
         self.db = db
 
     def _all(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        return list(self.db.execute(sql, values))
+        return fetch(self.db, sql, values)
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -48,7 +54,9 @@ class Reader:
 
     def children(self, session_ids: list[str]) -> list[Session]:
         """Subagents of these sessions, oldest first."""
-        sql = f"SELECT {_SESSION} {_FROM} WHERE s.parent IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
+        sql = (
+            f"SELECT {_SESSION} {_FROM} WHERE s.parent IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
+        )
         return [self._session(row) for row in self._all(sql, (_json(session_ids),))]
 
     def session(self, reference: str, agent: str | None = None) -> Session:
@@ -71,10 +79,13 @@ class Reader:
 
     def _session(self, row: tuple[Any, ...]) -> Session:
         files = self._all(
-            "SELECT path FROM touches WHERE session_id=? AND action='write' GROUP BY path ORDER BY min(seq)", (row[0],)
+            "SELECT path FROM touches WHERE session_id=? AND action='write' GROUP BY path ORDER BY min(seq)",
+            (row[0],),
         )
+        names = ("id", "agent", "session_id", "project", "cwd", "branch", "title", "started_at", "ended_at")
+        plain = dict(zip((*names, "prompts", "messages", "tool_calls"), row[:12], strict=True))
         return Session(
-            *row[:12],
+            **plain,
             tokens=Tokens(*row[12:17]),
             models=msgspec.json.decode(row[17]),
             files_modified=[path for (path,) in files],
@@ -92,8 +103,9 @@ class Reader:
             "WHERE id BETWEEN ? AND ?",
             (base + first, base + last),
         )
-        for ident, *rest, data in found:
-            yield StoredEvent(ident - base, *rest, msgspec.json.decode(data) if data else None)
+        for row in found:
+            data = msgspec.json.decode(row[10]) if row[10] else None
+            yield StoredEvent(row[0] - base, *row[1:10], data)  # type: ignore[call-arg]  # ten columns, ten fields
 
     def segments(self, session: Session) -> list[tuple[str, int, int, str]]:
         """Digests of the newest generation of the session's main transcripts, in order: path, start, stop, digest."""
@@ -111,7 +123,7 @@ class Reader:
         return [(row[0], Project(*row[1:])) for row in self._all(sql)]
 
     def places(self) -> dict[str, int]:
-        return dict(self._all("SELECT cwd, project_id FROM places"))  # type: ignore[arg-type]
+        return dict(self._all("SELECT cwd, project_id FROM places"))
 
     # -- search ----------------------------------------------------------------------------------
 
@@ -182,7 +194,8 @@ class Reader:
         condition = " AND ".join(["u.counts", *where])
         tokens = self._all(
             f"SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN s.id END), {sums} FROM usage u "
-            f"JOIN sessions s ON s.id=u.session_id LEFT JOIN projects p ON p.id=s.project_id WHERE {condition} GROUP BY 1",
+            "JOIN sessions s ON s.id=u.session_id LEFT JOIN projects p ON p.id=s.project_id "
+            f"WHERE {condition} GROUP BY 1",
             values,
         )
         if by == "model":
@@ -196,8 +209,8 @@ class Reader:
             day = group.replace("u.created_at", "e.created_at")
             sql = (
                 f"SELECT {day}, count(DISTINCT s.id), count(*) FROM events e JOIN sessions s ON s.id=e.session_id "
-                f"LEFT JOIN projects p ON p.id=s.project_id WHERE e.kind='user.prompt' AND e.actor='user' AND {condition} "
-                "GROUP BY 1"
+                "LEFT JOIN projects p ON p.id=s.project_id "
+                f"WHERE e.kind='user.prompt' AND e.actor='user' AND {condition} GROUP BY 1"
             )
         else:
             sql = f"SELECT {group}, count(*), sum(s.prompts) {_FROM} WHERE {condition} GROUP BY 1"
@@ -207,7 +220,8 @@ class Reader:
 
     def sources(self, agent: str) -> list[tuple[Any, ...]]:
         return self._all(
-            "SELECT path, size, records, unparsed, tail, error, sidecar, framing FROM sources WHERE agent=?", (agent,)
+            "SELECT path, size, records, unparsed, tail, error, sidecar, framing FROM sources WHERE agent=?",
+            (agent,),
         )
 
     def unparsed(self, agent: str) -> list[tuple[str, str, int]]:
@@ -219,14 +233,16 @@ class Reader:
 
     def unknown_types(self, agent: str) -> dict[str, int]:
         sql = "SELECT name, sum(records) FROM unknown_types WHERE agent=? GROUP BY 1 ORDER BY 2 DESC"
-        return dict(self._all(sql, (agent,)))  # type: ignore[arg-type]
+        return dict(self._all(sql, (agent,)))
 
     def last_record(self, agent: str) -> int | None:
         found = self._all("SELECT max(ended_at) FROM sessions WHERE agent=?", (agent,))[0][0]
         return int(found) if found is not None else None
 
     def digests(self) -> Iterator[tuple[str, str]]:
-        found: Any = self.db.execute("SELECT DISTINCT digest, o.path FROM segments g JOIN sources o ON o.id=g.source_id")
+        found: Any = self.db.execute(
+            "SELECT DISTINCT digest, o.path FROM segments g JOIN sources o ON o.id=g.source_id"
+        )
         return iter(found)
 
     def integrity(self) -> list[str]:
@@ -279,9 +295,7 @@ def _session_filter(filters: Filters, when: str | None = None) -> tuple[list[str
     return where, values
 
 
-def _with_turns(
-    tokens: list[tuple[Any, ...]], turns: dict[str, tuple[int, int]]
-) -> list[tuple[Any, ...]]:
+def _with_turns(tokens: list[tuple[Any, ...]], turns: dict[str, tuple[int, int]]) -> list[tuple[Any, ...]]:
     merged: dict[Any, tuple[Any, ...]] = {}
     for name, sessions, *rest in tokens:
         known = turns.pop(name, None)

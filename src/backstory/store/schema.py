@@ -20,7 +20,8 @@ CREATE TABLE places(cwd TEXT PRIMARY KEY, project_id INTEGER NOT NULL, observed_
 
 CREATE TABLE sources(
   id INTEGER PRIMARY KEY, agent TEXT NOT NULL, path TEXT NOT NULL, session_id TEXT NOT NULL, parent TEXT,
-  framing TEXT NOT NULL, sidecar TEXT, cwd TEXT, generation INTEGER NOT NULL DEFAULT 0, position INTEGER NOT NULL DEFAULT 0,
+  framing TEXT NOT NULL, sidecar TEXT, cwd TEXT, generation INTEGER NOT NULL DEFAULT 0,
+  position INTEGER NOT NULL DEFAULT 0,
   tail INTEGER NOT NULL DEFAULT 0, inode INTEGER, size INTEGER, mtime INTEGER, head_hash TEXT, end_hash TEXT,
   state TEXT NOT NULL DEFAULT '{}', records INTEGER NOT NULL DEFAULT 0, unparsed INTEGER NOT NULL DEFAULT 0,
   error TEXT, UNIQUE(agent, path));

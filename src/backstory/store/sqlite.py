@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -61,6 +62,14 @@ def _prepare(db: apsw.Connection, readonly: bool) -> None:
     db.pragma("cache_size", -32_768)
     with transaction(db) if version != schema.VERSION else _nothing():
         schema.migrate(db)
+
+
+def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+    return list(db.execute(sql, values))
+
+
+def first(db: apsw.Connection, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
+    return db.execute(sql, values).fetchone()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from backstory.model.sources import Problem, Source
 from backstory.store.docs import index_session, index_title
 from backstory.store.journal import SegmentEntry
 from backstory.store.schema import SEQ_BITS
+from backstory.store.sqlite import fetch, first
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
 _FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
@@ -43,10 +44,10 @@ def _own_title(row: dict[str, Any]) -> str | None:
     return row["title"] if row["title_rank"] > TITLE_PROMPT else None
 
 
-_ROW = (
-    "parent subagent project_id cwd branch title title_rank version forked_from started_at ended_at last_seq turn "
-    "prompts messages tool_calls unparsed"
-).split()
+_ROW = """
+    parent subagent project_id cwd branch title title_rank version forked_from started_at ended_at
+    last_seq turn prompts messages tool_calls unparsed
+""".split()
 
 
 class Writer:
@@ -63,9 +64,9 @@ class Writer:
     def sources(self) -> dict[tuple[str, str], Source]:
         columns = ", ".join(f for f in Source.__struct_fields__)
         found = {}
-        for row in self.db.execute(f"SELECT {columns} FROM sources"):
-            source = Source(*row)  # type: ignore[arg-type]
-            source.state = msgspec.json.decode(row[Source.__struct_fields__.index("state")])  # type: ignore[arg-type]
+        for row in fetch(self.db, f"SELECT {columns} FROM sources"):
+            source = Source(*row)
+            source.state = msgspec.json.decode(row[Source.__struct_fields__.index("state")])
             found[source.agent, source.path] = source
         return found
 
@@ -100,8 +101,7 @@ class Writer:
         rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
         self.db.executemany("INSERT OR IGNORE INTO unparsed VALUES(?,?,?,?,?)", rows)
         self.db.executemany(
-            "INSERT INTO unknown_types VALUES(?,?,?,?) "
-            "ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            "INSERT INTO unknown_types VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET records = records + excluded.records",
             [(source.agent, name, source.id, count) for name, count in unknown.items()],
         )
         if problems:
@@ -112,8 +112,8 @@ class Writer:
     # -- projects --------------------------------------------------------------------------------
 
     def place(self, cwd: str) -> int | None:
-        row = self.db.execute("SELECT project_id FROM places WHERE cwd=?", (cwd,)).fetchone()
-        return int(row[0]) if row else None  # type: ignore[call-overload]
+        row = first(self.db, "SELECT project_id FROM places WHERE cwd=?", (cwd,))
+        return int(row[0]) if row else None
 
     def learn_place(self, cwd: str, project: Project, observed_at: int) -> int:
         """This folder belongs to this project, as of now."""
@@ -126,17 +126,19 @@ class Writer:
         return project_id
 
     def _project(self, project: Project) -> int:
-        found = self.db.execute("SELECT id FROM projects WHERE identity=?", (project.identity,)).fetchone()
+        found = first(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))
         if found is None and project.path:
             # A folder that became a repository, or a repository that got its remote, is still the same project.
-            found = self.db.execute(
+            found = first(
+                self.db,
                 "SELECT id FROM projects WHERE path=? AND evidence IN ('path', 'root') AND evidence<>?",
                 (project.path, project.evidence),
-            ).fetchone()
+            )
         values = [getattr(project, name) for name in ("identity", "evidence", "name", "remote", "root_commit", "path")]
         if found is None:
             self.db.execute(
-                "INSERT INTO projects(identity, evidence, name, remote, root_commit, path) VALUES(?,?,?,?,?,?)", values
+                "INSERT INTO projects(identity, evidence, name, remote, root_commit, path) VALUES(?,?,?,?,?,?)",
+                values,
             )
             return self.db.last_insert_rowid()
         self.db.execute(
@@ -144,7 +146,7 @@ class Writer:
             "WHERE id=?",
             [*values, found[0]],
         )
-        return int(found[0])  # type: ignore[call-overload]
+        return int(found[0])
 
     # -- sessions and events ---------------------------------------------------------------------
 
@@ -155,14 +157,12 @@ class Writer:
         return live
 
     def _load(self, agent: str, session_id: str, parent: str | None) -> Live:
-        row = self.db.execute(
-            f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?", (agent, session_id)
-        ).fetchone()
-        if row is not None:
-            return Live(int(row[0]), agent, session_id, dict(zip(_ROW, row[1:], strict=True)), False)  # type: ignore[call-overload]
-        self.db.execute(
-            "INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)", (agent, session_id, parent)
+        row = first(
+            self.db, f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?", (agent, session_id)
         )
+        if row is not None:
+            return Live(int(row[0]), agent, session_id, dict(zip(_ROW, row[1:], strict=True)), False)
+        self.db.execute("INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)", (agent, session_id, parent))
         fresh: dict[str, Any] = dict.fromkeys(_ROW)
         fresh.update(parent=parent, title_rank=-1)
         fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
@@ -176,7 +176,7 @@ class Writer:
         turns = self._events(live, bucket, observed_at, mutable)
         self._usage(live, bucket.usage, turns)
         self._facts(live, bucket)
-        return int(live.row["last_seq"]) - before
+        return int(live.row["last_seq"] - before)
 
     def settle(self, agent: str, session_id: str) -> None:
         """The source is read: stop remembering its keys."""
@@ -192,7 +192,7 @@ class Writer:
         turns: list[int] = []
         places: dict[int, tuple[int, int]] = {}
         fixed = self._answered_turn(live, bucket)
-        first = live.id << SEQ_BITS
+        base = live.id << SEQ_BITS
         for event in events:
             key = event.key
             if key in existing:
@@ -209,7 +209,7 @@ class Writer:
             data = _encode(event.data).decode() if event.data else None
             rows.append(
                 (
-                    first + seq,
+                    base + seq,
                     live.id,
                     key,
                     turn,
@@ -226,7 +226,7 @@ class Writer:
             )
         if rows:
             self.db.executemany("INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
-            self._dirty(live, rows[0][0] - first)
+            self._dirty(live, rows[0][0] - base)
             if live.known is not None:
                 live.known.update(places)
         touched = [(live.id, t.path, t.action, *places[t.key]) for t in bucket.touches if t.key in places]
@@ -244,12 +244,13 @@ class Writer:
                 return {}
         else:
             hits = [event.key for event in events]
-        found = self.db.execute(
+        found = fetch(
+            self.db,
             "SELECT key, id FROM events WHERE session_id=? AND key IN (SELECT value FROM json_each(?))",
             (live.id, _encode(hits).decode()),
         )
-        first = live.id << SEQ_BITS
-        return {int(key): int(ident) - first for key, ident in found}  # type: ignore[call-overload]
+        base = live.id << SEQ_BITS
+        return {int(key): int(ident) - base for key, ident in found}
 
     def _count(self, row: dict[str, Any], event: Event) -> None:
         kind = event.kind
@@ -274,14 +275,16 @@ class Writer:
         call = bucket.facts.get("answers")
         if call is None:
             return None
-        found = self.db.execute("SELECT turn FROM events WHERE session_id=? AND key=?", (live.id, call)).fetchone()
-        return int(found[0]) if found else None  # type: ignore[call-overload]
+        found = first(self.db, "SELECT turn FROM events WHERE session_id=? AND key=?", (live.id, call))
+        return int(found[0]) if found else None
 
     def has_event(self, agent: str, session_id: str, key: int) -> bool:
-        found = self.db.execute(
-            "SELECT 1 FROM sessions s JOIN events e ON e.session_id=s.id AND e.key=? WHERE s.agent=? AND s.session_id=?",
+        found = first(
+            self.db,
+            "SELECT 1 FROM sessions s JOIN events e ON e.session_id=s.id AND e.key=? "
+            "WHERE s.agent=? AND s.session_id=?",
             (key, agent, session_id),
-        ).fetchone()
+        )
         return found is not None
 
     def _replace(self, live: Live, seq: int, event: Event) -> None:
@@ -307,7 +310,9 @@ class Writer:
             turn = turns[min(item.at, len(turns)) - 1] if turns and item.at else live.row["turn"]
             values = [getattr(item, name) for name in _FIELDS]
             if have := merged.get(item.key):
-                have[3:] = [b if a is None else a if b is None else max(a, b) for a, b in zip(have[3:], values, strict=True)]
+                have[3:] = [
+                    b if a is None else a if b is None else max(a, b) for a, b in zip(have[3:], values, strict=True)
+                ]
             else:
                 merged[item.key] = [turn, item.created_at, item.model, *values]
         best = ", ".join(f"{f}=max(coalesce({f}, excluded.{f}), coalesce(excluded.{f}, {f}))" for f in _FIELDS)
@@ -357,11 +362,13 @@ class Writer:
         """Legacy titles name a message of another session: give each to the session that has the message."""
         if not self._titles_added:
             return
-        found = self.db.execute(
-            "SELECT e.session_id, max(t.title) FROM leaf_titles t JOIN sessions s ON s.agent='claude' AND s.title_rank<? "
+        found = fetch(
+            self.db,
+            "SELECT e.session_id, max(t.title) FROM leaf_titles t "
+            "JOIN sessions s ON s.agent='claude' AND s.title_rank<? "
             "JOIN events e ON e.session_id=s.id AND e.key=t.key GROUP BY e.session_id",
             (TITLE_DERIVED,),
-        ).fetchall()
+        )
         self.db.executemany(
             "UPDATE sessions SET title=?, title_rank=? WHERE id=?",
             [(title, TITLE_DERIVED, session) for session, title in found],
@@ -383,28 +390,30 @@ class Writer:
 
     def _share_usage(self, session: int) -> set[int]:
         """Forks copy responses: of the sessions that hold one, the one that ended first counts it."""
-        shared = self.db.execute(
+        shared = fetch(
+            self.db,
             "SELECT a.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE a.session_id=? AND EXISTS("
             "SELECT 1 FROM usage c WHERE c.key=a.key AND c.session_id<>a.session_id)",
             (session,),
-        ).fetchall()
+        )
         if not shared:
             return set()
-        owners = {int(owner) for _, owner in shared}  # type: ignore[call-overload]
+        owners = {int(owner) for _, owner in shared}
         rank = {
-            int(ident): (forked is not None, ended or 0, int(ident))  # type: ignore[call-overload, operator]
-            for ident, forked, ended in self.db.execute(
+            int(ident): (forked is not None, ended or 0, int(ident))
+            for ident, forked, ended in fetch(
+                self.db,
                 "SELECT id, forked_from, ended_at FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
                 (_encode(sorted(owners)).decode(),),
             )
         }
         best: dict[int, int] = {}
         for key, owner in shared:
-            if key not in best or rank[owner] < rank[best[key]]:  # type: ignore[index]
-                best[key] = owner  # type: ignore[index, assignment]
+            if key not in best or rank[owner] < rank[best[key]]:
+                best[key] = owner
         self.db.executemany(
             "UPDATE usage SET counts=? WHERE session_id=? AND key=?",
-            [(int(best[key] == owner), owner, key) for key, owner in shared],  # type: ignore[index]
+            [(int(best[key] == owner), owner, key) for key, owner in shared],
         )
         return owners
 
@@ -412,12 +421,11 @@ class Writer:
         sums = ", ".join(f"sum({name})" for name in _FIELDS)
         sets = ", ".join(f"{name}=?" for name in _FIELDS)
         for session in sessions:
-            total = self.db.execute(
-                f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,)
-            ).fetchone()
+            total = first(self.db, f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,))
             models = [
                 row[0]
-                for row in self.db.execute(
+                for row in fetch(
+                    self.db,
                     "SELECT model FROM usage WHERE session_id=? AND model IS NOT NULL GROUP BY model "
                     "ORDER BY min(created_at), model",
                     (session,),
