@@ -8,6 +8,7 @@ run: .venv/run.stamp
 	@$(BIN)/backstory ingest
 	@$(BIN)/backstory sessions --limit 10
 
+test: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 test: .venv/dev.stamp
 	@tests/setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

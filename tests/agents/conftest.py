@@ -26,7 +26,7 @@ def agents() -> Path:
 def agent_home(agents: Path, tmp_path: Path) -> Path:
     """An empty home folder."""
     home = tmp_path / "home"
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     return home
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import hashlib
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from tests.locks import locked
 
 PACKAGE = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[2] / ".cache" / "agents"
@@ -25,17 +24,10 @@ def installed(cache: Path = CACHE) -> Path:
     """The folder that holds `claude`, `codex` and `gemini`; the first caller installs, others wait for it."""
     target = cache / hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]
     cache.mkdir(parents=True, exist_ok=True)
-    with _locked(target.with_suffix(".lock")):
+    with locked(target.with_suffix(".lock")):
         if not target.exists():
             _install(target)
     return target / "node_modules" / ".bin"
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _install(target: Path) -> None:

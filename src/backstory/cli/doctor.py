@@ -9,7 +9,7 @@ import msgspec
 from rich.text import Text
 
 from backstory import config
-from backstory.cli.render import age, agent, console, json_option, plural, print_json, size, table
+from backstory.cli.render import age, agent, console, fitted, json_option, plural, print_json, size, table
 from backstory.model.times import to_iso
 from backstory.service.health import Health, examine
 
@@ -68,7 +68,7 @@ def _render(found: Health) -> None:
             str(sum(item.unparsed.values()) or "–"),
             Text(item.folders[0] + ("" if item.found else "  (not there)"), style="" if item.found else "dim"),
         )
-    out.print(made)
+    out.print(fitted(made, 7, out))
     store = found.store
     out.print()
     out.print(

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -140,8 +141,19 @@ def progress_bar(word: str) -> Iterator[Callable[[int], Callable[[int], None]] |
         yield announce
 
 
+def fitted(made: Table, flexible: int, out: Console) -> Table:
+    """Every column as wide as it needs, the flexible one what is left: marks and ids are never cut for a title."""
+    needed = [max(cell_len(str(cell)) for cell in [column.header, *column.cells]) for column in made.columns]
+    rest = sum(needed) - needed[flexible] + 2 * (len(needed) - 1)
+    needed[flexible] = min(needed[flexible], max(20, out.width - rest))
+    for column, width in zip(made.columns, needed, strict=True):
+        column.width = width
+    return made
+
+
 def note(text: str) -> None:
     """Something for a person, never in the way of a machine: stderr."""
+    sys.stdout.flush()  # what it is about comes first, also where both go to one file
     click.secho(text, dim=True, err=True)
 
 

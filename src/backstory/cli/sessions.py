@@ -11,6 +11,7 @@ from backstory.cli.render import (
     agent,
     console,
     count,
+    fitted,
     json_option,
     note,
     one_line,
@@ -64,13 +65,12 @@ def command(
 
 def _table(found: list[Listed]) -> None:
     made = table("", "id", "when", "project", "title", "prompts", "tools", "out", right=("prompts", "tools", "out"))
-    made.columns[4].ratio = 1
-    made.columns[3].max_width = 24
     for item in found:
         _row(made, item.session)
         for index, child in enumerate(item.children):
             _row(made, child, branch="└ " if index == len(item.children) - 1 else "├ ")
-    console().print(made)
+    out = console()
+    out.print(fitted(made, 4, out))
 
 
 def _row(made: object, session: Session, branch: str = "") -> None:
@@ -89,7 +89,7 @@ def _row(made: object, session: Session, branch: str = "") -> None:
             style="dim" if branch else "bold",
         ),
         age(session.started_at),
-        project(session.project),
+        project(session.project)[:24],
         title,
         str(session.prompts) if not branch else "",
         str(session.tool_calls),

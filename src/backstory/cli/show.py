@@ -124,7 +124,7 @@ def _turns(out: Console, found: Conversation) -> None:
         facts = [tools, plural(turn.failures, "failure") if turn.failures else "", _took(turn)]
         out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
         if turn.closing:
-            out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3)))
+            out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3), expand=False))
         if turn.interrupted:
             out.print("   interrupted by you", style="yellow")
 
@@ -151,6 +151,7 @@ def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool
     results = {(e.data or {}).get("id"): e for e in found.events if e.kind == "tool.result"}
     turns = {turn.turn: turn for turn in found.turns}
     run: list[StoredEvent] = []
+    cwd = f"{found.session.cwd}/" if found.session.cwd else ""
     for event in found.events:
         if event.kind == "tool.call" and event.name != "AskUserQuestion":
             run.append(event)
@@ -158,14 +159,14 @@ def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool
         shown = _event(event, found, turns, results, thinking)
         if shown is None:
             continue
-        _calls(out, run, results, tools)
+        _calls(out, run, results, tools, cwd)
         run = []
         if isinstance(shown, tuple):
             out.print()
             _prompt(out, event.text or "(image)", shown[0], event.turn in found.abandoned)
         else:
             out.print(shown)
-    _calls(out, run, results, tools)
+    _calls(out, run, results, tools, cwd)
     if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
         note("Thinking is folded: --thinking. Tool results: --tools.")
 
@@ -183,9 +184,9 @@ def _event(
         case "user.prompt":
             return (turns.get(event.turn),)
         case "assistant.message":
-            return Padding(_markdown(event.text), (1, 0, 0, 3))
+            return Padding(_markdown(event.text), (1, 0, 0, 3), expand=False)
         case "assistant.thinking" if thinking and event.text:
-            return Padding(Text(clean(event.text), style="italic dim"), (1, 0, 0, 3))
+            return Padding(Text(clean(event.text), style="italic dim"), (1, 0, 0, 3), expand=False)
         case "question.asked":
             answer = (results.get(data.get("id")) or event).data or {}
             said = "; ".join(map(str, (answer.get("answers") or {}).values()))
@@ -214,7 +215,7 @@ def _markdown(text: str) -> Markdown:
     return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
-def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool) -> None:
+def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool, cwd: str) -> None:
     edits = [call for call in run if _diff(call, results)]
     if len(run) > _RUN and not tools:
         kinds: dict[str, int] = {}
@@ -223,7 +224,7 @@ def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent]
         out.print(Text("   ▸ " + ", ".join(f"{name} ×{number}" for name, number in kinds.items()), style="dim"))
         run = [call for call in run if call in edits or _failed(call, results)]
     for call in run:
-        out.print(_call(call, results, tools))
+        out.print(_call(call, results, tools, cwd))
 
 
 def _failed(call: StoredEvent, results: dict[Any, StoredEvent]) -> bool:
@@ -231,11 +232,11 @@ def _failed(call: StoredEvent, results: dict[Any, StoredEvent]) -> bool:
     return bool(result and (result.data or {}).get("failed"))
 
 
-def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool) -> RenderableType:
+def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str) -> RenderableType:
     result = results.get((call.data or {}).get("id"))
     line = Text("   ▸ ", style="dim")
     line.append(clean(call.name or "?"), style="bold")
-    line.append("  " + one_line(_argument(call))[:120], style="dim")
+    line.append("  " + one_line(_short(_argument(call), cwd))[:120], style="dim")
     if result is None:
         line.append("  no result recorded", style="dim italic")
     elif _failed(call, results):
@@ -245,10 +246,15 @@ def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool) -> Re
         line.append(f"  → {plural(result.text.count(chr(10)) + 1, 'line')}", style="dim")
     parts: list[RenderableType] = [line]
     if diff := _diff(call, results):
-        parts.append(Padding(_coloured(diff, None if tools else _FOLDED_LINES), (0, 0, 0, 7)))
+        parts.append(Padding(_coloured(diff, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
     if result is not None and result.text and (tools or _failed(call, results)):
-        parts.append(Padding(_folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7)))
+        parts.append(Padding(_folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
     return Group(*parts)
+
+
+def _short(text: str, cwd: str) -> str:
+    """Paths in the session's own folder without that folder."""
+    return text.replace(cwd, "") if cwd else text
 
 
 def _argument(call: StoredEvent) -> str:

@@ -1,0 +1,126 @@
+"""Every test gets a home of its own; touching the real one is a failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from backstory import config
+from backstory.__main__ import main
+from tests.locks import locked
+
+REPOSITORY = Path(__file__).parent.parent
+REAL_HOME = Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - before any test changes HOME
+OFF_LIMITS = tuple(
+    str(REAL_HOME / name)
+    for name in (
+        ".claude",
+        ".claude.json",
+        ".codex",
+        ".gemini",
+        ".copilot",
+        ".config/opencode",
+        ".local/share/opencode",
+        ".local/share/backstory",
+        "Library/Application Support/backstory",
+    )
+)
+_touched: list[str] = []
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in ("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove") and arguments:
+        path = arguments[0]
+        if isinstance(path, str | os.PathLike) and os.fspath(path).startswith(OFF_LIMITS):
+            _touched.append(f"{event} {os.fspath(path)}")
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """HOME and all that hangs on it is a temporary folder, and nothing reaches past it."""
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    for name in [n for n in os.environ if n.startswith(("XDG_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "GIT_"))]:
+        monkeypatch.delenv(name)
+    for name, value in {
+        "HOME": home,
+        "USERPROFILE": home,
+        "BACKSTORY_HOME": tmp_path / "backstory",
+        "XDG_CONFIG_HOME": home / ".config",
+        "XDG_DATA_HOME": home / ".local" / "share",
+        "XDG_CACHE_HOME": home / ".cache",
+        "GIT_CONFIG_GLOBAL": home / ".gitconfig",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "BACKSTORY_DEBUG": "1",
+    }.items():
+        monkeypatch.setenv(name, str(value))
+    _touched.clear()
+    yield
+    assert not _touched, f"the real home was touched: {_touched[:3]}"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home the agents write to."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def settings() -> config.Settings:
+    return config.load()
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one document on stdout."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+    """Run a command in this process: cli("search", "word", "--json")."""
+
+    def run(*arguments: object) -> Result:
+        capfd.readouterr()
+        mask = os.umask(0)
+        try:
+            code = main([str(argument) for argument in arguments])
+        finally:
+            os.umask(mask)
+        sys.stdout.flush()
+        captured = capfd.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Real transcripts as agents left them, unpacked once for all workers; absent in a plain checkout."""
+    archive = REPOSITORY.parent / "shared" / "corpus" / "dev-home.tar.xz"
+    if given := os.environ.get("BACKSTORY_CORPUS"):
+        return Path(given)
+    if not archive.exists():
+        pytest.skip("NO CORPUS: ../shared/corpus/dev-home.tar.xz is not here; corpus tests do not run")
+    folder = REPOSITORY / ".cache" / f"corpus-{archive.stat().st_size}"
+    with locked(folder.with_suffix(".lock")):
+        if not (folder / ".done").exists():
+            with tarfile.open(archive) as packed:
+                packed.extractall(folder, filter="data")
+            (folder / ".done").touch()
+    return folder
