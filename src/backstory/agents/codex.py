@@ -81,6 +81,7 @@ FAILED = (
     "exec command rejected",
     "patch rejected",
     "aborted by user",
+    "unable to ",
     "Script error:",
     "Script failed",
 )
@@ -556,7 +557,7 @@ class RolloutReader:
         images = [part for part in as_list(item.get("output")) if as_dict(part).get("type") == "input_image"]
         if images:
             data["images"] = [_reference(part, index, None) for index, part in enumerate(images)]
-        mark = at.key(item.get("id"))
+        mark = as_str(item.get("id")) or at.offset
         again = known.get("mark", mark) != mark  # a script's call may be answered piece by piece
         key = at.key(ident, "result", mark) if again else at.key(ident, "result")
         at.add("tool.result", key, "tool", text, data=data)
@@ -604,7 +605,7 @@ class RolloutReader:
         data = {"id": ident, "input": given, "nested": True}
         at.add("tool.call", at.key(ident), "assistant", flatten(given), name, data)
         at.add("tool.result", at.key(ident, "result"), "tool", output, data={"id": ident, **result})
-        self._remember(ident, {"mark": at.key(ident)})
+        self._remember(ident, {"mark": ident})
 
     def _declined(self, ident: str, at: _Here) -> None:
         at.add("approval.resolved", at.key(ident, "denied"), "user", data={"id": ident, "decision": "denied"})
@@ -852,12 +853,13 @@ def _outcome(output: object) -> tuple[str, int | None, bool]:
     text, code = as_str(output), None
     if text.startswith(('{"output":', '{"metadata":')) and isinstance(whole := _decoded(text), dict):
         text, code = as_str(whole.get("output")), as_int(as_dict(whole.get("metadata")).get("exit_code"))
-    failed = failed or text.startswith(FAILED) or bool(code)
-    if text.startswith(_HEADER):
+    failed = failed or text.startswith(FAILED)
+    while code is None and text.startswith(_HEADER):  # a patch inside a command has two headers
         header, marker, rest = text.partition("Output:\n")
+        if not marker or "Process running" in header:
+            break
         found = _EXIT.search(header)
-        if marker and (found is not None or header.startswith("Script ")):
-            text, code = rest, int(found[1]) if found else code
+        text, code = rest, int(found[1]) if found else None
     return text, code, failed or bool(code)
 
 

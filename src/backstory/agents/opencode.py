@@ -365,10 +365,12 @@ class RowReader:
             named = _NICKNAME.search(title)
             bucket.facts["subagent"] = as_str(row.get("agent")) or (named[1] if named else None)
         if not self.state.get("begun"):
-            self.state["begun"], self.state["cwd"] = True, cwd
+            self.state["begun"] = True
             data = {name: value for name, value in (("cwd", cwd), ("version", version)) if value}
             bucket.events.append(Event("session.started", fold(ident, "started"), when, "system", "", None, data))
-        self._place(cwd, bucket, ident, parse_iso(row.get("time_updated")))
+        if cwd != self.state.get("directory"):  # not where it is now: its messages know that better
+            self.state["directory"] = cwd
+            self._place(cwd, bucket, ident, parse_iso(row.get("time_updated")))
         if target := as_str(_json(row.get("revert")).get("messageID")):
             key, data = fold(ident, "revert", target), {"rewound_to": target}
             bucket.events.append(
@@ -376,15 +378,16 @@ class RowReader:
             )
 
     def _place(self, cwd: str, bucket: Bucket, base: str, when: int | None) -> None:
-        if not cwd:
+        """Where the session is: known from its start, and told when it changes."""
+        before = self.state.get("cwd")
+        if not cwd or cwd == before:
             return
-        bucket.facts.setdefault("cwd", cwd)
-        if cwd != self.state.get("cwd"):
-            moved = "cwd" in self.state
-            self.state["cwd"] = cwd
-            if moved:
-                key = fold(base, "place", cwd)
-                bucket.events.append(Event("status.changed", key, when, "system", "", None, {"cwd": cwd}))
+        self.state["cwd"] = cwd
+        if before is None:
+            bucket.facts.setdefault("cwd", cwd)
+        else:
+            key = fold(base, "place", cwd)
+            bucket.events.append(Event("status.changed", key, when, "system", "", None, {"cwd": cwd}))
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -397,7 +400,8 @@ class RowReader:
             known["model"] = as_str(data.get("modelID")) or None
             if data.get("summary") is True:
                 known["summary"] = True
-            self._place(as_str(as_dict(data.get("path")).get("cwd")), bucket, ident, when)
+            if ident not in self.messages:  # an old one that changed says where the session was
+                self._place(as_str(as_dict(data.get("path")).get("cwd")), bucket, ident, when)
             self._usage(data, times, bucket, when)
             self._error(data.get("error"), bucket, known["until"] or when, fold(ident, "error"))
         elif role == "user":

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import apsw
 import msgspec
-import zstandard
 
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Shape
@@ -90,8 +89,6 @@ class Ingest:
             if error.filename != str(found.path):
                 raise  # ours, not the agent's: a full disk, a home that cannot be written
             self.counts.unreadable.append(Unreadable(str(found.path), error.strerror or str(error)))
-        except zstandard.ZstdError as error:
-            self.counts.unreadable.append(Unreadable(str(found.path), str(error)))
 
     def _known(self, found: Found) -> Source | None:
         path = str(found.path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
-
-import zstandard
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 from backstory.capture.decode import MAX_LINE
 from backstory.model.sources import Source
@@ -54,9 +53,36 @@ def head(path: Path) -> bytes:
 
 def opened(path: Path) -> BinaryIO:
     file = path.open("rb")
-    if path.suffix == ".zst":
-        return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
-    return file
+    return cast(BinaryIO, _Unpacked(file, path)) if path.suffix == ".zst" else file
+
+
+class _Unpacked:
+    """What a packed transcript holds; damage in it is an error of that file, like any other."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        import zstandard  # here: few transcripts are packed
+
+        self._damaged = zstandard.ZstdError
+        self._path = str(path)
+        self._stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
+
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except self._damaged as error:
+            raise OSError(errno.EIO, str(error), self._path) from error
+
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        """Forward only."""
+        while position > 0 and (data := self.read(min(position, CHUNK))):
+            position -= len(data)
+        return position
 
 
 def verdict(source: Source, path: Path, now: Stat) -> Literal["grown", "same", "replaced"]:
@@ -92,7 +118,7 @@ def digest(data: bytes) -> str:
 
 def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
     """Runs of whole lines from a position on, then the unfinished line if there is one."""
-    _skip(file, position)
+    file.seek(position)
     rest = b""
     while True:
         data = file.read(CHUNK)
@@ -109,11 +135,3 @@ def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
         rest = data[cut:]
     if rest:
         yield Chunk(position, rest, True)
-
-
-def _skip(file: BinaryIO, position: int) -> None:
-    try:
-        file.seek(position, os.SEEK_SET)
-    except OSError:  # a compressed stream only reads forward
-        while position > 0 and (data := file.read(min(position, CHUNK))):
-            position -= len(data)

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.text import Text
 
 from backstory import config
 from backstory.cli.render import age, agent, console, fitted, json_option, plural, print_json, size, table
@@ -45,6 +44,8 @@ def _json(found: Health) -> dict[str, Any]:
 
 
 def _render(found: Health) -> None:
+    from rich.text import Text
+
     out = console()
     made = table(
         "",

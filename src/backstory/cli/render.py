@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:  # rich takes longer to import than most commands take to run; --json never needs it
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
 COLOUR = {
@@ -32,6 +33,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 def console(*, stderr: bool = False) -> Console:
     """Full width when piped, so that nothing is cut that somebody may want to grep."""
+    from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 200
     return Console(stderr=stderr, highlight=False, width=width, emoji=False, markup=False)
@@ -51,6 +54,8 @@ def one_line(text: str | None) -> str:
 
 
 def agent(name: str) -> Text:
+    from rich.text import Text
+
     return Text(MARK.get(name, name[:2]), style=f"bold {COLOUR.get(name, '')}")
 
 
@@ -117,6 +122,8 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
+    from rich.table import Table
+
     made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False, **options)
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
@@ -143,6 +150,8 @@ def progress_bar(word: str) -> Iterator[Callable[[int], Callable[[int], None]] |
 
 def fitted(made: Table, flexible: int, out: Console) -> Table:
     """Every column as wide as it needs, the flexible one what is left: marks and ids are never cut for a title."""
+    from rich.cells import cell_len
+
     needed = [max(cell_len(str(cell)) for cell in [column.header, *column.cells]) for column in made.columns]
     rest = sum(needed) - needed[flexible] + 2 * (len(needed) - 1)
     needed[flexible] = min(needed[flexible], max(20, out.width - rest))

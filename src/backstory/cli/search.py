@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
-from rich.text import Text
 
 from backstory import config
 from backstory.cli.render import age, agent, clean, console, json_option, note, one_line, print_json, project
@@ -16,6 +17,9 @@ _LABEL = {
     "tool.call": "call",
     "tool.result": "result",
 }
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -72,6 +76,8 @@ def _near(word: str) -> list[str]:
 
 
 def _render(hits: list[Hit]) -> None:
+    from rich.text import Text
+
     out = console()
     for hit in hits:
         session = hit.session
@@ -86,6 +92,8 @@ def _render(hits: list[Hit]) -> None:
 
 
 def _marked(hit: Hit) -> Text:
+    from rich.text import Text
+
     text = Text()
     at = 0
     for start, stop in hit.marks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
 from backstory import config
 from backstory.cli.render import (
@@ -74,6 +73,8 @@ def _table(found: list[Listed]) -> None:
 
 
 def _row(made: object, session: Session, branch: str = "") -> None:
+    from rich.text import Text
+
     title = Text(branch, style="dim") + Text(
         one_line(session.title) or "(no prompt)", style="" if session.title else "dim"
     )

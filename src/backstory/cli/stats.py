@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
 from backstory import config
 from backstory.cli.render import COLOUR, console, count, json_option, plural, print_json, project, table
@@ -55,6 +54,8 @@ def _render(found: Stats) -> None:
 
 
 def _chart(title: str, rows: list[Row], total: int) -> None:
+    from rich.text import Text
+
     if not rows:
         return
     out = console()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Protocol
-
-import zstandard
+from typing import TYPE_CHECKING, Protocol
 
 from backstory.model.errors import StoreError
+
+if TYPE_CHECKING:
+    import zstandard
+    from obstore.store import LocalStore
 
 LEVEL = 1  # 3 saves a tenth of the space for half as much CPU again
 MAX_SEGMENT = 256 << 20  # capped before decompression: an object that claims more is not ours
@@ -35,21 +37,31 @@ class FolderBlobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._compress = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self._compressor: zstandard.ZstdCompressor | None = None
         self._unsynced: list[Path] = []
-        self._open: object = None
+        self._store: LocalStore | None = None
 
     def put(self, content: bytes) -> str:
-        import obstore  # a no-op ingest never pays for it
-
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / _name(digest)
         if not self.has(digest):
-            obstore.put(self._store(), _name(digest), self._compress.compress(content))  # type: ignore[arg-type]
+            self._put(_name(digest), content)
             self._unsynced.append(path)
         return digest
 
+    def _put(self, name: str, content: bytes) -> None:
+        import obstore  # here: an ingest that finds nothing new never pays for them
+        import zstandard
+        from obstore.store import LocalStore
+
+        if self._store is None or self._compressor is None:
+            self._store = LocalStore(self.folder, mkdir=True)
+            self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        obstore.put(self._store, name, self._compressor.compress(content))
+
     def get(self, digest: str) -> bytes:
+        import zstandard
+
         path = self.folder / _name(digest)
         try:
             packed = path.read_bytes()
@@ -78,13 +90,6 @@ class FolderBlobs:
 
     def size(self) -> int:
         return sum(path.stat().st_size for path in self.folder.glob("*/*"))
-
-    def _store(self) -> object:
-        if self._open is None:
-            from obstore.store import LocalStore
-
-            self._open = LocalStore(self.folder, mkdir=True)
-        return self._open
 
 
 def _name(digest: str) -> str:
