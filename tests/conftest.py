@@ -50,8 +50,11 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """HOME and all that hangs on it is a temporary folder, and nothing reaches past it."""
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
-    for name in [n for n in os.environ if n.startswith(("XDG_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "GIT_"))]:
+    for name in [
+        n for n in os.environ if n.startswith(("XDG_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "GIT_"))
+    ]:
         monkeypatch.delenv(name)
+    monkeypatch.delenv("COLUMNS", raising=False)
     for name, value in {
         "HOME": home,
         "USERPROFILE": home,

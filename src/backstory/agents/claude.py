@@ -58,13 +58,13 @@ SILENT = frozenset(
     """
     tag agent-color agent-setting mode permission-mode isolation-latch relocated worktree-state pr-link
     frame-link bridge-session speculation-accept ended-by-model queue-operation file-history-snapshot
-    attribution-snapshot content-replacement fork-context-ref marble-origami-commit marble-origami-
-    snapshot marble-origami-reset last-prompt agent-name file-history-delta
+    attribution-snapshot content-replacement fork-context-ref marble-origami-commit
+    marble-origami-snapshot marble-origami-reset last-prompt agent-name file-history-delta
     """.split()
 )
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.S)
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
-_TAGGED = re.compile(r"^<(bash-input|bash-stdout)>(.*?)</\1>", re.S)
+_TAGGED = re.compile(r"<(bash-input|bash-stdout|bash-stderr)>(.*?)</\1>", re.S)
 _PENDING_MAX = 500  # tool calls without a result that are remembered; older ones are never answered
 _SIDE_MAX = 4000
 
@@ -168,18 +168,21 @@ class TranscriptReader:
         self.through: dict[str, str | None] = state.setdefault("through", {})
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
-        uuid, parent = record.get("uuid"), record.get("parentUuid")
-        if isinstance(parent, str) and parent in self.through:
-            record["parentUuid"] = parent = self.through[parent]
-        self._dispatch(record, offset, line, out)
-        events = out.main.events
+        uuid = record.get("uuid")
+        events = self._dispatch(record, offset, line, out).events
         if isinstance(uuid, str) and not (events and (events[-1].data or {}).get("uuid") == uuid):
             # A node of the tree that says nothing: its children hang on its parent.
-            self.through[uuid] = parent if isinstance(parent, str) else None
+            self.through[uuid] = self._parent(record)
             while len(self.through) > _SIDE_MAX:
                 del self.through[next(iter(self.through))]
 
-    def _dispatch(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
+    def _parent(self, record: Record) -> str | None:
+        """The nearest line above that says something; over a compaction the tree goes on by another name."""
+        parent = record.get("parentUuid") or record.get("logicalParentUuid")
+        return self.through.get(parent, parent) if isinstance(parent, str) else None
+
+    def _dispatch(self, record: Record, offset: int, line: bytes, out: Sink) -> Bucket:
+        """Returns whose record it is: the session's, or that of a subagent in the same file."""
         kind = record.get("type")
         bucket = out.main
         if kind in ("user", "assistant"):
@@ -201,8 +204,9 @@ class TranscriptReader:
             bucket.title(TITLE_PERSON, record.get("customTitle"))
         elif kind == "summary":
             self._summary(record, bucket)
-        elif kind not in SILENT:
+        elif not isinstance(kind, str) or kind not in SILENT:
             out.unknown_type(kind)
+        return bucket
 
     def _side(self, record: Record, session_id: str) -> str:
         """Until 2.0 subagents stood in the main file; one chain of parents is one subagent."""
@@ -232,6 +236,8 @@ class TranscriptReader:
             facts["branch"] = known
         if isinstance(version := record.get("version"), str):
             facts["version"] = version
+        if origin := as_str(as_dict(record.get("forkedFrom")).get("sessionId")):
+            facts["forked_from"] = origin
         when = parse_iso(record.get("timestamp"))
         data = {
             "cwd": cwd,
@@ -251,7 +257,7 @@ class TranscriptReader:
         when = parse_iso(record.get("timestamp"))
         uuid = record.get("uuid")
         base = str(uuid) if uuid else str(fold_bytes(offset, line))
-        link = {"uuid": uuid, "parent": record.get("parentUuid")} if uuid else {}
+        link = {"uuid": uuid, "parent": self._parent(record)} if uuid else {}
         if kind == "assistant":
             self._assistant(record, message, content, bucket, when, base, link)
         else:
@@ -325,12 +331,12 @@ class TranscriptReader:
         bucket.events.append(Event("tool.call", key, when, "assistant", flatten(given), name, data))
         if name in SUBAGENT_TOOLS:
             text = as_str(given.get("description")) or as_str(given.get("prompt"))
-            started = {"id": ident, "prompt": given.get("prompt")}
+            started = {**link, "id": ident, "prompt": given.get("prompt")}
             kind = as_str(given.get("subagent_type")) or None
             bucket.events.append(Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, started))
         elif name == "AskUserQuestion":
             asked = [as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))]
-            data = {"id": ident, "questions": given.get("questions")}
+            data = {**link, "id": ident, "questions": given.get("questions")}
             bucket.events.append(
                 Event("question.asked", fold(key, "ask"), when, "assistant", "\n".join(asked), None, data)
             )
@@ -397,9 +403,10 @@ class TranscriptReader:
             arguments = _ARGUMENTS.search(text)
             said = f"{found[1].strip()} {arguments[1].strip() if arguments else ''}".strip()
             bucket.events.append(Event("status.changed", key, when, "user", said, None, {**link, "command": said}))
-        elif tagged := _TAGGED.match(text):
-            kind = "tool.call" if tagged[1] == "bash-input" else "tool.result"
-            bucket.events.append(Event(kind, key, when, "user", tagged[2], "Bash", link))
+        elif tagged := _TAGGED.findall(text):
+            kind = "tool.call" if tagged[0][0] == "bash-input" else "tool.result"
+            said = "\n".join(part for _, part in tagged if part)
+            bucket.events.append(Event(kind, key, when, "user", said, "Bash", link))
 
     def _result(
         self,
@@ -464,7 +471,7 @@ class TranscriptReader:
         when = parse_iso(record.get("timestamp"))
         uuid = record.get("uuid")
         key = fold(uuid) if uuid else fold_bytes(offset, line)
-        link = {"uuid": uuid, "parent": record.get("parentUuid") or record.get("logicalParentUuid")}
+        link = {"uuid": uuid, "parent": self._parent(record)}
         text = as_str(record.get("content"))
         if subtype == "compact_boundary":
             meta = as_dict(record.get("compactMetadata"))
@@ -489,14 +496,17 @@ class TranscriptReader:
             return
         prompt = attachment.get("prompt")
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else as_list(prompt)
-        text = "\n".join(as_str(as_dict(b).get("text")) for b in blocks)
-        if attachment.get("commandMode", "prompt") != "prompt" or not text.strip():
+        blocks = [block for block in blocks if isinstance(block, dict)]
+        text = "\n".join(as_str(b.get("text")) for b in blocks if b.get("type") == "text")
+        images = [_reference(b, i) for i, b in enumerate(blocks) if b.get("type") in ("image", "document")]
+        if attachment.get("commandMode", "prompt") != "prompt" or not (text.strip() or images):
             return
         uuid = record.get("uuid")
         base = str(uuid) if uuid else str(fold_bytes(offset, line))
-        link = {"uuid": uuid, "parent": record.get("parentUuid"), "queued": True}
+        link = {"uuid": uuid, "parent": self._parent(record), "queued": True}
         when = parse_iso(record.get("timestamp")) or parse_iso(attachment.get("timestamp"))
-        self._said({**record, "isMeta": False}, text, [], bucket, when, base, link)
+        whose = {name: attachment.get(name) for name in ("origin", "isMeta")}
+        self._said({**record, **whose}, text, images, bucket, when, base, link)
 
     def _progress(self, record: Record, out: Sink) -> None:
         """Early 2.x copied a subagent's messages into the parent's file; its own file has the same uuids."""
@@ -514,7 +524,9 @@ class TranscriptReader:
         """A legacy title: it names a leaf that mostly stands in another session's file."""
         leaf, text = record.get("leafUuid"), record.get("summary")
         if isinstance(leaf, str) and isinstance(text, str) and text.strip():
-            bucket.leaf_titles.append((fold(leaf, 0), text.strip()))
+            # What kind of line the leaf is stands there, not here: an answer, a prompt or a system line.
+            keys = (fold(leaf, 0), fold(leaf, "said"), fold(leaf))
+            bucket.leaf_titles += [(key, text.strip()) for key in keys]
 
 
 def _reference(block: Record, index: int) -> Record:

@@ -97,8 +97,9 @@ class Gemini(FileAgent):
             if isinstance(session, str) and isinstance(record.get("projectHash"), str) and "type" not in record:
                 return Shape("lines", session, _parent(path), cwd=_project_folder(path))
             if isinstance(changes, dict) and ("lastUpdated" in changes or "messages" in changes):
-                # Its first line is damaged: the name has the session's id, or the beginning of it.
-                return Shape("lines", path.stem.rsplit("-", 1)[-1], _parent(path), cwd=_project_folder(path))
+                # Its first line is damaged: the name has a subagent's id, and the beginning of any other's.
+                ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
+                return Shape("lines", ident, _parent(path), cwd=_project_folder(path))
         return None
 
     def reader(self, shape: Shape, state: Record) -> Reader:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from typing import cast
+
+import msgspec
 
 from backstory.agents import AGENTS
-from backstory.agents.base import Agent, Reader, Record, Shape, Sink
+from backstory.agents.base import Agent, Framing, Reader, Record, Shape, Sink
 from backstory.capture import decode
 from backstory.git.identity import identify
 from backstory.model.sources import Problem, Source
@@ -120,10 +123,8 @@ def _read_one(reader: Reader, record: Record, offset: int, line: bytes, sink: Si
 
 
 def _shape(source: Source) -> Shape:
-    return Shape("lines", source.session_id, source.parent, source.sidecar, source.cwd)
+    return Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
 
 
 def _decode_position(entry: SegmentEntry) -> Record:
-    import msgspec
-
     return msgspec.json.decode(entry.position, type=dict) if entry.position is not None else {}

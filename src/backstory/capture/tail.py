@@ -32,7 +32,14 @@ class Stat(NamedTuple):
 
 def stat(path: Path) -> Stat:
     found = path.stat()
-    return Stat(found.st_ino, found.st_size, found.st_mtime_ns)
+    size, mtime = found.st_size, found.st_mtime_ns
+    if path.suffix == ".db":  # SQLite writes beside the database until the next checkpoint
+        try:
+            log = path.with_name(path.name + "-wal").stat()
+            size, mtime = size + log.st_size, max(mtime, log.st_mtime_ns)
+        except FileNotFoundError:
+            pass
+    return Stat(found.st_ino, size, mtime)
 
 
 def unchanged(source: Source, now: Stat) -> bool:
@@ -70,7 +77,7 @@ class _Unpacked:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stream.close()
+        self._stream.close()  # type: ignore[no-untyped-call]
 
     def read(self, size: int) -> bytes:
         try:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+# No short options here: -word means "without this word".
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, required=True)
 @click.option("--in", "fields", metavar="F,…", help="Only in: prompts, answers, thinking, tools.")
 @click.option("--agent", help="claude, codex, gemini, copilot or opencode.")

@@ -65,7 +65,7 @@ def _best(reader: Reader, query: Query, filters: Filters, limit: int) -> list[Ma
     if whole := phrase(query):
         wide = msgspec.structs.replace(query, clauses=(*query.clauses, (whole,)))
     loose = reader.match(compile_query(wide, filters.fields, any_clause=True), filters, room)
-    share = reader.coverage(query, filters.fields, [m for m in loose if (m.session, m.first_seq) not in found])
+    share = reader.coverage(query, filters.fields, loose)
     ranked: list[Match] = []
     for match in loose:
         key = (match.session, match.first_seq)

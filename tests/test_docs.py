@@ -1,0 +1,93 @@
+"""Documentation coverage: every command, option, setting, error and event kind is in the docs."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import click
+import pytest
+
+from backstory.agents import AGENTS
+from backstory.cli import COMMANDS
+from backstory.config import Settings
+from backstory.model import errors
+from backstory.model.events import KINDS
+from backstory.model.query import FIELDS
+from tests.conftest import REPOSITORY
+
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
+ALL = "\n".join(PAGES.values())
+# The page a command's options stand on, where it is not the command's own.
+HOME_PAGE = {"show": "sessions.md"}
+
+
+def _command(name: str) -> click.Command:
+    command = import_module(f"backstory.cli.{name}").command
+    assert isinstance(command, click.Command)
+    return command
+
+
+def _page(name: str) -> str:
+    return HOME_PAGE.get(name, f"{name}.md")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
+    page = PAGES[_page(name)]
+    options = [o for param in _command(name).params if isinstance(param, click.Option) for o in param.opts]
+    assert options
+    assert [option for option in options if f"`{option}" not in page and f", `{option}" not in page] == []
+    assert f"backstory {name}" in page
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_page_names_an_option_that_is_not_there(name: str) -> None:
+    page = PAGES[_page(name)]
+    both = [
+        _command(other)
+        for other in COMMANDS
+        if HOME_PAGE.get(other, f"{other}.md") == HOME_PAGE.get(name, f"{name}.md")
+    ]
+    known = {o for command in both for param in command.params for o in param.opts} | {"--dry-run"}
+    assert set(re.findall(r"`(--[a-z-]+)", page)) - known == set()
+
+
+@pytest.mark.parametrize("word", [*KINDS, *FIELDS, *AGENTS])
+def test_every_word_of_the_model_is_in_the_docs(word: str) -> None:
+    assert f"`{word}`" in ALL
+
+
+def test_every_error_kind_is_in_the_docs() -> None:
+    kinds = {
+        cls.kind for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, errors.BackstoryError)
+    }
+    assert {kind for kind in kinds - {"error"} if f"| `{kind}` |" not in PAGES["json.md"]} == set()
+
+
+def test_every_setting_is_in_the_docs() -> None:
+    source = (REPOSITORY / "src" / "backstory").rglob("*.py")
+    variables = {v for path in source for v in re.findall(r'"(BACKSTORY_[A-Z]+)"', path.read_text(encoding="utf-8"))}
+    assert variables == {"BACKSTORY_HOME", "BACKSTORY_DEBUG"}
+    for name in [*variables, *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env"))]:
+        assert f"`{name}`" in PAGES["settings.md"]
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    texts = {
+        **{f"docs/{name}": text for name, text in PAGES.items()},
+        "README.md": (REPOSITORY / "README.md").read_text(),
+    }
+    broken = [
+        (name, target)
+        for name, text in texts.items()
+        for target in re.findall(r"\]\(([^)#:]+)\)", text)
+        if not (REPOSITORY / name).parent.joinpath(target).exists()
+    ]
+    assert broken == []
+
+
+def test_the_readme_names_both_commands_on_its_first_screen() -> None:
+    first_screen = (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()[:25]
+    assert any(line.startswith("make run") for line in first_screen)
+    assert any(line.startswith("make test") for line in first_screen)
