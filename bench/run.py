@@ -1,0 +1,149 @@
+"""The benchmark: ours against agentsview and against the raw limit, in one run on the same bytes."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from ingesting import Place, first_ingest, growth, huge_file, ingest
+from measure import CommandFailed
+from peers import Agentsview, Backstory, find_agentsview, find_backstory
+from report import Report, console, show, write
+from retrieval import retrieval
+from searching import search, startup
+
+_HERE = Path(__file__).parent
+_CORPUS = _HERE.parents[1] / "shared/corpus"
+
+
+class Bench:
+    """One run: a scratch folder, the programs found, and what has been reported so far."""
+
+    def __init__(self, scratch: Path, backstory: Path | None) -> None:
+        self.report = Report()
+        self._scratch = scratch
+        self._backstory = backstory
+        self._agentsview = find_agentsview()
+        if not backstory:
+            self.report.skip("backstory is not installed beside this interpreter: only the others are measured")
+        if not self._agentsview:
+            self.report.skip("agentsview could not be installed: no comparison with it")
+
+    def place(self, name: str) -> Place:
+        scratch = self._scratch / name.replace(" ", "-")
+        home = scratch / "home"
+        home.mkdir(parents=True)
+        ours = Backstory(self._backstory, home, scratch) if self._backstory else None
+        theirs = Agentsview(self._agentsview, home, scratch) if self._agentsview else None
+        return Place(name, home, scratch, ours, theirs)
+
+    def warm_up(self) -> None:
+        """On an empty home: compiled modules and a cached binary are not part of a first ingest."""
+        first_ingest(self.place("warm-up"))
+
+    def generated(self, name: str, sessions: int, megabytes: float, *more: str) -> Place:
+        """Made by a child: this process must stay small for the memory it measures to be right."""
+        place = self.place(name)
+        size = ["--sessions", str(sessions), "--megabytes", str(megabytes)]
+        subprocess.run([sys.executable, _HERE / "generate.py", place.home, *size, *more], check=True)
+        return place
+
+    def unpacked(self, archive: Path) -> Place:
+        place = self.place("corpus")
+        with tarfile.open(archive) as tar:
+            tar.extractall(place.home, filter="data")
+        return place
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure. Growth is measured on parts of the whole: 1x is it divided by the largest scale."""
+
+    sessions: int = 1000
+    scales: tuple[int, ...] = (1, 4, 16)
+    huge_mb: int = 134
+    both_ways: bool = True  # agentsview's plain sync as well as its full one
+    search_all: bool = True  # search at every scale, not only the largest
+
+
+FULL = Effort()
+QUICK = Effort(sessions=100, scales=(1, 4), huge_mb=33, both_ways=False, search_all=False)
+
+
+def on_generated_homes(bench: Bench, effort: Effort) -> None:
+    places: list[Place] = []
+    for scale in effort.scales:
+        part = effort.sessions * scale // effort.scales[-1]
+        places.append(bench.generated(f"generated {scale}x", part, part * 0.4))
+    firsts = [first_ingest(place) for place in places[:-1]]
+    firsts.append(ingest(bench.report, places[-1], effort.both_ways))
+    growth(bench.report, places, firsts)
+    search(bench.report, places if effort.search_all else places[-1:])
+    startup(bench.report, places[0])
+
+
+def on_huge_file(bench: Bench, effort: Effort) -> None:
+    huge_file(bench.report, bench.generated("one huge session", 1, effort.huge_mb, "--agent", "claude"))
+
+
+def on_corpus(bench: Bench, effort: Effort, corpus: Path) -> None:
+    archive, questions = corpus / "dev-home.tar.xz", corpus / "retrieval-dev.jsonl"
+    if not archive.exists():
+        bench.report.skip("the corpus is not there (--corpus DIR): no real transcripts, no retrieval")
+        return
+    place = bench.unpacked(archive)
+    ingest(bench.report, place, effort.both_ways)
+    if questions.exists():
+        retrieval(bench.report, place, questions)
+
+
+def run(bench: Bench, effort: Effort, corpus: Path) -> None:
+    """All parts; one that fails is reported and does not stop the others."""
+    parts: list[Callable[[], None]] = [
+        lambda: on_generated_homes(bench, effort),
+        lambda: on_huge_file(bench, effort),
+        lambda: on_corpus(bench, effort, corpus),
+    ]
+    for part in parts:
+        try:
+            part()
+        except CommandFailed as error:
+            bench.report.skip(str(error))
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="100 sessions instead of 1,000")
+    parser.add_argument("--corpus", type=Path, default=_CORPUS, help="folder with dev-home.tar.xz")
+    parser.add_argument("--backstory", type=Path, default=find_backstory(), help="the program to measure")
+    parser.add_argument("--json", type=Path, help="write all figures here")
+    parser.add_argument("--write", type=Path, help="write the tables here as Markdown")
+    return parser.parse_args()
+
+
+def main() -> None:
+    chosen = options()
+    with tempfile.TemporaryDirectory(prefix="backstory-bench-") as scratch:
+        bench = Bench(Path(scratch), chosen.backstory)
+        bench.warm_up()
+        run(bench, QUICK if chosen.quick else FULL, chosen.corpus)
+    report = bench.report
+    show(report.targets())
+    for what in report.skipped:
+        console.print(f"[bold red]SKIPPED[/]: {what}")
+    if chosen.json:
+        write(chosen.json, msgspec.json.format(msgspec.json.encode(report.as_json()), indent=1).decode())
+    if chosen.write:
+        write(chosen.write, report.as_markdown("make bench" + (" (--quick)" if chosen.quick else "")))
+
+
+if __name__ == "__main__":
+    main()

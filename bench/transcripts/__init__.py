@@ -1,0 +1,1 @@
+"""Writers of synthetic session files, one module for each agent's format."""
