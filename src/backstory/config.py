@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -59,6 +58,8 @@ def _roots(path: Path, user_home: Path) -> dict[str, list[Path]]:
         return {}
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}", "Make it readable, or move it away.") from None
+    import tomllib  # here: most people have no config.toml
+
     try:
         table = tomllib.loads(text).get("roots", {})
         roots = msgspec.convert(table, dict[str, list[str]])

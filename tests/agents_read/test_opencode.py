@@ -15,9 +15,9 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.agents import opencode
 from backstory.agents.base import Record, Rows, Shape, Sink
-from backstory.agents.opencode import AGENT, Database
+from backstory.agents.opencode import AGENT, changes
+from backstory.agents.opencode.database import Database
 from backstory.model.events import Event
 from backstory.model.ids import fold
 
@@ -465,7 +465,7 @@ def test_tables_without_times_are_read_all_the_same(path: Path) -> None:
 def test_much_that_is_new_comes_in_pieces_from_each_of_which_one_can_go_on(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opencode, "BATCH", 2000)
+    monkeypatch.setattr(changes, "BATCH", 2000)
     writer.session()
     for number in range(12):
         writer.user(f"msg_{number:02}a")

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from backstory.agents.base import Agent
-from backstory.agents.claude import AGENT as CLAUDE
-from backstory.agents.codex import AGENT as CODEX
-from backstory.agents.copilot import AGENT as COPILOT
-from backstory.agents.gemini import AGENT as GEMINI
-from backstory.agents.opencode import AGENT as OPENCODE
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-AGENTS: dict[str, Agent] = {
-    "claude": CLAUDE,
-    "codex": CODEX,
-    "gemini": GEMINI,
-    "copilot": COPILOT,
-    "opencode": OPENCODE,
-}
+from backstory.agents.base import Agent
+
+NAMES = ("claude", "codex", "gemini", "copilot", "opencode")
+
+
+class _Registry(Mapping[str, Agent]):
+    """Agents by name; a module is imported when its agent is asked for, so that reading commands import none."""
+
+    def __getitem__(self, name: str) -> Agent:
+        if name not in NAMES:
+            raise KeyError(name)
+        agent: Agent = import_module(f"backstory.agents.{name}").AGENT
+        return agent
+
+    def __contains__(self, name: object) -> bool:
+        return name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+AGENTS: Mapping[str, Agent] = _Registry()

@@ -177,9 +177,12 @@ class TranscriptReader:
                 del self.through[next(iter(self.through))]
 
     def _parent(self, record: Record) -> str | None:
-        """The nearest line above that says something; over a compaction the tree goes on by another name."""
-        parent = record.get("parentUuid") or record.get("logicalParentUuid")
-        return self.through.get(parent, parent) if isinstance(parent, str) else None
+        """The nearest line above that says something: None at a root, empty where the record does not tell."""
+        parent = record.get("parentUuid") or record.get("logicalParentUuid")  # the latter over a compaction
+        if isinstance(parent, str):
+            return self.through.get(parent, parent)
+        root = record.get("parentUuid", "") is None and record.get("subtype") != "compact_boundary"
+        return None if root else ""
 
     def _dispatch(self, record: Record, offset: int, line: bytes, out: Sink) -> Bucket:
         """Returns whose record it is: the session's, or that of a subagent in the same file."""

@@ -56,11 +56,11 @@ SILENT = frozenset(
         "tool.execution_progress tool.search_activated user_input.requested user_input.completed"
     )
 )
-_EXIT = re.compile(r"<[^<>\n]*exit code (-?\d+)[^<>\n]*>\s*\Z")
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
-_NOTICE = re.compile(r"\A\s*<system_notification>\s*(.*?)\s*(?:</system_notification>\s*)?\Z", re.S)
-_HISTORY = re.compile(rb'"(?:timeline|chatMessages)"\s*:\s*\[')
-_HISTORY_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]+)"')
+_EXIT = r"<[^<>\n]*exit code (-?\d+)[^<>\n]*>\s*\Z"
+_PATCHED = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$"
+_NOTICE = r"(?s)\s*<system_notification>\s*(.*?)\s*(?:</system_notification>\s*)?\Z"
+_HISTORY = rb'"(?:timeline|chatMessages)"\s*:\s*\['
+_HISTORY_ID = rb'"sessionId"\s*:\s*"([^"]+)"'
 _TOTALS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _CALLS_MAX = 500  # tool calls that are remembered; older ones are never answered
 
@@ -93,8 +93,8 @@ class Copilot(FileAgent):
             found = found or ("parentId" in record and (kind in SILENT or kind in EventsReader.KINDS))
         if found:
             return Shape("lines", path.parent.name if path.name == "events.jsonl" else path.name.split(".")[0])
-        if head.lstrip().startswith(b"{") and _HISTORY.search(head) and b'"startTime"' in head:
-            named = _HISTORY_ID.search(head)
+        if head.lstrip().startswith(b"{") and re.search(_HISTORY, head) and b'"startTime"' in head:
+            named = re.search(_HISTORY_ID, head)
             return Shape("document", named[1].decode("utf-8", "replace")) if named else None
         return None
 
@@ -240,7 +240,7 @@ class EventsReader:
         at.add("turn.completed", at.key(), "user", data=known)
 
     def _system_notification(self, data: Record, at: _Here) -> None:
-        found = _NOTICE.match(as_str(data.get("content")))
+        found = re.match(_NOTICE, as_str(data.get("content")))
         kind = as_dict(data.get("kind")).get("type")
         at.add("status.changed", at.key(), "system", found[1] if found else "", data={"notification": kind})
 
@@ -270,8 +270,9 @@ class EventsReader:
         if not text.strip():
             return
         where, what = as_list(self.state.get("thought")) or ["", 0]
-        self.state["thought"] = [place, fold(text)]
-        if where in ("", place) or what != fold(text):
+        mark = fold(text)
+        self.state["thought"] = [place, mark]
+        if where in ("", place) or what != mark:
             at.add("assistant.thinking", key, "assistant", text, data=self._model({}))
 
     def _model(self, data: Record) -> Record | None:
@@ -338,7 +339,7 @@ class EventsReader:
         result, error = as_dict(data.get("result")), as_dict(data.get("error"))
         text = as_str(result.get("content")) or as_str(error.get("message")) or as_str(result.get("detailedContent"))
         known: Record = {"id": ident or None}
-        if (found := _EXIT.search(text)) is not None:
+        if found := re.match(_EXIT, text[text.rfind("<") :]):  # it stands in the last tag, at the very end
             known["exit_code"] = int(found[1])
         if data.get("success") is False or error or known.get("exit_code"):
             known["failed"] = True
@@ -492,7 +493,7 @@ def _given(arguments: object) -> Any:
 def _touched(name: str, given: Any) -> list[list[str]]:
     """What the call will have read or written if it succeeds."""
     if name == "apply_patch":
-        return [[path, "write"] for path in dict.fromkeys(_PATCHED.findall(flatten(given)))]
+        return [[path, "write"] for path in dict.fromkeys(re.findall(_PATCHED, flatten(given)))]
     path, command = as_str(as_dict(given).get("path")), as_dict(given).get("command")
     if name == "str_replace_editor":
         return [[path, "read" if command == "view" else "write"]] if path else []

@@ -59,14 +59,14 @@ METADATA = {
     "memoryScratchpad",
     "activeExtensionName",
 }
-_WORKSPACE = re.compile(r"(?:Workspace Directories:\*\*|Current workspace directories:)\n\s*- (.+)")
-_WORKING_IN = re.compile(r"currently working in the directory: (.+)")
-_EXIT = re.compile(r"^Exit Code: (-?\d{1,9})$", re.M)
-_SESSION = re.compile(rb'^\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"')
-_START = re.compile(rb'^  "startTime":\s*"([^"\\]+)"', re.M)
+_WORKSPACE = r"(?:Workspace Directories:\*\*|Current workspace directories:)\n\s*- (.+)"
+_WORKING_IN = r"currently working in the directory: (.+)"
+_EXIT = r"(?m)^Exit Code: (-?\d{1,9})$"
+_SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
 # Two spaces are the document's own keys: deeper ones stand further in, and strings have no newlines.
-_SUBAGENT = re.compile(rb'^  "kind":\s*"subagent"', re.M)
-_FIRST_TASK = re.compile(rb'"type":\s*"user",\s*"content":\s*(?:\[\s*\{\s*"text":\s*)?"' + INVESTIGATE.encode())
+_START = rb'(?m)^  "startTime":\s*"([^"\\]+)"'
+_SUBAGENT = rb'(?m)^  "kind":\s*"subagent"'
+_FIRST_TASK = rb'"type":\s*"user",\s*"content":\s*(?:\[\s*\{\s*"text":\s*)?"' + INVESTIGATE.encode()
 _SEEN_MAX = 8000  # messages, texts and calls that are remembered, to know them again in a replayed history
 _SMALL = 1 << 20
 
@@ -90,7 +90,7 @@ class Gemini(FileAgent):
 
     def sniff(self, path: Path, head: bytes) -> Shape | None:
         first = next(head_records(head, 1), None)
-        if (first is None and _SESSION.match(head)) or (first and "messages" in first):
+        if (first is None and re.match(_SESSION, head)) or (first and "messages" in first):
             return _document_shape(path, head, first)
         for record in head_records(head):
             session, changes = record.get("sessionId"), record.get("$set")
@@ -114,12 +114,12 @@ def _document_shape(path: Path, head: bytes, whole: Record | None) -> Shape | No
             return None
         subagent = whole.get("kind") == "subagent"
     else:
-        named, begun = _SESSION.match(head), _START.search(head)
+        named, begun = re.match(_SESSION, head), re.search(_START, head)
         session = named[1].decode("utf-8", "replace") if named else ""
         start = begun[1].decode("utf-8", "replace") if begun else ""
-        subagent = bool(_SUBAGENT.search(head) or _SUBAGENT.search(_last_bytes(path)))
+        subagent = bool(re.search(_SUBAGENT, head) or re.search(_SUBAGENT, _last_bytes(path)))
     parent, cwd = _parent(path), _project_folder(path)
-    if parent is None and (subagent or _FIRST_TASK.search(head[:4096])):
+    if parent is None and (subagent or re.search(_FIRST_TASK, head[:4096])):
         # In this dialect a subagent has a file of its own, but its parent's session id in it.
         return Shape("document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd)
     return Shape("document", session, parent, cwd=cwd)
@@ -229,7 +229,8 @@ class SessionReader:
     # -- what was there before -------------------------------------------------------------------
 
     def _known(self, message: Record) -> bool:
-        return any(token in self.seen for token in _tokens(message))
+        parts = _parts(message.get("content"))
+        return any(token in self.seen for token in _tokens(message, parts, _text(parts)))
 
     def _remember(self, *tokens: str) -> None:
         self.seen.update(dict.fromkeys(tokens, 1))
@@ -242,25 +243,26 @@ class SessionReader:
         kind, bucket = message.get("type"), out.main
         when = parse_iso(message.get("timestamp"))
         parts = _parts(message.get("content"))
-        base = as_str(message.get("id")) or str(fold(message.get("timestamp"), kind, _text(parts)))
+        text = _text(parts)
+        base = as_str(message.get("id")) or str(fold(message.get("timestamp"), kind, text))
         if kind == "gemini":
-            self._gemini(message, parts, bucket, when, base)
+            self._gemini(message, parts, text, bucket, when, base)
         elif kind == "user":
             self._user(message, parts, bucket, when, base)
         elif kind == "error":
-            bucket.events.append(Event("error", fold(base, "text"), when, "system", _text(parts)))
+            bucket.events.append(Event("error", fold(base, "text"), when, "system", text))
         elif kind in ("info", "warning"):
-            self._notice(_text(parts), bucket, when, fold(base, "text"))
+            self._notice(text, bucket, when, fold(base, "text"))
         else:
             out.unknown_type(kind)
-        self._remember(*_tokens(message))
+        self._remember(*_tokens(message, parts, text))
 
     def _notice(self, text: str, bucket: Bucket, when: int | None, key: int) -> None:
         if text.strip() == "Request cancelled.":
             data = {"interrupted": True}
             bucket.events.append(Event("turn.completed", key, when, "user", text, None, data))
             return
-        if found := _WORKSPACE.search(text):
+        if found := re.search(_WORKSPACE, text):
             self._place(found[1], bucket)
         bucket.events.append(Event("status.changed", key, when, "system", text))
 
@@ -275,7 +277,7 @@ class SessionReader:
             return
         key, start = fold(base, "text"), text.lstrip()
         if start.startswith("<session_context>"):
-            found = _WORKSPACE.search(text) or _WORKING_IN.search(text)
+            found = re.search(_WORKSPACE, text) or re.search(_WORKING_IN, text)
             self._place(found and found[1].removesuffix("."), bucket)
         elif "<state_snapshot>" in text and "</state_snapshot>" in text:
             bucket.events.append(Event("compaction", key, when, "system", text, None, {"summary": True}))
@@ -286,15 +288,16 @@ class SessionReader:
             data: Record | None = {"images": images} if images else None
             bucket.events.append(Event("user.prompt", key, when, actor, text, None, data))
 
-    def _gemini(self, message: Record, parts: list[Record], bucket: Bucket, when: int | None, base: str) -> None:
+    def _gemini(
+        self, message: Record, parts: list[Record], text: str, bucket: Bucket, when: int | None, base: str
+    ) -> None:
         model = as_str(message.get("model")) or None
         data: Record | None = {"model": model} if model else None
         self._tokens_used(message, model, bucket, when, base)
-        for index, (text, at) in enumerate(_thoughts(message, parts)):
-            key = fold(base, "thought", index)
-            if text.strip():
-                bucket.events.append(Event("assistant.thinking", key, at or when, "assistant", text, None, data))
-        text = _text(parts)
+        for index, (thought, at) in enumerate(_thoughts(message, parts)):
+            if thought.strip():
+                key = fold(base, "thought", index)
+                bucket.events.append(Event("assistant.thinking", key, at or when, "assistant", thought, None, data))
         if text.strip() and text != ACKNOWLEDGED:
             bucket.events.append(Event("assistant.message", fold(base, "text"), when, "assistant", text, None, data))
         calls = [call for call in as_list(message.get("toolCalls")) if isinstance(call, dict)]
@@ -383,7 +386,7 @@ def _outcome(name: str, shown: Record, text: str) -> Record:
             data["path"] = path
         if as_dict(shown.get("diffStat")).get("user_added_lines"):
             data["user_modified"] = True
-    if name == "run_shell_command" and (codes := _EXIT.findall(text)):
+    if name == "run_shell_command" and "Exit Code: " in text and (codes := re.findall(_EXIT, text)):
         data["exit_code"] = int(codes[-1])
         if data["exit_code"]:
             data["failed"] = True
@@ -396,14 +399,14 @@ def _touch(name: str, given: Record, data: Record, key: int, bucket: Bucket) -> 
         bucket.touches.append(Touch(key, path, "write" if name in WRITERS else "read"))
 
 
-def _tokens(message: Record) -> list[str]:
+def _tokens(message: Record, parts: list[Record], text: str) -> Iterator[str]:
     """By what a message is known again: its id, its words, the calls in it."""
-    tokens = [ident] if (ident := as_str(message.get("id"))) else []
-    parts = _parts(message.get("content"))
-    if (text := _text(parts).strip()) and not text.startswith("<session_context>"):
-        tokens.append(f"{message.get('type')} {fold(text):x}")
+    if ident := as_str(message.get("id")):
+        yield ident
+    if (words := text.strip()) and not words.startswith("<session_context>"):
+        yield f"{message.get('type')} {fold(words):x}"
     calls = [*as_list(message.get("toolCalls")), *(part.get("functionCall") for part in parts)]
-    return tokens + [f"call {ident}" for call in calls if (ident := as_str(as_dict(call).get("id")))]
+    yield from (f"call {ident}" for call in calls if (ident := as_str(as_dict(call).get("id"))))
 
 
 def _parts(content: Any) -> list[Record]:

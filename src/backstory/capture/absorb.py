@@ -6,8 +6,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import cast
 
-import msgspec
-
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Framing, Reader, Record, Shape, Sink
 from backstory.capture import decode
@@ -42,7 +40,7 @@ class Absorber:
             count, problems = _read(reader, source, entry, data, sink)
             source.state = reader.state
             if entry.position is not None:
-                source.state["rows"] = _decode_position(entry)
+                source.state["rows"] = entry.position
             source.records += count
             source.unparsed += len(problems)
             source.position, source.tail = entry.end, 0
@@ -116,15 +114,13 @@ def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink
 
 
 def _read_one(reader: Reader, record: Record, offset: int, line: bytes, sink: Sink) -> None:
-    before = len(sink.main.usage)
+    usage = sink.main.usage
+    before = len(usage)
     reader.read(record, offset, line, sink)
-    for usage in sink.main.usage[before:]:
-        usage.at = len(sink.main.events)
+    if len(usage) > before:
+        for item in usage[before:]:
+            item.at = len(sink.main.events)
 
 
 def _shape(source: Source) -> Shape:
     return Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
-
-
-def _decode_position(entry: SegmentEntry) -> Record:
-    return msgspec.json.decode(entry.position, type=dict) if entry.position is not None else {}

@@ -14,7 +14,6 @@ from backstory.model.sources import Problem
 MAX_LINE = 64 << 20
 _decode = msgspec.json.Decoder().decode
 _stdlib = json.JSONDecoder(strict=False)  # control characters inside strings are somebody's carelessness, not damage
-_STARTS = (b"{", b" ", b"\t")
 
 
 def lines(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:

@@ -22,7 +22,7 @@ from backstory.store.journal import Journal, MovedEntry, SegmentEntry
 from backstory.store.sqlite import explained
 from backstory.store.write import Writer
 
-BATCH_BYTES = 16 << 20
+BATCH_BYTES = 48 << 20
 BATCH_FILES = 500
 SIDECAR_PATIENCE = 86_400_000_000_000  # ns a result waits for the call it answers
 
@@ -139,6 +139,7 @@ class Ingest:
     def _read(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> None:
         agent = AGENTS[source.agent]
         self._begin()
+        self.writer.load_state(source)
         if source.framing == "rows":
             self._read_rows(agent, source, path)
         else:
@@ -196,7 +197,9 @@ class Ingest:
         """A database: each of its sessions is a source of its own, whose records are rows."""
         prefix = f"{source.path}#"
         own = {s.session_id: s for s in self.sources.values() if s.path.startswith(prefix)}
-        positions = {ident: s.state.get("rows", {}) for ident, s in own.items()}
+        for known in own.values():
+            self.writer.load_state(known)
+        positions = {ident: known.state.get("rows", {}) for ident, known in own.items()}
         for rows in agent.rows(path, positions):
             session = own.get(rows.session_id)
             if session is None:
@@ -213,7 +216,7 @@ class Ingest:
                 framing="lines",
                 session_id=session.session_id,
                 parent=session.parent,
-                position=msgspec.Raw(msgspec.json.encode(rows.position)),
+                position=rows.position,
             )
             self._absorb(session, entry, rows.lines)
             self.sources[session.agent, session.path] = session

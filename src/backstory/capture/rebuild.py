@@ -16,7 +16,7 @@ from backstory.store.blobs import Blobs
 from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
 from backstory.store.write import Writer
 
-BATCH_BYTES = 16 << 20
+BATCH_BYTES = 48 << 20
 
 
 class Gap(msgspec.Struct, frozen=True):

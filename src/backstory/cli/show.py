@@ -139,8 +139,10 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
     when = moment(turn.started_at) if turn else ""
     head.append(f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}", style="dim")
     out.print(head)
+    style = "dim" if left else "bold"
     for line in clean(text).splitlines() or ["(no prompt)"]:
-        out.print(Text("▌ ", style="bold #6f7ee0") + Text(line, style="dim" if left else "bold"))
+        for piece in Text(line, style=style).wrap(out, max(20, out.width - 2)) or [Text("")]:
+            out.print(Text("▌ ", style="bold #6f7ee0") + piece)
 
 
 # -- the conversation ------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ def _event(
         case "turn.completed" if data.get("interrupted"):
             return Text("   ■ interrupted by you", style="yellow")
         case "status.changed" if data.get("command"):
-            return Text(f"   / {one_line(event.text)}", style="dim")
+            return Text(f"   {one_line(event.text)}", style="dim")
         case "status.changed" if data.get("rolled_back_turns") or data.get("rewound_to"):
             return Text("   ↶ rewound", style="yellow")
     return None

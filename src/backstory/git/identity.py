@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 from backstory.model.sessions import Project
@@ -67,6 +66,8 @@ def _remote(folder: Path) -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
+    import subprocess  # here: most runs meet no new folder
+
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, stdin=subprocess.DEVNULL, check=False)

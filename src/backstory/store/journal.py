@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
+
+from backstory.model.errors import NewerStore
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True):
@@ -29,7 +32,7 @@ class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry"
     sidecar: str | None = None
     cwd: str | None = None
     partial: bool = False  # ends inside a line: what follows repeats these bytes
-    position: msgspec.Raw | None = None  # for databases: where the agent's reader goes on
+    position: dict[str, Any] | None = None  # for databases: where the agent's reader goes on
 
 
 class MovedEntry(msgspec.Struct, frozen=True, tag="moved", tag_field="entry"):
@@ -97,5 +100,10 @@ class Journal:
             for line in lines:
                 try:
                     yield decoder.decode(line)
+                except msgspec.ValidationError as error:
+                    raise NewerStore(
+                        f"the journal has an entry this program does not know: {error}",
+                        "Upgrade Backstory: pip install --upgrade backstory",
+                    ) from None
                 except msgspec.DecodeError:
                     continue  # torn by a crash; its segment was captured again by the next ingest

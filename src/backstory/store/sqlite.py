@@ -60,6 +60,7 @@ def _prepare(db: apsw.Connection, readonly: bool) -> None:
         db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "full")
     db.pragma("cache_size", -32_768)
+    db.pragma("wal_autocheckpoint", 32_000)  # pages: one changed by many batches is copied back once
     with transaction(db) if version != schema.VERSION else _nothing():
         schema.migrate(db)
 

@@ -62,13 +62,17 @@ class Writer:
     # -- sources ---------------------------------------------------------------------------------
 
     def sources(self) -> dict[tuple[str, str], Source]:
-        columns = ", ".join(f for f in Source.__struct_fields__)
+        """All of them without their states, which are read only for those that changed."""
+        names = [name for name in Source.__struct_fields__ if name != "state"]
         found = {}
-        for row in fetch(self.db, f"SELECT {columns} FROM sources"):
-            source = Source(*row)
-            source.state = msgspec.json.decode(row[Source.__struct_fields__.index("state")])
+        for row in fetch(self.db, f"SELECT {', '.join(names)} FROM sources"):
+            source = Source(**dict(zip(names, row, strict=True)))
             found[source.agent, source.path] = source
         return found
+
+    def load_state(self, source: Source) -> None:
+        row = first(self.db, "SELECT state FROM sources WHERE id=?", (source.id,))
+        source.state = msgspec.json.decode(row[0]) if row else {}
 
     def save_source(self, source: Source) -> None:
         values = [getattr(source, name) for name in Source.__struct_fields__]
@@ -347,14 +351,15 @@ class Writer:
             [(*(live.row[name] for name in _ROW), live.id) for live in self._changed.values()],
         )
         affected: set[int] = set()
-        for live in self._changed.values():
+        # In order of id, titles first: full text search keeps its words in memory only while ids rise.
+        for live in sorted(self._changed.values(), key=lambda live: live.id):
             if live.usage_changed:
                 affected |= {live.id, *self._share_usage(live.id)}
                 live.usage_changed = False
+            self._index_title(live)
             if live.dirty_from is not None:
                 index_session(self.db, live.id, live.dirty_from)
                 live.dirty_from = None
-            self._index_title(live)
         self._totals(affected)
         self._changed.clear()
 
@@ -378,7 +383,7 @@ class Writer:
             if live.id in titles:
                 live.row["title"], live.row["title_rank"] = titles[live.id], TITLE_DERIVED
                 live.indexed_title = titles[live.id]
-        for session, title in found:
+        for session, title in sorted(found):
             index_title(self.db, session, title, None)
         self._titles_added = False
 
