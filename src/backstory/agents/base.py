@@ -152,7 +152,7 @@ def head_records(head: bytes, limit: int = 50) -> Iterator[Record]:
     for line in head.split(b"\n")[:limit]:
         try:
             value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if isinstance(value, dict):
             yield value

@@ -9,7 +9,7 @@ from typing import cast
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Framing, Reader, Record, Shape, Sink
 from backstory.capture import decode
-from backstory.git.identity import identify
+from backstory.git.identity import has_commit, identify
 from backstory.model.sources import Problem, Source
 from backstory.store.journal import Journal, PlaceEntry, SegmentEntry
 from backstory.store.write import Writer
@@ -73,7 +73,12 @@ class Absorber:
         if known is not None and project.evidence == "path":
             return
         when = self.now()
-        if self.writer.learn_place(cwd, project, when) != known:
+        former = [
+            identity
+            for identity, root in self.writer.former(project)
+            if root is None or has_commit(project.path or cwd, root)
+        ]
+        if self.writer.learn_place(cwd, project, former, when) != known or former:
             self.journal.add(
                 PlaceEntry(
                     cwd=cwd,
@@ -84,6 +89,7 @@ class Absorber:
                     remote=project.remote,
                     root_commit=project.root_commit,
                     path=project.path,
+                    former=former,
                 )
             )
 

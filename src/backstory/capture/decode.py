@@ -37,35 +37,45 @@ def records(line: bytes, offset: int) -> list[Record] | Problem:
 def document(data: bytes) -> list[Record] | Problem:
     """A whole file that is one JSON value, or several in a row; an array stands for its objects."""
     try:
-        value = _decode(data)
+        values = [_decode(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _salvage(data, 0)
-    if isinstance(value, list):
-        objects = [item for item in value if isinstance(item, dict)]
-        return objects or Problem(0, len(data), "not an object")
-    return [value] if isinstance(value, dict) else Problem(0, len(data), "not an object")
+        return _salvage(data, 0, arrays=True)
+    return _objects(values, 0, len(data), arrays=True)
 
 
-def _salvage(line: bytes, offset: int) -> list[Record] | Problem:
+def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] | Problem:
     size = len(line)
     bare = line.strip(b"\x00 \t\r\n")
     if not bare:
         return Problem(offset, size, "NUL bytes")
     text = bare.decode("utf-8", "replace").lstrip("\ufeff")
-    found: list[Record] = []
+    if not text:
+        return []
+    values: list[Any] = []
     at = 0
-    while at < len(text):
-        try:
-            value, end = _stdlib.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            return Problem(offset, size, _reason(error, text))
-        if not isinstance(value, dict):
+    try:
+        while at < len(text):
+            value, at = _stdlib.raw_decode(text, at)
+            if not isinstance(value, dict) and not (arrays and isinstance(value, list)):
+                return Problem(offset, size, "not an object")
+            values.append(_without_surrogates(value))
+            while at < len(text) and text[at] in " \t\r\n\x00":
+                at += 1
+    except (ValueError, RecursionError) as error:
+        return Problem(offset, size, _reason(error, text))
+    return _objects(values, offset, size, arrays=arrays)
+
+
+def _objects(values: list[Any], offset: int, size: int, *, arrays: bool) -> list[Record] | Problem:
+    found: list[Record] = []
+    for value in values:
+        if arrays and isinstance(value, list):
+            found += [item for item in value if isinstance(item, dict)]
+        elif isinstance(value, dict):
+            found.append(value)
+        else:
             return Problem(offset, size, "not an object")
-        found.append(_without_surrogates(value))
-        at = end
-        while at < len(text) and text[at] in " \t\r\n\x00":
-            at += 1
-    return found
+    return found or Problem(offset, size, "not an object")
 
 
 def _reason(error: Exception, text: str) -> str:

@@ -87,7 +87,7 @@ class Rebuild:
                 self.sources[entry.agent, entry.to] = source
         elif isinstance(entry, PlaceEntry):
             project = Project(entry.identity, entry.evidence, entry.name, entry.remote, entry.root_commit, entry.path)
-            self.writer.learn_place(entry.cwd, project, entry.observed_at)
+            self.writer.learn_place(entry.cwd, project, entry.former, entry.observed_at)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,50 +10,74 @@ from backstory.model.sessions import Project
 
 _SCP = re.compile(r"^(?:[^@/]+@)?([^/:]+):(?!//)(.+)$")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.*)$", re.I)
+_DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 _TIMEOUT = 10
+_HOPS = 3  # a clone of a clone of a clone on this machine
 
 
-def identify(cwd: str) -> Project:
+def identify(cwd: str, hops: int = _HOPS) -> Project:
     """The project of a folder as it is now; a folder that is gone is known by its path alone."""
-    folder = _repository(Path(cwd))
-    top = folder and _git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    if folder is None or not top:
+    folder = _repository(cwd)
+    common = folder and git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if folder is None or not common:
         return Project(identity=cwd, evidence="path", name=_basename(cwd), path=cwd)
-    path = str(Path(top).parent if Path(top).name == ".git" else Path(top))
+    top = Path(common).parent if Path(common).name == ".git" else Path(common)
     if remote := _remote(folder):
-        identity = normalise(remote)
-        return Project(identity, "remote", _basename(identity), remote=identity, path=path)
-    if root := _git(folder, "rev-list", "--max-parents=0", "HEAD"):
+        return _by_remote(remote, top, hops)
+    if root := git(folder, "rev-list", "--max-parents=0", "HEAD"):
         commit = root.split()[-1]
-        return Project(f"git:{commit}", "root", _basename(path), root_commit=commit, path=path)
-    return Project(identity=path, evidence="path", name=_basename(path), path=path)
+        return Project(f"git:{commit}", "root", _basename(str(top)), root_commit=commit, path=str(top))
+    return Project(identity=str(top), evidence="path", name=_basename(str(top)), path=str(top))
+
+
+def _by_remote(remote: str, top: Path, hops: int) -> Project:
+    identity = normalise(remote)
+    if not _local(remote):
+        return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
+    where = Path(os.path.normpath(top / re.sub(r"^file://", "", remote.strip(), flags=re.I)))
+    if hops > 0 and where.is_dir():  # a clone of a repository on this machine is that repository's project
+        origin = identify(str(where), hops - 1)
+        if origin.evidence != "path":
+            return Project(origin.identity, origin.evidence, origin.name, origin.remote, origin.root_commit, str(top))
+    identity = normalise(str(where))
+    return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
 
 
 def normalise(url: str) -> str:
     """One spelling for one remote: ssh, https and scp forms, `.git`, credentials, port and case aside."""
     text = url.strip()
+    if _local(text):
+        plain = re.sub(r"^file://", "", text, flags=re.I).rstrip("/")
+        return plain.removesuffix(".git").rstrip("/") or text
     found = _URL.match(text) if "://" in text else _SCP.match(text)
-    if not found or re.match(r"^[A-Za-z]:[\\/]", text) or text.lower().startswith("file://"):
-        local = re.sub(r"^file://", "", text, flags=re.I).rstrip("/")
-        return local.removesuffix(".git").rstrip("/") or text
+    assert found is not None  # else it is local
     host, path = found[1].lower(), found[2].strip("/").lower().removesuffix(".git").rstrip("/")
     return f"{host}/{path}"
 
 
-def _repository(folder: Path) -> Path | None:
+def _local(url: str) -> bool:
+    text = url.strip()
+    found = _URL.match(text) if "://" in text else _SCP.match(text)
+    return not found or bool(_DRIVE.match(text)) or text.lower().startswith("file://")
+
+
+def has_commit(folder: str, commit: str) -> bool:
+    """Whether a commit is (still) in the repository there."""
+    return git(Path(folder), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}") is not None
+
+
+def _repository(cwd: str) -> Path | None:
     """The folder itself if it exists, else the repository it was deleted from (an agent's old worktree)."""
-    for candidate in (folder, *folder.parents):
-        try:
-            if not candidate.is_dir():
-                continue
-            if candidate == folder:
-                inside = any((at / ".git").exists() for at in (folder, *folder.parents))
-                return folder if inside or _bare(folder) else None
-            kept_in_git = (candidate / ".git").exists() and candidate != Path.home()
-            return candidate if kept_in_git else None
-        except OSError:
-            return None
-    return None
+    folder = Path(cwd)
+    if not folder.is_absolute():
+        return None
+    try:
+        inside = [at for at in (folder, *folder.parents) if (at / ".git").exists()]
+        if folder.is_dir():
+            return folder if inside or _bare(folder) else None
+    except (OSError, ValueError):  # a name no file system takes
+        return None
+    return inside[0] if inside and inside[0] != Path.home() else None
 
 
 def _bare(folder: Path) -> bool:
@@ -60,18 +85,20 @@ def _bare(folder: Path) -> bool:
 
 
 def _remote(folder: Path) -> str | None:
-    found = _git(folder, "config", "--get-regexp", r"^remote\..*\.url$")
-    urls = dict(line.split(" ", 1) for line in (found or "").splitlines() if " " in line)
-    return urls.get("remote.origin.url") or (urls[min(urls)] if urls else None)
+    """origin, else the first by name; abbreviations of the person's configuration written out."""
+    lines = (git(folder, "remote", "-v") or "").splitlines()
+    urls = dict(line.removesuffix(" (fetch)").split("\t", 1) for line in lines if line.endswith(" (fetch)"))
+    return urls.get("origin") or (urls[min(urls)] if urls else None)
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
+def git(folder: Path, *arguments: str) -> str | None:
+    """What a git command prints; None if it fails or takes too long."""
     import subprocess  # here: most runs meet no new folder
 
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, stdin=subprocess.DEVNULL, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("utf-8", "replace").strip() or None if done.returncode == 0 else None
 

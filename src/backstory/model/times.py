@@ -9,23 +9,22 @@ from backstory.model.errors import BadInput
 
 _RELATIVE = re.compile(r"^(\d+)\s*(min|h|d|w|m|y)$")
 _UNIT = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_LATEST = 253402300799999  # year 9999: anything later is no date
+_LATEST = 253402128000000  # 9999-12-30: a day before the end of all calendars, whatever the time zone
 
 
 def parse_iso(value: object) -> int | None:
-    """An agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is neither."""
-    if isinstance(value, str):
-        try:
+    """An agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is no time since 1970."""
+    try:
+        if isinstance(value, str):
             when = datetime.fromisoformat(value)
-        except ValueError:
+            millis = int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            millis = int(value if value > 1e11 else value * 1000)
+        else:
             return None
-        if when.tzinfo is None:
-            when = when.replace(tzinfo=UTC)
-        return int(when.timestamp() * 1000)
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-        millis = int(value if value > 1e11 else value * 1000)
-        return millis if millis <= _LATEST else None
-    return None
+    except (ValueError, OverflowError):
+        return None
+    return millis if 0 < millis <= _LATEST else None
 
 
 def to_iso(millis: int | None) -> str | None:

@@ -44,9 +44,9 @@ class FolderBlobs:
     def put(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / _name(digest)
-        if not self.has(digest):
+        if not self._whole(path, len(content)):
             self._put(_name(digest), content)
-            self._unsynced.append(path)
+        self._unsynced.append(path)  # also if it was there: a run that died may have put it and never synced
         return digest
 
     def _put(self, name: str, content: bytes) -> None:
@@ -78,6 +78,16 @@ class FolderBlobs:
 
     def has(self, digest: str) -> bool:
         return (self.folder / _name(digest)).is_file()
+
+    def _whole(self, path: Path, size: int) -> bool:
+        """There, and with a header that fits: after a power loss an object that was never synced may be empty."""
+        import zstandard
+
+        try:
+            with path.open("rb") as file:
+                return zstandard.get_frame_parameters(file.read(18)).content_size == size
+        except (FileNotFoundError, zstandard.ZstdError):
+            return False
 
     def flush(self) -> None:
         folders = set()

@@ -54,6 +54,7 @@ class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", om
     remote: str | None = None
     root_commit: str | None = None
     path: str | None = None
+    former: list[str] = []  # identities of the same project before it had this one
 
 
 Entry = SegmentEntry | MovedEntry | PlaceEntry

@@ -61,8 +61,12 @@ class Reader:
 
     def session(self, reference: str, agent: str | None = None) -> Session:
         """By id, or by any beginning of it that fits one session; a whole id wins, then main sessions."""
-        sql = f"SELECT {_SESSION} {_FROM} WHERE s.session_id >= ? AND s.session_id < ? AND (? IS NULL OR s.agent=?)"
-        rows = self._all(sql + " LIMIT 200", (reference, reference + "\U0010ffff", agent, agent)) if reference else []
+        sql = (
+            f"SELECT {_SESSION} {_FROM} WHERE s.session_id >= ? AND s.session_id < ? AND (? IS NULL OR s.agent=?) "
+            "ORDER BY s.session_id<>?, s.parent IS NOT NULL, s.session_id LIMIT 200"
+        )
+        values = (reference, reference + "\U0010ffff", agent, agent, reference)
+        rows = self._all(sql, values) if reference else []
         exact = [row for row in rows if row[2] == reference]
         main = [row for row in rows if row[18] is None]
         found = exact or main or rows

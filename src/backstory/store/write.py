@@ -57,6 +57,7 @@ class Writer:
         self.db = db
         self._live: dict[tuple[str, str], Live] = {}
         self._changed: dict[int, Live] = {}
+        self._written: set[int] = set()  # sessions changed in this run
         self._titles_added = False
 
     # -- sources ---------------------------------------------------------------------------------
@@ -119,9 +120,22 @@ class Writer:
         row = first(self.db, "SELECT project_id FROM places WHERE cwd=?", (cwd,))
         return int(row[0]) if row else None
 
-    def learn_place(self, cwd: str, project: Project, observed_at: int) -> int:
-        """This folder belongs to this project, as of now."""
+    def former(self, project: Project) -> list[tuple[str, str | None]]:
+        """Projects met at the same path that may be this one before it had a commit or a remote: identity, root."""
+        if project.path is None:
+            return []
+        found = fetch(
+            self.db,
+            "SELECT identity, root_commit FROM projects WHERE path=? AND identity<>? AND evidence IN ('path', 'root')",
+            (project.path, project.identity),
+        )
+        return [(identity, root) for identity, root in found]
+
+    def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int:
+        """This folder belongs to this project, as of now; what was known under former identities joins it."""
         project_id = self._project(project)
+        for identity in former:
+            self._join(identity, project_id)
         self.db.execute(
             "INSERT INTO places VALUES(?,?,?) ON CONFLICT DO UPDATE SET project_id=excluded.project_id, "
             "observed_at=excluded.observed_at",
@@ -131,26 +145,24 @@ class Writer:
 
     def _project(self, project: Project) -> int:
         found = first(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))
-        if found is None and project.path:
-            # A folder that became a repository, or a repository that got its remote, is still the same project.
-            found = first(
-                self.db,
-                "SELECT id FROM projects WHERE path=? AND evidence IN ('path', 'root') AND evidence<>?",
-                (project.path, project.evidence),
-            )
-        values = [getattr(project, name) for name in ("identity", "evidence", "name", "remote", "root_commit", "path")]
-        if found is None:
-            self.db.execute(
-                "INSERT INTO projects(identity, evidence, name, remote, root_commit, path) VALUES(?,?,?,?,?,?)",
-                values,
-            )
-            return self.db.last_insert_rowid()
+        if found is not None:
+            return int(found[0])
+        names = ("identity", "evidence", "name", "remote", "root_commit", "path")
         self.db.execute(
-            "UPDATE projects SET identity=?, evidence=?, name=?, remote=?, root_commit=?, path=coalesce(?, path) "
-            "WHERE id=?",
-            [*values, found[0]],
+            f"INSERT INTO projects({', '.join(names)}) VALUES(?,?,?,?,?,?)", [getattr(project, name) for name in names]
         )
-        return int(found[0])
+        return self.db.last_insert_rowid()
+
+    def _join(self, identity: str, project_id: int) -> None:
+        old = first(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))
+        if old is None:
+            return
+        self.db.execute("UPDATE sessions SET project_id=? WHERE project_id=?", (project_id, old[0]))
+        self.db.execute("UPDATE places SET project_id=? WHERE project_id=?", (project_id, old[0]))
+        self.db.execute("DELETE FROM projects WHERE id=?", (old[0],))
+        for live in self._live.values():
+            if live.row["project_id"] == old[0]:
+                live.row["project_id"] = project_id
 
     # -- sessions and events ---------------------------------------------------------------------
 
@@ -201,7 +213,7 @@ class Writer:
             key = event.key
             if key in existing:
                 if mutable:
-                    self._replace(live, existing[key], event)
+                    places[key] = self._replace(live, existing[key], event)
                 turns.append(row["turn"])
                 continue
             existing[key] = -1
@@ -291,7 +303,8 @@ class Writer:
         )
         return found is not None
 
-    def _replace(self, live: Live, seq: int, event: Event) -> None:
+    def _replace(self, live: Live, seq: int, event: Event) -> tuple[int, int]:
+        """A later version of an event takes its place; returns that place: seq and turn."""
         data = _encode(event.data).decode() if event.data else None
         ident = (live.id << SEQ_BITS) + seq
         text = _clean(event.text)
@@ -301,6 +314,16 @@ class Writer:
         )
         if self.db.changes():
             self._dirty(live, seq)
+        turn = first(self.db, "SELECT turn FROM events WHERE id=?", (ident,))
+        number = int(turn[0]) if turn else 0
+        if (
+            event.kind == "user.prompt"
+            and number == 1
+            and event.text.strip()
+            and live.row["title_rank"] <= TITLE_PROMPT
+        ):
+            live.row["title_rank"], live.row["title"] = TITLE_PROMPT, _headline(event.text)
+        return seq, number
 
     def _dirty(self, live: Live, seq: int) -> None:
         live.dirty_from = seq if live.dirty_from is None else min(live.dirty_from, seq)
@@ -353,38 +376,38 @@ class Writer:
         affected: set[int] = set()
         # In order of id, titles first: full text search keeps its words in memory only while ids rise.
         for live in sorted(self._changed.values(), key=lambda live: live.id):
+            affected |= self._share_usage(live.id)  # also when only its end moved: that may change who counts
             if live.usage_changed:
-                affected |= {live.id, *self._share_usage(live.id)}
+                affected.add(live.id)
                 live.usage_changed = False
             self._index_title(live)
             if live.dirty_from is not None:
                 index_session(self.db, live.id, live.dirty_from)
                 live.dirty_from = None
         self._totals(affected)
+        self._written |= self._changed.keys()
         self._changed.clear()
 
     def finish_titles(self) -> None:
-        """Legacy titles name a message of another session: give each to the session that has the message."""
-        if not self._titles_added:
-            return
-        found = fetch(
-            self.db,
-            "SELECT e.session_id, max(t.title) FROM leaf_titles t "
-            "JOIN sessions s ON s.agent='claude' AND s.title_rank<? "
-            "JOIN events e ON e.session_id=s.id AND e.key=t.key GROUP BY e.session_id",
-            (TITLE_DERIVED,),
+        """Legacy titles name a message, mostly of another session: the latest one named gives the session its title."""
+        where = "" if self._titles_added else "AND s.id IN (SELECT value FROM json_each(?))"
+        values = [TITLE_DERIVED] if self._titles_added else [TITLE_DERIVED, _encode(sorted(self._written)).decode()]
+        titles: dict[int, str] = dict(
+            fetch(
+                self.db,
+                "SELECT e.session_id, t.title FROM sessions s CROSS JOIN leaf_titles t "
+                "JOIN events e ON e.session_id=s.id AND e.key=t.key "
+                f"WHERE s.agent='claude' AND s.title_rank<=? {where} ORDER BY e.id",
+                values,
+            )
         )
-        self.db.executemany(
-            "UPDATE sessions SET title=?, title_rank=? WHERE id=?",
-            [(title, TITLE_DERIVED, session) for session, title in found],
-        )
-        titles = dict(found)
+        for session, title in sorted(titles.items()):
+            self.db.execute("UPDATE sessions SET title=?, title_rank=? WHERE id=?", (title, TITLE_DERIVED, session))
+            index_title(self.db, session, title, None)
         for live in self._live.values():
             if live.id in titles:
                 live.row["title"], live.row["title_rank"] = titles[live.id], TITLE_DERIVED
                 live.indexed_title = titles[live.id]
-        for session, title in sorted(found):
-            index_title(self.db, session, title, None)
         self._titles_added = False
 
     def _index_title(self, live: Live) -> None:
@@ -405,10 +428,10 @@ class Writer:
             return set()
         owners = {int(owner) for _, owner in shared}
         rank = {
-            int(ident): (forked is not None, ended or 0, int(ident))
-            for ident, forked, ended in fetch(
+            int(ident): (forked is not None, ended or 0, name)
+            for ident, forked, ended, name in fetch(
                 self.db,
-                "SELECT id, forked_from, ended_at FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
+                "SELECT id, forked_from, ended_at, session_id FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
                 (_encode(sorted(owners)).decode(),),
             )
         }

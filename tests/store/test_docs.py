@@ -1,0 +1,133 @@
+"""The search index: its documents depend on the events alone, not on when they were indexed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import apsw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backstory.model.events import Event, Touch
+from backstory.model.findings import TITLE_AGENT, Bucket
+from backstory.store.docs import MAX_DOC
+from backstory.store.schema import SEQ_BITS
+from backstory.store.sqlite import connect, fetch, transaction
+from backstory.store.write import Writer
+
+NOW = 1777629600000
+Rows = list[tuple[Any, ...]]
+COLUMN = {
+    "user.prompt": "prompts",
+    "assistant.message": "answers",
+    "assistant.thinking": "thinking",
+    "tool.call": "tools",
+    "error": "tools",
+    "tool.result": "results",
+}
+
+
+def indexed(*batches: list[Event]) -> apsw.Connection:
+    """A session written in batches, each indexed before the next."""
+    db = connect(Path(":memory:"))
+    writer = Writer(db)
+    for events in batches:
+        made = Bucket("s1")
+        made.events += events
+        made.touches += [Touch(e.key, f"/w/{e.text[:3]}.py", "write") for e in events if e.kind == "tool.result"]
+        with transaction(db):
+            writer.apply("claude", made, NOW, mutable=False)
+            writer.finish()
+    return db
+
+
+def documents(db: apsw.Connection) -> Rows:
+    """First and last seq, turn and time."""
+    mask = (1 << SEQ_BITS) - 1
+    return [(ident & mask, *rest) for ident, *rest in fetch(db, "SELECT * FROM docs ORDER BY id")]
+
+
+def words(db: apsw.Connection) -> Rows:
+    """Every word with the document, the column and the place it stands at."""
+    db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, instance)")
+    return fetch(db, "SELECT doc, col, offset, term FROM temp.vocabulary ORDER BY 1, 2, 3, 4")
+
+
+def event(key: int, kind: str, text: str, name: str | None = None) -> Event:
+    return Event(kind, key, NOW + key, "user", text, name)
+
+
+# Sizes around the bound of a document, so that long turns are cut at every kind of place.
+SIZES = st.sampled_from([0, 1, 40, MAX_DOC // 3, MAX_DOC - 1, MAX_DOC, MAX_DOC + 1])
+EVENTS = st.lists(st.tuples(st.sampled_from([*COLUMN, "session.started"]), SIZES), min_size=1, max_size=14)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(EVENTS, st.sets(st.integers(1, 13), max_size=6))
+def test_a_session_indexed_piece_by_piece_has_the_documents_of_one_indexed_at_once(
+    said: list[tuple[str, int]], cuts: set[int]
+) -> None:
+    events = [
+        event(number, kind, (f"w{number} " * size)[:size], name=f"Tool{number % 2}")
+        for number, (kind, size) in enumerate(said)
+    ]
+    edges = [0, *sorted(cut for cut in cuts if cut < len(events)), len(events)]
+    whole = indexed(events)
+    pieces = indexed(*(events[first:last] for first, last in pairwise(edges)))
+    assert documents(pieces) == documents(whole)
+    assert words(pieces) == words(whole)
+
+
+def test_a_turn_is_one_document() -> None:
+    kinds = ["session.started", "user.prompt", "assistant.message", "user.prompt", "tool.call", "tool.result"]
+    db = indexed([event(number, kind, "x") for number, kind in enumerate(kinds)])
+    assert documents(db) == [(1, 1, 0, NOW), (2, 3, 1, NOW + 1), (4, 6, 2, NOW + 3)]
+
+
+def test_a_long_turn_is_cut_where_its_document_is_full() -> None:
+    half = "y" * (MAX_DOC // 2)
+    db = indexed([event(0, "user.prompt", "x"), *(event(number, "tool.result", half) for number in range(1, 6))])
+    # A document ends with the event that fills it: one character and two halves, two halves, the rest.
+    assert [(first, last, turn) for first, last, turn, _ in documents(db)] == [(1, 3, 1), (4, 5, 1), (6, 6, 1)]
+
+
+def test_one_long_event_is_one_document() -> None:
+    db = indexed([event(0, "user.prompt", "z" * 5 * MAX_DOC), event(1, "error", "tail")])
+    assert [(first, last) for first, last, *_ in documents(db)] == [(1, 1), (2, 2)]
+
+
+def test_what_was_said_stands_in_the_column_of_who_said_it() -> None:
+    db = indexed([event(number, kind, f"word{number}", name="Bash") for number, kind in enumerate(COLUMN)])
+    expected = {(f"word{number}", column) for number, column in enumerate(COLUMN.values())}
+    files = {("w", "files"), ("wor", "files"), ("py", "files"), ("bash", "names")}
+    assert {(term, column) for _, column, _, term in words(db)} == expected | files
+
+
+def test_only_the_last_document_is_made_again_when_a_session_grows() -> None:
+    turns = [[event(10 * turn, "user.prompt", f"p{turn}"), event(10 * turn + 1, "error", "e")] for turn in range(3)]
+    db = indexed(*turns)
+    changed: list[int] = []
+    db.set_update_hook(lambda kind, base, table, row: changed.append(row) if table == "docs" else None)
+    made = Bucket("s1")
+    made.events.append(event(99, "assistant.message", "more"))
+    writer = Writer(db)
+    with transaction(db):
+        writer.apply("claude", made, NOW, mutable=False)
+        writer.finish()
+    ident = fetch(db, "SELECT max(id) FROM docs")[0][0]
+    assert set(changed) == {ident}
+
+
+def test_a_title_is_a_document_that_a_new_title_replaces() -> None:
+    db = indexed([event(0, "user.prompt", "prompt")])
+    for title in ("Bug hunt", "Bug found"):
+        made = Bucket("s1")
+        made.title(TITLE_AGENT, title)
+        writer = Writer(db)
+        with transaction(db):
+            writer.apply("claude", made, NOW, mutable=False)
+            writer.finish()
+    assert [(first, last) for first, last, *_ in documents(db)] == [(0, 0), (1, 1)]
+    assert sorted(term for _, column, _, term in words(db) if column == "title") == ["bug", "found"]

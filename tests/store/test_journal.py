@@ -1,0 +1,126 @@
+"""The journal: what was written is read back in order, and a torn line spoils nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backstory.model.errors import NewerStore
+from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
+
+
+def segment(start: int, end: int, *, partial: bool = False) -> SegmentEntry:
+    return SegmentEntry(
+        agent="claude",
+        path="/home/ada/.claude/projects/-w/s.jsonl",
+        generation=0,
+        start=start,
+        end=end,
+        digest=f"{start:064x}",
+        observed_at=1777629600000,
+        framing="lines",
+        session_id="s",
+        partial=partial,
+    )
+
+
+MOVED = MovedEntry(agent="claude", path="/old/s.jsonl", to="/new/s.jsonl")
+PLACE = PlaceEntry(cwd="/w", identity="example.com/a/b", evidence="remote", name="b", observed_at=1, remote="r")
+ENTRIES: list[Entry] = [PLACE, segment(0, 100), segment(100, 130, partial=True), MOVED, segment(100, 250)]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal.jsonl")
+
+
+def written(journal: Journal, *entries: Entry) -> None:
+    for entry in entries:
+        journal.add(entry)
+    journal.flush()
+
+
+def test_entries_come_back_in_the_order_they_were_added(journal: Journal) -> None:
+    written(journal, *ENTRIES[:2])
+    written(journal, *ENTRIES[2:])
+    assert list(Journal(journal.path).entries()) == ENTRIES
+
+
+def test_where_a_database_was_read_to_comes_back_as_it_was(journal: Journal) -> None:
+    line = {**json.loads(msgspec.json.encode(segment(0, 9))), "position": {"part": "prt_9", "at": [1, 2]}}
+    journal.path.write_text(json.dumps(line) + "\n")
+    (entry,) = journal.entries()
+    written(journal, entry)
+    assert [json.loads(kept) for kept in journal.path.read_text().splitlines()] == [line, line]
+
+
+def test_a_journal_that_was_never_written_is_empty(journal: Journal) -> None:
+    journal.flush()
+    assert (list(journal.entries()), journal.bytes(), journal.path.exists()) == ([], 0, False)
+
+
+def test_nobody_else_may_read_it(journal: Journal) -> None:
+    written(journal, PLACE)
+    assert journal.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_how_much_there_is_to_replay(journal: Journal) -> None:
+    written(journal, *ENTRIES)
+    assert journal.bytes() == 100 + 30 + 150
+
+
+def test_a_torn_last_line_is_passed_over_at_every_byte(journal: Journal) -> None:
+    written(journal, *ENTRIES)
+    whole = journal.path.read_bytes()
+    ends = [number + 1 for number, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in range(len(whole)):
+        journal.path.write_bytes(whole[:cut])
+        # A line is whole without its newline too.
+        assert list(journal.entries()) == ENTRIES[: sum(end <= cut + 1 for end in ends)]
+
+
+def test_what_is_added_after_a_torn_line_is_read_at_every_byte(journal: Journal) -> None:
+    written(journal, *ENTRIES[:2])
+    whole = journal.path.read_bytes()
+    for cut in range(whole.index(b"\n") + 2, len(whole) - 1):
+        journal.path.write_bytes(whole[:cut])
+        written(journal, MOVED, segment(100, 200))
+        assert list(journal.entries()) == [ENTRIES[0], MOVED, segment(100, 200)]
+        assert journal.path.read_bytes().startswith(whole[:cut] + b"\n"), "nothing that was there is touched"
+
+
+@pytest.mark.parametrize("damage", [b"\x00" * 40, b'{"entry":"segm', b"\xff\xfe", b""])
+def test_a_damaged_line_hides_no_other(damage: bytes, journal: Journal) -> None:
+    written(journal, PLACE)
+    with journal.path.open("ab") as file:
+        file.write(damage + b"\n")
+    written(journal, MOVED)
+    assert list(journal.entries()) == [PLACE, MOVED]
+
+
+def test_an_entry_of_a_newer_program_is_not_passed_over(journal: Journal) -> None:
+    written(journal, PLACE)
+    with journal.path.open("ab") as file:
+        file.write(b'{"entry":"of tomorrow"}\n')
+    with pytest.raises(NewerStore):
+        list(journal.entries())
+
+
+def test_what_could_not_be_written_waits_for_the_next_flush(journal: Journal) -> None:
+    journal.path.mkdir()
+    journal.add(PLACE)
+    with pytest.raises(OSError):
+        journal.flush()
+    journal.path.rmdir()
+    journal.flush()
+    assert list(journal.entries()) == [PLACE]
+
+
+def test_what_was_abandoned_is_never_written(journal: Journal) -> None:
+    journal.add(PLACE)
+    journal.forget_pending()
+    written(journal, MOVED)
+    assert list(journal.entries()) == [MOVED]
