@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import cast
 
 from backstory.agents import AGENTS
-from backstory.agents.base import Agent, Framing, Reader, Record, Shape, Sink
+from backstory.agents.base import Agent, Framing, Reader, Shape, Sink
 from backstory.capture import decode
 from backstory.git.identity import has_commit, identify
 from backstory.model.sources import Problem, Source
@@ -47,7 +47,7 @@ class Absorber:
         self.writer.add_problems(source, problems, sink.unknown)
         new = 0
         for bucket in sink.buckets.values():
-            if cwd := bucket.facts.get("cwd"):
+            if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
                 self._locate(cwd)
             new += self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
         self.writer.save_source(source)
@@ -55,12 +55,13 @@ class Absorber:
 
     def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
         """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""
-        found = decode.records(data, entry.start)
+        line = data.removesuffix(b"\r")
+        found = decode.records(line, entry.start)
         if isinstance(found, Problem):
             return
         reader = agent.reader(_shape(source), deepcopy(source.state))
         for record in found:
-            _read_one(reader, record, entry.start, data, sink)
+            reader.read(record, entry.start, line, sink)
         sink.unknown.clear()
 
     def _locate(self, cwd: str) -> None:
@@ -105,7 +106,7 @@ def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink
         if isinstance(found, Problem):
             return 1, [found]
         for index, record in enumerate(found):
-            _read_one(reader, record, index, b"", sink)
+            reader.read(record, index, b"", sink)
         return len(found), problems
     count = 0
     for offset, line in decode.lines(data, entry.start):
@@ -115,17 +116,8 @@ def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink
             problems.append(found)
             continue
         for index, record in enumerate(found):
-            _read_one(reader, record, offset + index, line, sink)
+            reader.read(record, offset + index, line, sink)
     return count, problems
-
-
-def _read_one(reader: Reader, record: Record, offset: int, line: bytes, sink: Sink) -> None:
-    usage = sink.main.usage
-    before = len(usage)
-    reader.read(record, offset, line, sink)
-    if len(usage) > before:
-        for item in usage[before:]:
-            item.at = len(sink.main.events)
 
 
 def _shape(source: Source) -> Shape:

@@ -21,7 +21,7 @@ def lines(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
     offset = start
     for line in data.split(b"\n"):
         if line and not line.isspace():
-            yield offset, line
+            yield offset, line.removesuffix(b"\r")
         offset += len(line) + 1
 
 

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Shape
-from backstory.capture.tail import head
+from backstory.capture.tail import head, stat
 from backstory.config import Settings
 from backstory.model.errors import BadInput, NotFound
+
+PATIENCE = 3_600_000_000_000  # ns a file may take to write its first line
 
 
 class Found(NamedTuple):
@@ -79,7 +81,7 @@ def _told(error: OSError) -> Unreadable:
     return Unreadable(str(error.filename), error.strerror or str(error))
 
 
-def sniff(found: Found) -> tuple[Agent, Shape] | None:
+def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
     """What a file is, by its content: the folder's agent is asked first, then all others."""
     data = head(found.path)
     if not data:
@@ -87,11 +89,14 @@ def sniff(found: Found) -> tuple[Agent, Shape] | None:
     for agent in (found.agent, *(a for a in AGENTS.values() if a is not found.agent)):
         if shape := agent.sniff(found.path, data):
             return agent, shape
-    if found.given or found.path.suffix not in (".jsonl", ".json") or found.agent.name not in _own(found.path):
+    name = found.path.name.removesuffix(".zst")
+    if found.given or not name.endswith((".jsonl", ".json")) or found.agent.name not in _own(found.path):
         return None
+    if b"\n" not in data and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
+        return None  # its first line is still being written: whose it is shows when it is whole
     # Its own agent put it here, but nothing in it makes sense: keep it all the same.
-    framing = "lines" if found.path.suffix == ".jsonl" else "document"
-    return found.agent, Shape("lines" if framing == "lines" else "document", found.path.stem)
+    stem = name.rsplit(".", 1)[0]
+    return found.agent, Shape("lines", stem) if name.endswith(".jsonl") else Shape("document", stem)
 
 
 def _own(path: Path) -> set[str]:

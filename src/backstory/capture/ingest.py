@@ -63,7 +63,7 @@ class Ingest:
             try:
                 for item in found:
                     self._visit(item, progress)
-                self._commit(last=True)
+                self._commit()
             except BaseException:
                 self._abandon()
                 raise
@@ -99,7 +99,7 @@ class Ingest:
 
     def _meet(self, found: Found, now: tail.Stat) -> Source | None:
         """A path not seen before: something new, or a known file that moved."""
-        recognised = sniff(found)
+        recognised = sniff(found, self.now())
         if recognised is None:
             if found.given:
                 raise NotFound(
@@ -143,7 +143,7 @@ class Ingest:
         if source.framing == "rows":
             self._read_rows(agent, source, path)
         else:
-            self._read_file(source, path, now, progress)
+            source = self._read_file(source, path, now, progress)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)
@@ -151,13 +151,13 @@ class Ingest:
         self._batch_files += 1
         self._maybe_commit()
 
-    def _read_file(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> None:
+    def _read_file(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> Source:
+        """Read on, or anew if it is another file by now; returns the source that was read."""
         judged = tail.verdict(source, path, now)
         if judged == "replaced":
-            source.generation += 1
-            source.position, source.tail, source.state = 0, 0, {}
+            source = self._restart(source, path)
         if judged == "same":
-            return
+            return source
         for chunk in _chunks(source, path):
             self._store(source, chunk)
             if progress:
@@ -165,6 +165,20 @@ class Ingest:
             self._maybe_commit()
             self._begin()
         source.head_hash, source.end_hash = tail.fingerprints(path, source)
+        return source
+
+    def _restart(self, source: Source, path: Path) -> Source:
+        """The same session written anew is a new generation; another session in its place is another source."""
+        recognised = sniff(Found(AGENTS[source.agent], path), self.now())
+        if recognised is None or recognised[1].session_id == source.session_id:
+            self.writer.restart(source, source.generation + 1)
+            return source
+        aside = f"{source.path}~{source.session_id}"
+        self.journal.add(MovedEntry(source.agent, source.path, aside))
+        source.path = aside
+        self.writer.save_source(source)
+        self.sources[source.agent, aside] = source
+        return _source(recognised[0], str(path), recognised[1])
 
     def _store(self, source: Source, chunk: tail.Chunk) -> None:
         """The bytes first, then what they mean."""
@@ -233,13 +247,11 @@ class Ingest:
         if self._batch_bytes >= BATCH_BYTES or self._batch_files >= BATCH_FILES:
             self._commit()
 
-    def _commit(self, *, last: bool = False) -> None:
+    def _commit(self) -> None:
         """Segments and journal are safe on disk before the database says that they are there."""
         if not self.db.in_transaction:
             return
         self.writer.finish()
-        if last:
-            self.writer.finish_titles()
         self.blobs.flush()
         self.journal.flush()
         self.db.execute("COMMIT")

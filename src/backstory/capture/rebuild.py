@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 
 import apsw
 import msgspec
@@ -31,13 +33,16 @@ class Gap(msgspec.Struct, frozen=True):
 class _Edges:
     """The first and last bytes of a source so far: what the next ingest recognises the file by."""
 
-    __slots__ = ("first", "last")
+    __slots__ = ("content", "first", "last")
 
     def __init__(self) -> None:
+        self.content = hashlib.sha256()
         self.first = b""
         self.last = b""
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, *, whole: bool) -> None:
+        if whole:
+            self.content.update(data)
         self.first = (self.first + data[: tail.PROBE])[: tail.PROBE]
         self.last = (self.last + data[-tail.PROBE :])[-tail.PROBE :]
 
@@ -74,7 +79,6 @@ class Rebuild:
 
     def _commit(self) -> None:
         self.writer.finish()
-        self.writer.finish_titles()
         self.db.execute("COMMIT")
         self._pending = 0
 
@@ -108,7 +112,8 @@ class Rebuild:
             entry = msgspec.structs.replace(entry, start=source.position)
         self.absorber.absorb(source, entry, data)
         if not entry.partial:
-            self.edges.setdefault(source.id, _Edges()).add(data)
+            whole = tail.whole(source, Path(source.path))
+            self.edges.setdefault(source.id, _Edges()).add(data, whole=whole)
 
     def _source(self, entry: SegmentEntry) -> Source:
         key = (entry.agent, entry.path)
@@ -127,19 +132,15 @@ class Rebuild:
                 state={},
             )
         if entry.generation > source.generation:
-            source.generation = entry.generation
-            source.position, source.tail, source.state = 0, 0, {}
+            self.writer.restart(source, entry.generation)
             self.edges.pop(source.id, None)
         return source
 
     def _close(self, source: Source) -> None:
         edges = self.edges.get(source.id)
-        if edges is not None and source.framing == "lines":
+        if edges is not None and tail.whole(source, Path(source.path)):
+            source.head_hash, source.end_hash = "", edges.content.hexdigest()
+        elif edges is not None:
             source.head_hash, source.end_hash = tail.digest(edges.first), tail.digest(edges.last)
-        if source.framing != "lines":
-            row = self.db.execute(
-                "SELECT digest FROM segments WHERE source_id=? ORDER BY generation DESC LIMIT 1", (source.id,)
-            ).fetchone()
-            source.head_hash, source.end_hash = "", str(row[0]) if row else None
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)

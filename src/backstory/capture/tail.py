@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, cast
 
@@ -58,34 +58,32 @@ def head(path: Path) -> bytes:
     return data
 
 
-def opened(path: Path) -> BinaryIO:
-    file = path.open("rb")
-    return cast(BinaryIO, _Unpacked(file, path)) if path.suffix == ".zst" else file
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file's bytes, unpacked; whatever goes wrong while they are read is said of this file."""
+    try:
+        with path.open("rb") as file:
+            yield cast(BinaryIO, _Unpacked(file)) if path.suffix == ".zst" else file
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 class _Unpacked:
     """What a packed transcript holds; damage in it is an error of that file, like any other."""
 
-    def __init__(self, file: BinaryIO, path: Path) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         import zstandard  # here: few transcripts are packed
 
         self._damaged = zstandard.ZstdError
-        self._path = str(path)
-        self._stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
-
-    def __enter__(self) -> _Unpacked:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stream.close()  # type: ignore[no-untyped-call]
+        self._stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
 
     def read(self, size: int) -> bytes:
         try:
             return self._stream.read(size)
         except self._damaged as error:
-            raise OSError(errno.EIO, str(error), self._path) from error
+            raise OSError(errno.EIO, str(error)) from error
 
-    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+    def seek(self, position: int) -> int:
         """Forward only."""
         while position > 0 and (data := self.read(min(position, CHUNK))):
             position -= len(data)
@@ -110,9 +108,12 @@ def whole(source: Source, path: Path) -> bool:
 
 def fingerprints(path: Path, source: Source) -> tuple[str, str]:
     """Of the first and the last bytes before the position (an edit in between shifts the last ones), or of all."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         if whole(source, path):
-            return "", hashlib.file_digest(file, "sha256").hexdigest()
+            content = hashlib.sha256()
+            while data := file.read(CHUNK):
+                content.update(data)
+            return "", content.hexdigest()
         first = file.read(min(PROBE, source.position))
         file.seek(max(0, source.position - PROBE))
         last = file.read(min(PROBE, source.position))

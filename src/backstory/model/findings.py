@@ -11,6 +11,18 @@ Record = dict[str, Any]
 TITLE_PROMPT, TITLE_DERIVED, TITLE_AGENT, TITLE_PERSON = range(4)  # a higher rank wins
 
 
+class _Spent(list[Usage]):
+    """Usage in the order it was met, each with how many events of the session came before it."""
+
+    def __init__(self, events: list[Event]) -> None:
+        super().__init__()
+        self.events = events
+
+    def append(self, item: Usage) -> None:
+        item.at = len(self.events)
+        super().append(item)
+
+
 class Bucket:
     """What a run of records says about one session."""
 
@@ -20,7 +32,7 @@ class Bucket:
         self.session_id = session_id
         self.parent = parent
         self.events: list[Event] = []
-        self.usage: list[Usage] = []
+        self.usage: list[Usage] = _Spent(self.events)
         self.touches: list[Touch] = []
         self.facts: Record = {}
         self.leaf_titles: list[tuple[int, str]] = []

@@ -13,7 +13,7 @@ from backstory.agents.base import Agent
 from backstory.capture import tail
 from backstory.capture.discover import Unreadable, at_home, roots
 from backstory.config import Settings
-from backstory.model.errors import BackstoryError, CorruptStore, StoreError
+from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
 from backstory.service.library import Library, reading
 from backstory.store.blobs import FolderBlobs
 
@@ -75,7 +75,7 @@ def examine(settings: Settings, *, deep: bool = False) -> Health:
     except CorruptStore as error:
         store.integrity = [error.message]
     except BackstoryError as error:
-        problems.append(Problem(False, error.message, error.hint))
+        problems.append(Problem(not isinstance(error, NotFound), error.message, error.hint))
         for health in agents:
             health.waiting = health.files
     for name in ("database", "journal"):

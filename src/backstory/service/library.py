@@ -9,6 +9,7 @@ import apsw
 
 from backstory.config import Settings
 from backstory.model.errors import NotFound
+from backstory.store import schema
 from backstory.store.blobs import FolderBlobs
 from backstory.store.journal import Journal
 from backstory.store.read import Reader
@@ -27,19 +28,31 @@ class Library:
 
 @contextmanager
 def reading(settings: Settings) -> Iterator[Library]:
-    if not settings.database.exists():
-        if settings.journal.exists():
-            raise NotFound("the database is gone, its segments are not", "Bring it back: backstory rebuild")
-        raise NotFound(
-            "nothing is kept yet",
-            "Read what your agents wrote: backstory ingest (or look at: backstory demo)",
-        )
-    db = connect(settings.database, readonly=True)
+    db = _opened(settings)
     try:
         with explained(settings.database):
             yield Library(settings, db)
     finally:
         db.close()
+
+
+def _opened(settings: Settings) -> apsw.Connection:
+    """Read-only and of this program's version; an older database is brought up first, an empty one is none."""
+    version = 0
+    if settings.database.exists():
+        db = connect(settings.database, readonly=True)
+        version = schema.current(db)
+        if version == schema.VERSION:
+            return db
+        db.close()
+    if version == 0:
+        if settings.journal.exists():
+            raise NotFound("the database is gone, its segments are not", "Bring it back: backstory rebuild")
+        raise NotFound(
+            "nothing is kept yet", "Read what your agents wrote: backstory ingest (or look at: backstory demo)"
+        )
+    connect(settings.database).close()
+    return connect(settings.database, readonly=True)
 
 
 def journal(settings: Settings) -> Journal:

@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 class Live:
     """A session while it is being written: counters that go to its row when the batch ends."""
 
-    __slots__ = ("agent", "dirty_from", "id", "indexed_title", "known", "row", "session_id", "usage_changed")
+    __slots__ = ("agent", "dirty_from", "id", "indexed_title", "known", "named", "row", "session_id", "usage_changed")
 
     def __init__(self, id: int, agent: str, session_id: str, row: dict[str, Any], created: bool) -> None:
         self.id = id
@@ -36,6 +36,7 @@ class Live:
         self.known: set[int] | None = set() if created else None  # keys, while cheaper to remember than to look up
         self.dirty_from: int | None = None  # first seq whose search index is out of date
         self.usage_changed = False
+        self.named = False  # a legacy title names one of its messages
         self.indexed_title = _own_title(row)
 
 
@@ -57,7 +58,7 @@ class Writer:
         self.db = db
         self._live: dict[tuple[str, str], Live] = {}
         self._changed: dict[int, Live] = {}
-        self._written: set[int] = set()  # sessions changed in this run
+        self._leaves: set[int] | None = None  # keys of messages that legacy titles name
         self._titles_added = False
 
     # -- sources ---------------------------------------------------------------------------------
@@ -86,6 +87,17 @@ class Writer:
         else:
             marks = ", ".join(f"{name}=?" for name in names[1:])
             self.db.execute(f"UPDATE sources SET {marks} WHERE id=?", [*values[1:], source.id])
+
+    def restart(self, source: Source, generation: int) -> None:
+        """Read again from its first byte: what was counted of the old generation no longer counts."""
+        live = self.live(source.agent, source.session_id, source.parent)
+        live.row["unparsed"] -= source.unparsed
+        self._changed[live.id] = live
+        self.db.execute("DELETE FROM unparsed WHERE source_id=?", (source.id,))
+        self.db.execute("DELETE FROM unknown_types WHERE source_id=?", (source.id,))
+        source.generation = generation
+        source.position = source.tail = source.records = source.unparsed = 0
+        source.state = {}
 
     def add_segment(self, source: Source, entry: SegmentEntry) -> None:
         """Replaces a partial segment that began at the same byte."""
@@ -184,13 +196,18 @@ class Writer:
         fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
         return Live(self.db.last_insert_rowid(), agent, session_id, fresh, True)
 
+    def homeless(self, agent: str, bucket: Bucket) -> bool:
+        """A session belongs to the folder it began in; only until that is known does a folder matter."""
+        return self.live(agent, bucket.session_id, bucket.parent).row["cwd"] is None
+
     def apply(self, agent: str, bucket: Bucket, observed_at: int, *, mutable: bool) -> int:
         """Store what a run of records says about a session; returns the number of new events."""
         live = self.live(agent, bucket.session_id, bucket.parent)
         self._changed[live.id] = live
         before = live.row["last_seq"]
+        opening = live.row["turn"]
         turns = self._events(live, bucket, observed_at, mutable)
-        self._usage(live, bucket.usage, turns)
+        self._usage(live, bucket.usage, [opening, *turns])
         self._facts(live, bucket)
         return int(live.row["last_seq"] - before)
 
@@ -200,34 +217,30 @@ class Writer:
             live.known = None
 
     def _events(self, live: Live, bucket: Bucket, observed_at: int, mutable: bool) -> list[int]:
-        """Insert the new, replace the changed; returns the turn after each event of the bucket."""
+        """Insert the new, replace the changed; returns the turn of each event of the bucket."""
         events = _latest(bucket.events) if mutable else bucket.events
-        existing = self._existing(live, events)
+        places = self._existing(live, [event.key for event in events])  # key → seq, turn
         row = live.row
         rows: list[tuple[Any, ...]] = []
-        turns: list[int] = []
-        places: dict[int, tuple[int, int]] = {}
         fixed = self._answered_turn(live, bucket)
+        leaves = self._known_leaves()
         base = live.id << SEQ_BITS
         for event in events:
-            key = event.key
-            if key in existing:
+            if (place := places.get(event.key)) is not None:
                 if mutable:
-                    places[key] = self._replace(live, existing[key], event)
-                turns.append(row["turn"])
+                    self._replace(live, *place, event)
                 continue
-            existing[key] = -1
             seq = row["last_seq"] = row["last_seq"] + 1
             self._count(row, event)
             turn = row["turn"] if fixed is None else fixed
-            turns.append(turn)
-            places[key] = (seq, turn)
-            data = _encode(event.data).decode() if event.data else None
+            places[event.key] = (seq, turn)
+            if event.key in leaves:
+                live.named = True
             rows.append(
                 (
                     base + seq,
                     live.id,
-                    key,
+                    event.key,
                     turn,
                     event.kind,
                     "transcript",
@@ -237,7 +250,7 @@ class Writer:
                     event.actor,
                     event.name,
                     _clean(event.text),
-                    data,
+                    _encode(event.data).decode() if event.data else None,
                 )
             )
         if rows:
@@ -245,28 +258,35 @@ class Writer:
             self._dirty(live, rows[0][0] - base)
             if live.known is not None:
                 live.known.update(places)
-        touched = [(live.id, t.path, t.action, *places[t.key]) for t in bucket.touches if t.key in places]
-        self.db.executemany("INSERT OR IGNORE INTO touches VALUES(?,?,?,?,?)", touched)
-        return turns
+        self._touches(live, bucket, places)
+        return [places[event.key][1] for event in bucket.events]
 
-    def _existing(self, live: Live, events: list[Event]) -> dict[int, int]:
-        """Keys of these events that the session has already, with their seq."""
-        if not events:
-            return {}
+    def _touches(self, live: Live, bucket: Bucket, places: dict[int, tuple[int, int]]) -> None:
+        """A file may be named by a later record than the event that touched it."""
+        if not bucket.touches:
+            return
+        earlier = self._existing(live, [touch.key for touch in bucket.touches if touch.key not in places])
+        found = {**earlier, **places}
+        rows = [
+            (live.id, touch.path, touch.action, *found[touch.key]) for touch in bucket.touches if touch.key in found
+        ]
+        self.db.executemany("INSERT OR IGNORE INTO touches VALUES(?,?,?,?,?)", rows)
+        for seq, _ in earlier.values():
+            self._dirty(live, seq)
+
+    def _existing(self, live: Live, keys: list[int]) -> dict[int, tuple[int, int]]:
+        """Which of these the session has already: key → seq and turn."""
         if live.known is not None:
-            known = live.known
-            hits = [event.key for event in events if event.key in known]
-            if not hits:
-                return {}
-        else:
-            hits = [event.key for event in events]
+            keys = [key for key in keys if key in live.known]
+        if not keys:
+            return {}
         found = fetch(
             self.db,
-            "SELECT key, id FROM events WHERE session_id=? AND key IN (SELECT value FROM json_each(?))",
-            (live.id, _encode(hits).decode()),
+            "SELECT key, id, turn FROM events WHERE session_id=? AND key IN (SELECT value FROM json_each(?))",
+            (live.id, _encode(keys).decode()),
         )
         base = live.id << SEQ_BITS
-        return {int(key): int(ident) - base for key, ident in found}
+        return {key: (ident - base, turn) for key, ident, turn in found}
 
     def _count(self, row: dict[str, Any], event: Event) -> None:
         kind = event.kind
@@ -303,8 +323,8 @@ class Writer:
         )
         return found is not None
 
-    def _replace(self, live: Live, seq: int, event: Event) -> tuple[int, int]:
-        """A later version of an event takes its place; returns that place: seq and turn."""
+    def _replace(self, live: Live, seq: int, turn: int, event: Event) -> None:
+        """A later version of an event takes its place."""
         data = _encode(event.data).decode() if event.data else None
         ident = (live.id << SEQ_BITS) + seq
         text = _clean(event.text)
@@ -314,16 +334,9 @@ class Writer:
         )
         if self.db.changes():
             self._dirty(live, seq)
-        turn = first(self.db, "SELECT turn FROM events WHERE id=?", (ident,))
-        number = int(turn[0]) if turn else 0
-        if (
-            event.kind == "user.prompt"
-            and number == 1
-            and event.text.strip()
-            and live.row["title_rank"] <= TITLE_PROMPT
-        ):
+        first_prompt = event.kind == "user.prompt" and turn == 1 and event.text.strip()
+        if first_prompt and live.row["title_rank"] <= TITLE_PROMPT:
             live.row["title_rank"], live.row["title"] = TITLE_PROMPT, _headline(event.text)
-        return seq, number
 
     def _dirty(self, live: Live, seq: int) -> None:
         live.dirty_from = seq if live.dirty_from is None else min(live.dirty_from, seq)
@@ -334,7 +347,7 @@ class Writer:
         live.usage_changed = True
         merged: dict[int, list[Any]] = {}
         for item in usage:
-            turn = turns[min(item.at, len(turns)) - 1] if turns and item.at else live.row["turn"]
+            turn = turns[min(item.at, len(turns) - 1)]
             values = [getattr(item, name) for name in _FIELDS]
             if have := merged.get(item.key):
                 have[3:] = [
@@ -362,7 +375,13 @@ class Writer:
             row["title_rank"], row["title"] = facts["title_rank"], _headline(facts["title"])
         if bucket.leaf_titles:
             self._titles_added = True
+            self._known_leaves().update(key for key, _ in bucket.leaf_titles)
             self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", bucket.leaf_titles)
+
+    def _known_leaves(self) -> set[int]:
+        if self._leaves is None:
+            self._leaves = {key for (key,) in fetch(self.db, "SELECT key FROM leaf_titles")}
+        return self._leaves
 
     # -- the end of a batch ----------------------------------------------------------------------
 
@@ -385,13 +404,16 @@ class Writer:
                 index_session(self.db, live.id, live.dirty_from)
                 live.dirty_from = None
         self._totals(affected)
-        self._written |= self._changed.keys()
+        self._name_by_leaves()
         self._changed.clear()
 
-    def finish_titles(self) -> None:
+    def _name_by_leaves(self) -> None:
         """Legacy titles name a message, mostly of another session: the latest one named gives the session its title."""
+        named = [live.id for live in self._changed.values() if live.named]
+        if not named and not self._titles_added:
+            return
         where = "" if self._titles_added else "AND s.id IN (SELECT value FROM json_each(?))"
-        values = [TITLE_DERIVED] if self._titles_added else [TITLE_DERIVED, _encode(sorted(self._written)).decode()]
+        values = [TITLE_DERIVED] if self._titles_added else [TITLE_DERIVED, _encode(named).decode()]
         titles: dict[int, str] = dict(
             fetch(
                 self.db,
@@ -431,7 +453,8 @@ class Writer:
             int(ident): (forked is not None, ended or 0, name)
             for ident, forked, ended, name in fetch(
                 self.db,
-                "SELECT id, forked_from, ended_at, session_id FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
+                "SELECT id, forked_from, ended_at, session_id FROM sessions "
+                "WHERE id IN (SELECT value FROM json_each(?))",
                 (_encode(sorted(owners)).decode(),),
             )
         }
