@@ -1175,7 +1175,6 @@ def absorb(lines: list[bytes]) -> None:
             for bucket in sink.buckets.values():
                 writer.apply("claude", bucket, T0, mutable=False)
         writer.finish()
-        writer.finish_titles()
     finally:
         store().execute("ROLLBACK")
 

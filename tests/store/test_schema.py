@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import apsw
 import pytest
 
-from backstory.model.errors import CorruptStore, NewerStore, StoreError
-from backstory.store import schema
+from backstory.model.errors import Busy, CorruptStore, NewerStore, StoreError
+from backstory.store import schema, sqlite
 from backstory.store.sqlite import connect, fetch, first, transaction
 
 
@@ -93,38 +94,65 @@ import sys
 from pathlib import Path
 from backstory.store.sqlite import connect
 print("ready", flush=True)
-sys.stdin.readline()
-db = connect(Path(sys.argv[1]))
-db.execute("INSERT INTO projects(identity, evidence, name) VALUES(?, 'path', 'x')", (sys.argv[2],))
-db.close()
+for line in sys.stdin:
+    db = connect(Path(line.strip()))
+    db.execute("INSERT INTO projects(identity, evidence, name) VALUES(?, 'path', 'x')", (sys.argv[1],))
+    db.close()
+    print("done", flush=True)
 """
 
 
-def test_many_processes_may_open_a_fresh_database_at_once(path: Path) -> None:
-    number = 8
-    opened = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPENER, str(path), str(n)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for n in range(number)
-    ]
-    for process in opened:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in opened:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    errors = [process.communicate(timeout=30)[1] for process in opened]
+class Opener:
+    """A process that opens the databases it is told to."""
 
-    assert errors == [""] * number
-    db = connect(path)
-    assert schema.current(db) == schema.VERSION
-    assert {identity for (identity,) in fetch(db, "SELECT identity FROM projects")} == set(map(str, range(number)))
+    def __init__(self, name: str) -> None:
+        command = [sys.executable, "-c", OPENER, name]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+    def tell(self, path: Path) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{path}\n")
+        self.process.stdin.flush()
+
+    def hear(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+
+def test_many_processes_may_open_a_fresh_database_at_once(tmp_path: Path) -> None:
+    openers = [Opener(str(number)) for number in range(8)]
+    try:
+        assert [opener.hear() for opener in openers] == ["ready"] * len(openers)
+        for path in (tmp_path / f"{number}.db" for number in range(10)):
+            for opener in openers:
+                opener.tell(path)
+            heard = [opener.hear() for opener in openers]
+            silent = [opener.process for opener, said in zip(openers, heard, strict=True) if said != "done"]
+            assert [process.communicate()[1].splitlines()[-1] for process in silent] == []
+            db = connect(path)
+            assert schema.current(db) == schema.VERSION
+            assert len(fetch(db, "SELECT identity FROM projects")) == len(openers)
+            db.close()
+    finally:
+        for opener in openers:
+            opener.process.communicate()  # closes its stdin, which ends it
+
+
+def test_a_fresh_database_that_another_process_is_making_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # SQLite itself does not wait when two want to switch one database to WAL mode.
+    patience = 300
+    monkeypatch.setattr(sqlite, "BUSY_MS", patience)
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    begun = time.monotonic()
+    with pytest.raises(Busy):
+        connect(path)
+    assert (time.monotonic() - begun) * 1000 >= patience
+    other.execute("ROLLBACK")
+    assert schema.current(connect(path)) == schema.VERSION
 
 
 def test_a_reader_works_while_another_process_writes(path: Path) -> None:

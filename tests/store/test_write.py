@@ -44,7 +44,6 @@ def apply(db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: 
     with transaction(db):
         new = sum(writer.apply("claude", made, NOW, mutable=mutable) for made in buckets)
         writer.finish()
-        writer.finish_titles()
     return new
 
 

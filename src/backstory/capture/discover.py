@@ -49,7 +49,8 @@ def at_home(agents: Iterable[Agent], settings: Settings, unreadable: list[Unread
 
 def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
     """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
-    for path in paths:
+    for given in paths:
+        path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
         if path.is_file():
             yield Found(agents[0], path, given=True)
         elif path.is_dir():

@@ -162,10 +162,17 @@ class Ingest:
             self._store(source, chunk)
             if progress:
                 progress(len(chunk.data))
-            self._maybe_commit()
-            self._begin()
-        source.head_hash, source.end_hash = tail.fingerprints(path, source)
+            if self._full() and not tail.whole(source, path):
+                self._mark(source, path)
+                self._commit()
+                self._begin()
+        self._mark(source, path)
         return source
+
+    def _mark(self, source: Source, path: Path) -> None:
+        """Remember what the file looks like up to here, before a batch ends: that is how it is known again."""
+        source.head_hash, source.end_hash = tail.fingerprints(path, source)
+        self.writer.save_source(source)
 
     def _restart(self, source: Source, path: Path) -> Source:
         """The same session written anew is a new generation; another session in its place is another source."""
@@ -173,7 +180,7 @@ class Ingest:
         if recognised is None or recognised[1].session_id == source.session_id:
             self.writer.restart(source, source.generation + 1)
             return source
-        aside = f"{source.path}~{source.session_id}"
+        aside = f"{source.path}#{source.id}"  # no file is called so: it stands for what the file held before
         self.journal.add(MovedEntry(source.agent, source.path, aside))
         source.path = aside
         self.writer.save_source(source)
@@ -243,8 +250,11 @@ class Ingest:
         if not self.db.in_transaction:
             self.db.execute("BEGIN IMMEDIATE")
 
+    def _full(self) -> bool:
+        return self._batch_bytes >= BATCH_BYTES or self._batch_files >= BATCH_FILES
+
     def _maybe_commit(self) -> None:
-        if self._batch_bytes >= BATCH_BYTES or self._batch_files >= BATCH_FILES:
+        if self._full():
             self._commit()
 
     def _commit(self) -> None:

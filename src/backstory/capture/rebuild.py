@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import apsw
@@ -63,8 +63,10 @@ class Rebuild:
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[Gap]:
         self.db.execute("BEGIN IMMEDIATE")
-        for entry in self.journal.entries():
-            self._replay(entry)
+        again = _told_again(self.journal.entries())
+        for number, entry in enumerate(self.journal.entries()):
+            if number not in again:
+                self._replay(entry)
             if isinstance(entry, SegmentEntry):
                 self._pending += entry.end - entry.start
                 if progress:
@@ -88,6 +90,7 @@ class Rebuild:
         elif isinstance(entry, MovedEntry):
             if source := self.sources.pop((entry.agent, entry.path), None):
                 source.path = entry.to
+                self.writer.save_source(source)
                 self.sources[entry.agent, entry.to] = source
         elif isinstance(entry, PlaceEntry):
             project = Project(entry.identity, entry.evidence, entry.name, entry.remote, entry.root_commit, entry.path)
@@ -95,10 +98,6 @@ class Rebuild:
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)
-        if source.framing != "lines" and entry.end == source.position and entry.generation == source.generation:
-            return  # the same whole file twice: a crash fell between journal and database
-        if entry.end <= source.position:
-            return
         try:
             data = self.blobs.get(entry.digest)
         except StoreError as error:
@@ -107,9 +106,6 @@ class Rebuild:
             self.writer.save_source(source)
             source.position = source.position if entry.partial else entry.end
             return
-        if entry.start < source.position:  # an ingest that died before its commit; this one starts earlier
-            data = data[source.position - entry.start :]
-            entry = msgspec.structs.replace(entry, start=source.position)
         self.absorber.absorb(source, entry, data)
         if not entry.partial:
             whole = tail.whole(source, Path(source.path))
@@ -144,3 +140,24 @@ class Rebuild:
             source.head_hash, source.end_hash = tail.digest(edges.first), tail.digest(edges.last)
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)
+
+
+def _told_again(entries: Iterable[Entry]) -> set[int]:
+    """Entries, by number, whose bytes a later one claims: their ingest died before the database took them.
+
+    An unfinished line is claimed again when it is finished; that is no such case.
+    """
+    told: dict[tuple[str, str], list[tuple[int, int, bool, int]]] = {}
+    again: set[int] = set()
+    for number, entry in enumerate(entries):
+        if isinstance(entry, MovedEntry) and (entry.agent, entry.path) in told:
+            told[entry.agent, entry.to] = told.pop((entry.agent, entry.path))
+        elif isinstance(entry, SegmentEntry):
+            here = (entry.generation, entry.start)
+            before = told.setdefault((entry.agent, entry.path), [])
+            while before and before[-1][:2] >= here:
+                *place, partial, earlier = before.pop()
+                if not (partial and tuple(place) == here):
+                    again.add(earlier)
+            before.append((*here, entry.partial, number))
+    return again

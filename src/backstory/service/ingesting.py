@@ -58,6 +58,8 @@ def ingest(
     agents = chosen(agent)
     unreadable: list[Unreadable] = []
     given = list(paths)
+    if settings.journal.exists() and not settings.database.exists():
+        rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
     with _writable(settings), ingest_lock(settings.home, LOCK_WAIT):
         found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
         progress = announce(sum(_bytes(item.path) for item in found)) if announce else None

@@ -106,5 +106,5 @@ class Journal:
                         f"the journal has an entry this program does not know: {error}",
                         "Upgrade Backstory: pip install --upgrade backstory",
                     ) from None
-                except msgspec.DecodeError:
+                except (msgspec.DecodeError, UnicodeDecodeError):
                     continue  # torn by a crash; its segment was captured again by the next ingest

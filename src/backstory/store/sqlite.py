@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,13 +57,25 @@ def _prepare(db: apsw.Connection, readonly: bool) -> None:
         if version > schema.VERSION:
             schema.migrate(db)  # raises: too new
         return
-    if db.pragma("journal_mode") != "wal":
-        db.pragma("journal_mode", "wal")
+    _use_wal(db)
     db.pragma("synchronous", "full")
     db.pragma("cache_size", -32_768)
     db.pragma("wal_autocheckpoint", 32_000)  # pages: one changed by many batches is copied back once
     with transaction(db) if version != schema.VERSION else _nothing():
         schema.migrate(db)
+
+
+def _use_wal(db: apsw.Connection) -> None:
+    """Several processes may want it of a fresh database at once, and for this SQLite does not wait by itself."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            db.pragma("journal_mode", "wal")
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:

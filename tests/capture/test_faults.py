@@ -1,0 +1,457 @@
+"""Kill, full disk, two at once: real processes, real system calls. Ingesting again gives what it would have been."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import pytest
+
+from backstory import config
+from backstory.config import Settings
+from backstory.service.ingesting import ingest, rebuild
+from backstory.service.reading import Where, raw, sessions
+from tests.capture.snapshot import assert_equal, derived, found, on_disk, stored_bytes
+from tests.capture.test_ingest import shown, story, write
+from tests.capture.test_rebuild import change, populate
+
+CALLS = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink", "mkdir")
+POINTS = 7  # of each call: where in their sequence it strikes
+DISK_FULL = "No space|disk is full"
+SECONDS = 60  # until a process that should have ended is given up
+# The program with a commit after every few lines, as a large file or thousands of files make it commit.
+SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2}
+IN_SMALL_STEPS = "; ".join(
+    [
+        "import sys",
+        "from backstory.capture import ingest, tail",
+        *(f"{name} = {value}" for name, value in SMALL.items()),
+        "from backstory.__main__ import main",
+        "sys.exit(main(sys.argv[1:]))",
+    ]
+)
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Machine:
+    """A user's home and Backstory's, and the program run in a clean environment."""
+
+    def __init__(self, folder: Path, *, small: bool = False) -> None:
+        self.small = small
+        self.home = folder / "home"
+        self.own = folder / "own"
+        self.log = folder / "strace.log"
+        self.home.mkdir(parents=True)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "BACKSTORY_HOME": str(self.own),
+            "LANG": "C.UTF-8",
+        }
+        self.settings = config.load(self.env)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, *(("-c", IN_SMALL_STEPS) if self.small else ("-m", "backstory")), *arguments]
+
+    def run(self, *arguments: str, prefix: tuple[str, ...] = ()) -> Done:
+        done = subprocess.run(
+            [*prefix, *self.command(*arguments)],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*arguments), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def traced(self, *options: str, calls: tuple[str, ...] = CALLS, command: str = "ingest") -> Done:
+        """Under strace; an injected SIGKILL ends strace the same way."""
+        strace = ("strace", "-f", "-y", "-o", str(self.log), "-e", f"trace={','.join(calls)}", *options)
+        return self.run(command, prefix=strace)
+
+    def paths(self, *more: Path) -> list[str]:
+        """Options that let a fault strike only files of ours, never the terminal."""
+        database = self.settings.database
+        ours = [self.settings.journal, *(database.with_name(database.name + end) for end in ("", "-wal", "-journal"))]
+        return [part for path in (*ours, *more) for part in ("-P", str(path))]
+
+
+@pytest.fixture(scope="session")
+def strace() -> None:
+    works = shutil.which("strace") and subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode == 0
+    if not works:
+        told = "NO STRACE: faults at system calls are not tested. Install it (apt install strace) and allow ptrace."
+        pytest.fail(told) if os.environ.get("CI") == "true" else pytest.skip(told)
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Machine(small=True) does in its processes, in this one."""
+    for name, value in SMALL.items():
+        monkeypatch.setattr(f"backstory.capture.{name}", value)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "machine")
+
+
+def machines(tmp_path: Path, number: int, *, small: bool = False) -> Iterator[Machine]:
+    return (Machine(tmp_path / f"machine-{at}", small=small) for at in range(number))
+
+
+def prepared(machine: Machine, phase: str) -> Settings:
+    """Leaves work for one ingest; returns a second store in which it was done without a fault."""
+    said = populate(machine.home)
+    reference = Settings(home=machine.own.with_name("reference"), user_home=machine.home, env={})
+    if phase == "later":
+        for each in (machine.settings, reference):
+            ingest(each)
+        change(machine.home, said)
+        story("new", 4).save(machine.home)
+    ingest(reference)
+    return reference
+
+
+def assert_recovered(machine: Machine, reference: Settings) -> None:
+    """Ingesting again gives the same as if nothing had happened; so does a rebuild, and the next ingest has no work."""
+    ingest(machine.settings)
+    segments = not machine.small  # in small steps they are cut elsewhere after a fault
+    wanted = derived(reference, segments=segments)
+    assert_equal(derived(machine.settings, segments=segments), wanted)
+    assert stored_bytes(machine.settings) == stored_bytes(reference)
+    assert found(machine.settings, "apples", "hippopotamus") == found(reference, "apples", "hippopotamus")
+    assert ingest(machine.settings).new_records == 0
+    assert rebuild(machine.settings).gaps == []
+    assert_equal(derived(machine.settings, segments=segments), wanted)
+
+
+def assert_told(done: Done) -> None:
+    """Two lines, what and what next, and no traceback."""
+    assert (done.code, done.out) == (2, ""), done
+    assert len(done.err.splitlines()) == 2, done.err
+    assert done.err.startswith("error: ")
+    assert "Traceback" not in done.err
+
+
+# -- killed ----------------------------------------------------------------------------------------
+
+
+def strikes(machine: Machine, command: str = "ingest") -> dict[str, list[int]]:
+    """Of a run without a fault: the ordinals, per thread as strace counts, of the calls that concern our home."""
+    assert machine.traced(command=command).code == 0
+    seen: Counter[tuple[str, str]] = Counter()
+    ordinals: dict[str, set[int]] = defaultdict(set)
+    for line in machine.log.read_text(errors="replace").splitlines():
+        if called := re.match(r"(\d+) +(\w+)\(", line):
+            seen[called[1], called[2]] += 1
+            if str(machine.own) in line:
+                ordinals[called[2]].add(seen[called[1], called[2]])
+    return {call: sorted(numbers) for call, numbers in ordinals.items()}
+
+
+def spread(numbers: list[int], most: int) -> list[int]:
+    """The first, the last and others evenly between."""
+    if len(numbers) <= most:
+        return numbers
+    return [numbers[at * (len(numbers) - 1) // (most - 1)] for at in range(most)]
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("phase", ["first", "later"])
+@pytest.mark.parametrize("call", CALLS)
+def test_killed_at_a_system_call_and_run_again_equals_never_killed(call: str, phase: str, tmp_path: Path) -> None:
+    trial = Machine(tmp_path / "trial")
+    prepared(trial, phase)
+    points = spread(strikes(trial)[call], POINTS)
+    killed = 0
+    for number, machine in zip(points, machines(tmp_path, len(points)), strict=True):
+        reference = prepared(machine, phase)
+        done = machine.traced("-e", f"inject={call}:signal=KILL:when={number}")
+        killed += done.code == -signal.SIGKILL
+        after = machine.run("sessions", "--json")
+        assert after.code in (0, 2), after  # whatever is there is shown, or that nothing is there yet
+        assert_recovered(machine, reference)
+    assert killed > len(points) // 2
+
+
+def test_killed_again_and_again_it_still_gets_there(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "machine")
+    reference = prepared(machine, "first")
+    dice = random.Random(7)
+    for _ in range(12):
+        process = machine.start("ingest")
+        try:
+            process.wait(dice.uniform(0.02, 0.3))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.communicate(timeout=SECONDS)
+    assert_recovered(machine, reference)
+
+
+@pytest.mark.usefixtures("strace", "small_steps")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "write", "rename"])
+def test_killed_between_the_batches_of_one_file_it_goes_on_where_it_was(call: str, tmp_path: Path) -> None:
+    trial = Machine(tmp_path / "trial", small=True)
+    prepared(trial, "first")
+    points = spread(strikes(trial)[call], POINTS)
+    went_on = 0
+    for number, machine in zip(points, machines(tmp_path, len(points), small=True), strict=True):
+        reference = prepared(machine, "first")
+        machine.traced("-e", f"inject={call}:signal=KILL:when={number}")
+        rest = ingest(machine.settings).new_records
+        went_on += 0 < rest < ingest(reference).records
+        assert_recovered(machine, reference)
+    assert went_on
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "unlink", "openat"])
+def test_a_rebuild_that_is_killed_leaves_a_store_that_works(call: str, tmp_path: Path) -> None:
+    trial = Machine(tmp_path / "trial")
+    prepared(trial, "later")
+    ingest(trial.settings)
+    points = spread(strikes(trial, "rebuild")[call], 4)
+    killed = 0
+    for number, machine in zip(points, machines(tmp_path, len(points)), strict=True):
+        reference = prepared(machine, "later")
+        ingest(machine.settings)
+        done = machine.traced("-e", f"inject={call}:signal=KILL:when={number}", command="rebuild")
+        killed += done.code == -signal.SIGKILL
+        assert machine.run("sessions").code == 0
+        assert_recovered(machine, reference)
+    assert killed > len(points) // 2
+
+
+@pytest.mark.usefixtures("strace")
+def test_bytes_and_journal_are_on_disk_before_the_database_says_so(machine: Machine) -> None:
+    prepared(machine, "first")
+    assert machine.traced().code == 0
+    synced: list[str] = []
+    entries: set[str] = set()  # folders that got a new name in them
+    for line in machine.log.read_text(errors="replace").splitlines():
+        if flushed := re.search(r"f(?:data)?sync\(\d+<([^>]*)>\) += 0", line):
+            synced.append(flushed[1])
+        elif named := re.search(r'(?:mkdir|rename)\((?:.*, )?"([^"]*)"(?:, \d+)?\) += 0', line):
+            entries.add(str(Path(named[1]).parent))
+    segments = [str(path) for path in machine.settings.segments.glob("*/*.zst")]
+    assert len(segments) == 5
+    journal, database = str(machine.settings.journal), f"{machine.settings.database}-wal"
+    last = {path: len(synced) - 1 - synced[::-1].index(path) for path in set(synced)}
+    assert max(last[path] for path in segments) < last[journal] < last[database]
+    ours = {folder for folder in entries if folder.startswith(str(machine.own))}
+    assert ours <= set(synced)
+
+
+def test_a_segment_that_a_power_cut_left_empty_is_written_anew(machine: Machine) -> None:
+    said = story()
+    said.save(machine.home)
+    reference = Settings(home=machine.own.with_name("reference"), user_home=machine.home, env={})
+    ingest(reference)
+    [segment] = reference.segments.glob("*/*.zst")
+    torn = machine.settings.segments / segment.relative_to(reference.segments)
+    write(torn, segment.read_bytes()[:10])
+    ingest(machine.settings)
+    assert shown(machine.settings, said.session_id) == said.text().encode()
+
+
+# -- a disk that is full, or broken, or not ours ---------------------------------------------------
+
+
+def faults(machine: Machine, reference: Settings) -> list[str]:
+    blobs = [machine.settings.segments / p.relative_to(reference.segments) for p in reference.segments.glob("*/*.zst")]
+    return machine.paths(*blobs, *(blob.with_name(f"{blob.name}#1") for blob in blobs))
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("phase", ["first", "later"])
+def test_a_full_disk_is_told_and_nothing_is_lost(phase: str, tmp_path: Path) -> None:
+    points = (1, 2, 3, 8, 30, 60, 90)
+    failed = 0
+    for number, machine in zip(points, machines(tmp_path, len(points)), strict=True):
+        reference = prepared(machine, phase)
+        inject = ("-e", f"inject=write,pwrite64:error=ENOSPC:when={number}+")
+        done = machine.traced(*inject, *faults(machine, reference), calls=("write", "pwrite64"))
+        if done.code != 0:  # only the copy from the log into the database failed: all is safe in the log
+            assert_told(done)
+            assert re.search(DISK_FULL, done.err), done.err
+            failed += 1
+        assert_recovered(machine, reference)
+    assert failed >= 3
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize(
+    ("call", "error", "number"),
+    [
+        ("fsync", "EIO", 1),
+        ("fdatasync", "EIO", 1),
+        ("fdatasync", "EIO", 6),
+        ("rename", "ENOSPC", 1),
+        ("mkdir", "ENOSPC", 2),
+    ],
+)
+def test_a_disk_that_fails_is_told_and_nothing_is_lost(call: str, error: str, number: int, machine: Machine) -> None:
+    reference = prepared(machine, "first")
+    assert_told(machine.traced("-e", f"inject={call}:error={error}:when={number}+", calls=(call,)))
+    assert_recovered(machine, reference)
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("error", ["EROFS", "EACCES"])
+@pytest.mark.parametrize("which", ["home", "lock", "database", "journal", "segments"])
+def test_a_home_that_cannot_be_written_is_told(which: str, error: str, machine: Machine) -> None:
+    reference = prepared(machine, "first")
+    names = {
+        "home": "",
+        "lock": "ingest.lock",
+        "database": "backstory.db",
+        "journal": "journal.jsonl",
+        "segments": "segments",
+    }
+    call = "mkdir" if which in ("home", "segments") else "openat"
+    path = ("-P", str(machine.own / names[which]))
+    done = machine.traced(*path, "-e", f"inject={call}:error={error}", calls=(call,))
+    assert_told(done)
+    assert str(machine.own) in done.err
+    assert_recovered(machine, reference)
+
+
+@pytest.mark.parametrize("command", ["ingest", "rebuild", "sessions", "doctor"])
+def test_a_home_below_a_file_is_told(command: str, machine: Machine) -> None:
+    story().save(machine.home)
+    write(machine.own.with_name("file"), b"")
+    machine.env["BACKSTORY_HOME"] = str(machine.own.with_name("file") / "own")
+    done = machine.run(command)
+    assert "Traceback" not in done.err
+    assert done.code in ((2,) if command != "doctor" else (0, 1))
+    as_json = json.loads(machine.run(command, "--json").out)
+    assert command == "doctor" or {"kind", "message", "hint"} == as_json["error"].keys()
+
+
+@pytest.mark.usefixtures("strace")
+def test_a_database_that_cannot_be_opened_is_not_called_healthy(machine: Machine) -> None:
+    prepared(machine, "first")
+    ingest(machine.settings)
+    path = ("-P", str(machine.settings.database))
+    done = machine.traced(*path, "-e", "inject=openat:error=EACCES", calls=("openat",), command="doctor")
+    assert done.code == 1, done.out
+    assert "Traceback" not in done.err
+
+
+def test_an_ingest_that_died_before_it_began_leaves_readers_a_clear_answer(machine: Machine) -> None:
+    write(machine.settings.database, b"")  # created, its tables not yet
+    for command in (["sessions"], ["show", "x"], ["search", "x"], ["stats"]):
+        assert_told(machine.run(*command))
+    assert machine.run("doctor").code == 0
+
+
+# -- at the same time ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [2, 8])
+def test_ingests_at_once_do_the_work_once(number: int, machine: Machine) -> None:
+    reference = prepared(machine, "first")
+    running = [machine.start("ingest", "--json") for _ in range(number)]
+    reports: list[dict[str, Any]] = []
+    for process in running:
+        out, err = process.communicate(timeout=SECONDS)
+        assert (process.returncode, err) == (0, ""), out
+        reports.append(json.loads(out))
+    total = ingest(reference).records
+    assert sorted(report["new_records"] for report in reports) == [0] * (number - 1) + [total]
+    assert_equal(derived(machine.settings, segments=True), derived(reference, segments=True))
+    assert_recovered(machine, reference)
+
+
+def test_a_rebuild_and_ingests_at_once_agree(machine: Machine) -> None:
+    reference = prepared(machine, "first")
+    ingest(machine.settings)
+    said = story("late")
+    said.save(machine.home)
+    ingest(reference)
+    running = [machine.start(command) for command in ("rebuild", "ingest", "rebuild", "ingest")]
+    for process in running:
+        _, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, err
+    assert_recovered(machine, reference)
+
+
+def test_a_reader_works_while_another_process_holds_the_write_lock(machine: Machine) -> None:
+    prepared(machine, "first")
+    ingest(machine.settings)
+    writer = apsw.Connection(str(machine.settings.database))
+    try:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE sessions SET title='not yet committed'")
+        before = on_disk(machine.own)
+        for command in (
+            ["sessions", "--json"],
+            ["search", "apples", "--json"],
+            ["stats", "--json"],
+            ["doctor", "--json"],
+        ):
+            done = machine.run(*command)
+            assert (done.code, done.err) == (0, ""), command
+            assert json.loads(done.out)
+            assert "not yet committed" not in done.out
+        assert on_disk(machine.own) == before
+        [first, *_] = sessions(machine.settings, Where(), limit=1, everything=False)
+        assert b"".join(raw(machine.settings, first.session.session_id))
+    finally:
+        writer.close(True)
+
+
+def test_an_ingest_waits_for_the_write_lock_of_another_process(machine: Machine) -> None:
+    reference = prepared(machine, "later")
+    writer = apsw.Connection(str(machine.settings.database))
+    writer.execute("BEGIN IMMEDIATE")
+    process = machine.start("ingest", "--json")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    writer.execute("ROLLBACK")
+    writer.close()
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, err) == (0, ""), out
+    assert_recovered(machine, reference)
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_by_the_next(machine: Machine) -> None:
+    said = story("growing", 40)
+    lines = said.text().encode().splitlines(keepends=True)
+    path = write(said.path(machine.home), lines[0])
+    process = machine.start("ingest")
+    with path.open("ab") as file:
+        for line in lines[1:]:
+            half = len(line) // 2
+            for piece in (line[:half], line[half:]):
+                file.write(piece)
+                file.flush()
+    process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    ingest(machine.settings)
+    reference = Settings(home=machine.own.with_name("reference"), user_home=machine.home, env={})
+    ingest(reference)
+    assert shown(machine.settings, said.session_id) == said.text().encode()
+    assert_equal(derived(machine.settings), derived(reference))
