@@ -72,9 +72,7 @@ class Agent(ABC):
         """Start a new session with a prompt and wait for its end."""
         return self._run(self.argv(prompt, *args), timeout, grace)
 
-    def resume(
-        self, session_id: str, prompt: str, *args: str, timeout: float = TIMEOUT, grace: float = GRACE
-    ) -> Run:
+    def resume(self, session_id: str, prompt: str, *args: str, timeout: float = TIMEOUT, grace: float = GRACE) -> Run:
         """Take up an earlier session with another prompt."""
         return self._run(self.argv(prompt, *args, session_id=session_id), timeout, grace)
 

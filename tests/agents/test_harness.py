@@ -27,9 +27,7 @@ PLACES = {
 
 
 @pytest.fixture(params=AGENTS)
-def agent(
-    request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel
-) -> Agent:
+def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Agent:
     return AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
 
@@ -80,9 +78,7 @@ def test_every_neutral_tool_reaches_the_agents_own(agent: Agent) -> None:
     assert "done" in run.stdout, "a script that ran out ends the turn"
 
 
-def test_nothing_of_the_callers_environment_reaches_an_agent(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_of_the_callers_environment_reaches_an_agent(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_THE_CALLER", "1")
     agent.extra_env["GIVEN_BY_THE_TEST"] = "1"
     agent.model.add(Call("shell", {"command": "env > env.txt"}))

@@ -204,10 +204,10 @@ def test_any_cut_into_batches_gives_the_same_rows(
 
 
 def piece(stream: list[Event], usage: list[Usage], first: int, last: int) -> Bucket:
-    made = bucket(*stream[first:last])
+    made = bucket()
     for number in range(first, last):
+        made.events.append(stream[number])
         made.usage.append(usage[number])
-        made.usage[-1].at = number - first + 1
         made.touches.append(Touch(stream[number].key, f"/w/{stream[number].key}", "write"))
     return made
 
@@ -223,7 +223,8 @@ def rows(db: apsw.Connection) -> dict[str, list[tuple[Any, ...]]]:
 
 def spent(*items: Usage, session: str = "s1") -> Bucket:
     made = Bucket(session)
-    made.usage += items
+    for item in items:
+        made.usage.append(item)
     return made
 
 
@@ -241,8 +242,11 @@ def test_what_nobody_told_is_unknown_and_a_zero_is_a_zero(db: apsw.Connection) -
 
 
 def test_usage_belongs_to_the_turn_of_its_response(db: apsw.Connection) -> None:
-    made = bucket(event("user.prompt", 1), event("assistant.message", 2), event("user.prompt", 3), event("error", 4))
-    made.usage += [Usage(1, NOW, "m", input=1, at=2), Usage(2, NOW, "m", input=1, at=4)]
+    made = bucket()
+    for number, kind in enumerate(("user.prompt", "assistant.message", "user.prompt", "error"), start=1):
+        made.events.append(event(kind, number))
+        if number % 2 == 0:
+            made.usage.append(Usage(number // 2, NOW, "m", input=1))
     apply(db, made)
     apply(db, spent(Usage(3, NOW, "m", input=1)))
     assert fetch(db, "SELECT key, turn FROM usage ORDER BY key") == [(1, 1), (2, 2), (3, 2)]

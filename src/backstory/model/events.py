@@ -52,7 +52,6 @@ class Usage(msgspec.Struct, gc=False):
     cache_write: int | None = None
     output: int | None = None
     reasoning: int | None = None
-    at: int = 0  # how many events of the same run came before it
 
 
 class Touch(msgspec.Struct, gc=False):

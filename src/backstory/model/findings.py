@@ -11,15 +11,16 @@ Record = dict[str, Any]
 TITLE_PROMPT, TITLE_DERIVED, TITLE_AGENT, TITLE_PERSON = range(4)  # a higher rank wins
 
 
-class _Spent(list[Usage]):
-    """Usage in the order it was met, each with how many events of the session came before it."""
+class Spent(list[Usage]):
+    """Usage in the order it was met, and for each how many events of the session came before it."""
 
     def __init__(self, events: list[Event]) -> None:
         super().__init__()
         self.events = events
+        self.at: list[int] = []
 
     def append(self, item: Usage) -> None:
-        item.at = len(self.events)
+        self.at.append(len(self.events))
         super().append(item)
 
 
@@ -32,7 +33,7 @@ class Bucket:
         self.session_id = session_id
         self.parent = parent
         self.events: list[Event] = []
-        self.usage: list[Usage] = _Spent(self.events)
+        self.usage = Spent(self.events)
         self.touches: list[Touch] = []
         self.facts: Record = {}
         self.leaf_titles: list[tuple[int, str]] = []

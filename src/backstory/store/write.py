@@ -8,8 +8,8 @@ from typing import Any
 import apsw
 import msgspec
 
-from backstory.model.events import Event, Usage
-from backstory.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket
+from backstory.model.events import Event
+from backstory.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
 from backstory.model.sessions import Project
 from backstory.model.sources import Problem, Source
 from backstory.store.docs import index_session, index_title
@@ -341,13 +341,13 @@ class Writer:
     def _dirty(self, live: Live, seq: int) -> None:
         live.dirty_from = seq if live.dirty_from is None else min(live.dirty_from, seq)
 
-    def _usage(self, live: Live, usage: list[Usage], turns: list[int]) -> None:
+    def _usage(self, live: Live, usage: Spent, turns: list[int]) -> None:
         if not usage:
             return
         live.usage_changed = True
         merged: dict[int, list[Any]] = {}
-        for item in usage:
-            turn = turns[min(item.at, len(turns) - 1)]
+        for item, at in zip(usage, usage.at, strict=True):
+            turn = turns[at]
             values = [getattr(item, name) for name in _FIELDS]
             if have := merged.get(item.key):
                 have[3:] = [
