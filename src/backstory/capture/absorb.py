@@ -23,7 +23,10 @@ class Absorber:
         self._placed: set[str] = set()
 
     def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> int:
-        """Store the segment's row and its events; moves the source's position on. Returns new events."""
+        """Store the segment's row and its events; returns how many are new.
+
+        Moves the source's position on; the caller saves the source before the batch ends.
+        """
         if source.id == 0:
             self.writer.save_source(source)
         self.writer.add_segment(source, entry)
@@ -50,7 +53,6 @@ class Absorber:
             if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
                 self._locate(cwd)
             new += self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
-        self.writer.save_source(source)
         return new
 
     def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:

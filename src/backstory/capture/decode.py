@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from backstory.model.sources import Problem
 
 MAX_LINE = 64 << 20
 _decode = msgspec.json.Decoder().decode
-_stdlib = json.JSONDecoder(strict=False)  # control characters inside strings are somebody's carelessness, not damage
 
 
 def lines(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
@@ -51,11 +49,15 @@ def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] 
     text = bare.decode("utf-8", "replace").lstrip("\ufeff")
     if not text:
         return []
+    import json  # here: lines that need it are rare
+
+    # Control characters inside strings are somebody's carelessness, not damage.
+    lenient = json.JSONDecoder(strict=False)
     values: list[Any] = []
     at = 0
     try:
         while at < len(text):
-            value, at = _stdlib.raw_decode(text, at)
+            value, at = lenient.raw_decode(text, at)
             if not isinstance(value, dict) and not (arrays and isinstance(value, list)):
                 return Problem(offset, size, "not an object")
             values.append(_without_surrogates(value))

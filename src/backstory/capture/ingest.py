@@ -166,7 +166,7 @@ class Ingest:
                 self._mark(source, path)
                 self._commit()
                 self._begin()
-        self._mark(source, path)
+        source.head_hash, source.end_hash = tail.fingerprints(path, source)
         return source
 
     def _mark(self, source: Source, path: Path) -> None:
@@ -240,6 +240,7 @@ class Ingest:
                 position=rows.position,
             )
             self._absorb(session, entry, rows.lines)
+            self.writer.save_source(session)
             self.sources[session.agent, session.path] = session
             self._maybe_commit()
             self._begin()

@@ -56,7 +56,7 @@ class FolderBlobs:
 
         if self._store is None or self._compressor is None:
             self._store = LocalStore(self.folder, mkdir=True)
-            self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+            self._compressor = zstandard.ZstdCompressor(level=LEVEL)  # no checksum: the name is one
         obstore.put(self._store, name, self._compressor.compress(content))
 
     def get(self, digest: str) -> bytes:

@@ -65,7 +65,8 @@ CREATE TABLE docs(id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, turn INTEGE
 CREATE VIRTUAL TABLE words USING fts5(
   title, prompts, answers, thinking, tools, results, files, names, content='', contentless_delete=1,
   tokenize="unicode61 remove_diacritics 2");
-INSERT INTO words(words, rank) VALUES('hashsize', 50331648);
+INSERT INTO words(words, rank) VALUES('hashsize', 16777216);
+INSERT INTO words(words, rank) VALUES('automerge', 16);
 """
 
 MIGRATIONS = (_M001,)
