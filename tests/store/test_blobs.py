@@ -24,7 +24,7 @@ def blobs(tmp_path: Path) -> FolderBlobs:
 
 
 def object_of(blobs: FolderBlobs, digest: str) -> Path:
-    return blobs.folder / digest[:2] / f"{digest}.zst"
+    return blobs.folder / digest[:1] / f"{digest}.zst"
 
 
 def objects(blobs: FolderBlobs) -> list[Path]:

@@ -101,7 +101,8 @@ class FolderBlobs:
 
 
 def _name(digest: str) -> str:
-    return f"{digest[:2]}/{digest}.zst"
+    """Sixteen folders: enough for a million objects, few enough to sync with every batch."""
+    return f"{digest[:1]}/{digest}.zst"
 
 
 def _fsync(path: Path) -> None:
