@@ -9,7 +9,6 @@ from typing import cast
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Framing, Reader, Shape, Sink
 from backstory.capture import decode
-from backstory.git.identity import has_commit, identify
 from backstory.model.sources import Problem, Source
 from backstory.store.journal import Journal, PlaceEntry, SegmentEntry
 from backstory.store.write import Writer
@@ -71,6 +70,8 @@ class Absorber:
         if cwd in self._placed or self.journal is None:
             return
         self._placed.add(cwd)
+        from backstory.git.identity import has_commit, identify  # here: most runs meet no new folder
+
         known = self.writer.place(cwd)
         project = identify(cwd)
         if known is not None and project.evidence == "path":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,6 +107,8 @@ def whole(source: Source, path: Path) -> bool:
 
 def fingerprints(path: Path, source: Source) -> tuple[str, str]:
     """Of the first and the last bytes before the position (an edit in between shifts the last ones), or of all."""
+    import hashlib  # here: an ingest that finds nothing new never pays for it
+
     with opened(path) as file:
         if whole(source, path):
             content = hashlib.sha256()
@@ -121,6 +122,8 @@ def fingerprints(path: Path, source: Source) -> tuple[str, str]:
 
 
 def digest(data: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+try:
+    from _blake2 import blake2b  # hashlib would bring OpenSSL along: 3 ms of every start
+except ImportError:
+    from hashlib import blake2b
 
 
 def fold(*parts: object) -> int:

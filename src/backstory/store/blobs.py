@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -42,6 +41,8 @@ class FolderBlobs:
         self._store: LocalStore | None = None
 
     def put(self, content: bytes) -> str:
+        import hashlib  # here, like the two below: an ingest that finds nothing new never pays for them
+
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / _name(digest)
         if not self._whole(digest):
@@ -50,7 +51,7 @@ class FolderBlobs:
         return digest
 
     def _put(self, name: str, content: bytes) -> None:
-        import obstore  # here: an ingest that finds nothing new never pays for them
+        import obstore
         import zstandard
         from obstore.store import LocalStore
 
@@ -60,6 +61,8 @@ class FolderBlobs:
         obstore.put(self._store, name, self._compressor.compress(content))
 
     def get(self, digest: str) -> bytes:
+        import hashlib
+
         import zstandard
 
         path = self.folder / _name(digest)
