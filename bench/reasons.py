@@ -2,7 +2,7 @@
 
 _RAW = (
     "decoding is an eighth to a sixth of the work: each byte is also hashed, compressed and synced, and its words are "
-    "indexed, in a process that pays 60 ms of imports first. Text in tool results, indexed in full, is the largest part."
+    "indexed, in a process that pays 60 ms of imports first. Tool results, indexed in full, are the largest part."
 )
 _START = (
     "nearly all of it is Python starting and importing (60 ms of CPU); the work itself takes 10 to 20 ms. "
