@@ -55,7 +55,8 @@ def command(
         print_json([session_json(s) for item in found for s in (item.session, *item.children)])
         return
     if not found:
-        note("No session fits. Fewer filters, or: backstory ingest")
+        filtered = project or agent or since or until or branch
+        note("No session fits. Fewer filters, or: backstory ingest" if filtered else "No session is kept yet.")
         return
     _table(found)
     if limit and len(found) == limit:
