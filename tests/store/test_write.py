@@ -18,7 +18,7 @@ from backstory.model.query import Atom, Filters, Query
 from backstory.model.sessions import Session, Tokens
 from backstory.model.sources import Problem, Source
 from backstory.store.journal import SegmentEntry
-from backstory.store.read import Reader, compile_query
+from backstory.store.read import Reader
 from backstory.store.sqlite import connect, fetch, transaction
 from backstory.store.write import MAX_TEXT, Writer
 
@@ -62,8 +62,8 @@ def session(db: apsw.Connection) -> Session:
 
 def found(db: apsw.Connection, word: str) -> list[int]:
     """Turns whose documents hold a word."""
-    expression = compile_query(Query(clauses=((Atom(word),),)), ())
-    return sorted(match.turn for match in Reader(db).match(expression, Filters(), 10))
+    query = Query(clauses=((Atom(word),),))
+    return sorted(match.turn for match in Reader(db).match(query, Filters(), 10))
 
 
 # -- events ----------------------------------------------------------------------------------------

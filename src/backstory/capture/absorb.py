@@ -11,11 +11,11 @@ from backstory.agents.base import Agent, Framing, Reader, Shape, Sink
 from backstory.capture import decode
 from backstory.model.sources import Problem, Source
 from backstory.store.journal import Journal, PlaceEntry, SegmentEntry
-from backstory.store.write import Writer
+from backstory.store.protocol import StoreWriter
 
 
 class Absorber:
-    def __init__(self, writer: Writer, journal: Journal | None, now: Callable[[], int]) -> None:
+    def __init__(self, writer: StoreWriter, journal: Journal | None, now: Callable[[], int]) -> None:
         self.writer = writer
         self.journal = journal  # None while rebuilding: the journal is the source then
         self.now = now

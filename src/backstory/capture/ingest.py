@@ -32,8 +32,6 @@ class Counts(msgspec.Struct):
 
     files: int = 0
     new_records: int = 0
-    new_events: int = 0
-    new_bytes: int = 0
     unrecognised: int = 0
     unreadable: list[Unreadable] = []
 
@@ -208,10 +206,9 @@ class Ingest:
 
     def _absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
         before = source.records
-        self.counts.new_events += self.absorber.absorb(source, entry, data)
+        self.absorber.absorb(source, entry, data)
         self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
         self.counts.new_records += source.records - before
-        self.counts.new_bytes += len(data)
         self._batch_bytes += len(data)
 
     def _read_rows(self, agent: Agent, source: Source, path: Path) -> None:

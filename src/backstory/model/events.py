@@ -26,7 +26,6 @@ KINDS = (
     "error",
     "heartbeat",
 )
-ACTORS = ("user", "assistant", "tool", "system", "subagent")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -35,7 +34,7 @@ class Event(msgspec.Struct, gc=False):
     kind: str
     key: int
     created_at: int | None
-    actor: str
+    actor: str  # user | assistant | tool | system | subagent
     text: str = ""
     name: str | None = None  # of the tool
     data: dict[str, Any] | None = None

@@ -12,7 +12,7 @@ from backstory.model.events import StoredEvent
 from backstory.model.query import FIELDS, Atom, Filters, Match, Query
 from backstory.model.sessions import Session
 from backstory.recall.query import phrase
-from backstory.store.read import Reader, compile_query
+from backstory.store.protocol import StoreReader
 
 CANDIDATES = 60
 _FIELD_OF = {"user.prompt": "prompts", "assistant.message": "answers", "assistant.thinking": "thinking"}
@@ -35,7 +35,7 @@ class Hit(msgspec.Struct, frozen=True):
     score: float
 
 
-def search(reader: Reader, query: Query, filters: Filters, *, limit: int, newest: bool = False) -> list[Hit]:
+def search(reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False) -> list[Hit]:
     """At most one hit per turn; best first, or newest first."""
     matches = _newest(reader, query, filters, limit) if newest else _best(reader, query, filters, limit)
     sessions = reader.by_number(sorted({match.session for match in matches}))
@@ -49,22 +49,21 @@ def search(reader: Reader, query: Query, filters: Filters, *, limit: int, newest
     return hits
 
 
-def _newest(reader: Reader, query: Query, filters: Filters, limit: int) -> list[Match]:
-    found = reader.match(compile_query(query, filters.fields), filters, max(limit * 4, CANDIDATES), newest=True)
+def _newest(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
+    found = reader.match(query, filters, max(limit * 4, CANDIDATES), newest=True)
     return _one_per_turn(found)
 
 
-def _best(reader: Reader, query: Query, filters: Filters, limit: int) -> list[Match]:
+def _best(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
     """Turns with all the words; for longer queries also turns with most of them, lower."""
     room = max(limit * 3, CANDIDATES)
-    strict = compile_query(query, filters.fields)
-    found = {(m.session, m.first_seq): m for m in reader.match(strict, filters, room)}
+    found = {(m.session, m.first_seq): m for m in reader.match(query, filters, room)}
     if len(query.clauses) < 3:
         return _one_per_turn(found.values())
     wide = query
     if whole := phrase(query):
         wide = msgspec.structs.replace(query, clauses=(*query.clauses, (whole,)))
-    loose = reader.match(compile_query(wide, filters.fields, any_clause=True), filters, room)
+    loose = reader.match(wide, filters, room, any_clause=True)
     share = reader.coverage(query, filters.fields, loose)
     ranked: list[Match] = []
     for match in loose:
@@ -87,7 +86,7 @@ def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
 # -- where in the turn -----------------------------------------------------------------------------
 
 
-def _resolve(reader: Reader, session: Session, match: Match, query: Query, fields: tuple[str, ...]) -> Hit | None:
+def _resolve(reader: StoreReader, session: Session, match: Match, query: Query, fields: tuple[str, ...]) -> Hit | None:
     """The event of the matching piece that holds most of the words."""
     if match.first_seq == 0:
         return _title_hit(reader, session, match, query)
@@ -121,7 +120,7 @@ def _is_tool(name: str | None, tools: tuple[str, ...]) -> bool:
     return any(tool.lower() in (name or "").lower() for tool in tools)
 
 
-def _title_hit(reader: Reader, session: Session, match: Match, query: Query) -> Hit | None:
+def _title_hit(reader: StoreReader, session: Session, match: Match, query: Query) -> Hit | None:
     first = next((e for e in reader.events(session.id) if e.kind == "user.prompt"), None)
     first = first or next(reader.events(session.id), None)
     if first is None:

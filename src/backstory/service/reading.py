@@ -22,7 +22,7 @@ from backstory.recall import query as queries
 from backstory.recall.search import Hit
 from backstory.recall.search import search as find
 from backstory.service.library import Library, reading
-from backstory.store.read import Reader
+from backstory.store.protocol import StoreReader
 from backstory.story.branches import abandoned
 from backstory.story.turns import Turn, turns
 
@@ -84,7 +84,7 @@ def sessions(settings: Settings, where: Where, *, limit: int, everything: bool) 
         return listed
 
 
-def _orphans(reader: Reader, filters: Filters, listed: list[Listed]) -> list[Listed]:
+def _orphans(reader: StoreReader, filters: Filters, listed: list[Listed]) -> list[Listed]:
     """Subagents whose parent's transcript is not here (deleted, or never written)."""
     shown = {s.id for item in listed for s in (item.session, *item.children)}
     return [Listed(s, []) for s in reader.sessions(filters, limit=None, subagents=True) if s.id not in shown]
@@ -129,7 +129,7 @@ def search(settings: Settings, words: str, where: Where, *, limit: int, newest: 
 # -- filters ---------------------------------------------------------------------------------------
 
 
-def understand(reader: Reader, where: Where) -> Filters:
+def understand(reader: StoreReader, where: Where) -> Filters:
     if where.agent and where.agent not in AGENTS:
         raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
     now = datetime.now().astimezone()
@@ -151,7 +151,7 @@ def _fields(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def _projects(reader: Reader, text: str) -> tuple[int, ...]:
+def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
     """By folder, identity, remote URL or name; else by any part of the identity."""
     known = reader.projects()
     given = Path(text).expanduser()

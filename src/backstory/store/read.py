@@ -131,8 +131,11 @@ class Reader:
 
     # -- search ----------------------------------------------------------------------------------
 
-    def match(self, expression: str, filters: Filters, limit: int, *, newest: bool = False) -> list[Match]:
-        """Pieces of turns that match a full text expression, best first (or newest first)."""
+    def match(
+        self, query: Query, filters: Filters, limit: int, *, any_clause: bool = False, newest: bool = False
+    ) -> list[Match]:
+        """Pieces of turns that match, best first (or newest first)."""
+        expression = compile_query(query, filters.fields, any_clause=any_clause)
         where, values = _session_filter(filters, "d.created_at")
         order = "d.created_at DESC" if newest else "score"
         if where or newest:
