@@ -81,7 +81,8 @@ def _render(found: Health) -> None:
         out.print(f"       {plural(gone, 'transcript')} the agents have deleted since; kept here", style="dim")
     out.print()
     for problem in found.problems:
-        out.print(Text("✕ " if problem.dropped else "! ", style="red" if problem.dropped else "yellow") + problem.what)
+        sign = ("✕ ", "red") if problem.dropped else ("! ", "yellow")
+        out.print(Text.assemble(sign, problem.what))
         out.print(f"  {problem.next}", style="dim")
     if found.ok:
         out.print("✓ Nothing was dropped.", style="green")

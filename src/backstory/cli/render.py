@@ -56,7 +56,9 @@ def one_line(text: str | None) -> str:
 def agent(name: str) -> Text:
     from rich.text import Text
 
-    return Text(MARK.get(name, name[:2]), style=f"bold {COLOUR.get(name, '')}")
+    return Text.assemble(
+        (MARK.get(name, name[:2]), f"bold {COLOUR.get(name, '')}")
+    )  # a span: what is added has its own
 
 
 def count(number: int | None) -> str:

@@ -87,8 +87,8 @@ def _render(hits: list[Hit]) -> None:
         head.append(f"  {age(hit.created_at or session.started_at)}  {project(session.project)}  ", style="dim")
         head.append(one_line(session.title)[:90])
         out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
-        line = Text(f"   {_LABEL.get(hit.kind, hit.kind)} · turn {hit.turn}  ", style="dim")
-        out.print(line + _marked(hit), no_wrap=True, overflow="ellipsis")
+        where = (f"   {_LABEL.get(hit.kind, hit.kind)} · turn {hit.turn}  ", "dim")
+        out.print(Text.assemble(where, _marked(hit)), no_wrap=True, overflow="ellipsis")
     note(f"\nRead one: backstory show {hits[0].session.session_id[:8]}")
 
 

@@ -76,13 +76,11 @@ def _table(found: list[Listed]) -> None:
 def _row(made: object, session: Session, branch: str = "") -> None:
     from rich.text import Text
 
-    title = Text(branch, style="dim") + Text(
-        one_line(session.title) or "(no prompt)", style="" if session.title else "dim"
-    )
-    if session.subagent:
-        title = Text(branch, style="dim") + Text(f"{session.subagent}: ", style="dim") + Text(one_line(session.title))
+    said = one_line(session.title)
+    title = Text.assemble((branch, "dim"), (f"{session.subagent}: " if session.subagent else "", "dim"))
+    title.append(said or "(no prompt)", style="" if said else "dim")
     if session.unparsed:
-        title += Text(f"  {session.unparsed} unparsed", style="yellow")
+        title.append(f"  {session.unparsed} unparsed", style="yellow")
     ident = session.session_id
     made.add_row(  # type: ignore[attr-defined]
         agent(session.agent),

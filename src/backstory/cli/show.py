@@ -134,7 +134,7 @@ def _took(turn: Turn) -> str:
 
 
 def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
-    head = Text("▌ ", style="bold #6f7ee0")
+    head = Text.assemble(("▌ ", "bold #6f7ee0"))
     number = f"{turn.turn}  " if turn else ""
     when = moment(turn.started_at) if turn else ""
     head.append(f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}", style="dim")
@@ -142,7 +142,7 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
     style = "dim" if left else "bold"
     for line in clean(text).splitlines() or ["(no prompt)"]:
         for piece in Text(line, style=style).wrap(out, max(20, out.width - 2)) or [Text("")]:
-            out.print(Text("▌ ", style="bold #6f7ee0") + piece)
+            out.print(Text.assemble(("▌ ", "bold #6f7ee0"), piece))
 
 
 # -- the conversation ------------------------------------------------------------------------------
@@ -192,9 +192,8 @@ def _event(
         case "question.asked":
             answer = (results.get(data.get("id")) or event).data or {}
             said = "; ".join(map(str, (answer.get("answers") or {}).values()))
-            return Text(f"   ? {one_line(event.text)}", style="dim") + Text(
-                f"  → {clean(said)}" if said else "", style="bold"
-            )
+            chosen = (f"  → {clean(said)}" if said else "", "bold")
+            return Text.assemble((f"   ? {one_line(event.text)}", "dim"), chosen)
         case "error":
             return Text(f"   ✕ {one_line(event.text)[:300]}", style="red")
         case "compaction" if not data.get("summary"):
@@ -236,7 +235,7 @@ def _failed(call: StoredEvent, results: dict[Any, StoredEvent]) -> bool:
 
 def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str) -> RenderableType:
     result = results.get((call.data or {}).get("id"))
-    line = Text("   ▸ ", style="dim")
+    line = Text.assemble(("   ▸ ", "dim"))
     line.append(clean(call.name or "?"), style="bold")
     line.append("  " + one_line(_short(_argument(call), cwd))[:120], style="dim")
     if result is None:
