@@ -32,7 +32,7 @@ def live(home: Path) -> Iterator[apsw.Connection]:
     db.pragma("wal_autocheckpoint", 0)
     db.execute(SCHEMA)
     db.execute(
-        "INSERT INTO session VALUES('ses_1', 'p', NULL, '/work/shop', 'Warm the cache', '1.2.3', ?, ?)", (START, START)
+        "INSERT INTO session VALUES('ses_1', 'p', NULL, '/code/shop', 'Warm the cache', '1.2.3', ?, ?)", (START, START)
     )
     message(db, "msg_1", 1, {"role": "user", "time": {"created": START + 1}})
     part(db, "prt_1", "msg_1", 1, {"type": "text", "text": "Warm the cache at start-up"})
@@ -70,7 +70,7 @@ def test_rows_that_change_replace_what_was_said_before(live: apsw.Connection, cl
     assert cli("search", "albatross", "--json").json == []
     assert len(cli("search", "pelican", "--json").json) == 1
     (session,) = cli("sessions", "--json").json
-    assert (session["title"], session["cwd"], session["prompts"]) == ("Warm the cache", "/work/shop", 1)
+    assert (session["title"], session["cwd"], session["prompts"]) == ("Warm the cache", "/code/shop", 1)
     assert session["tokens"] == {"input": 5, "cache_read": 11, "cache_write": 13, "output": 7, "reasoning": 2}
 
 

@@ -14,7 +14,7 @@ NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 class Transcript:
     """Build a session line by line: t = Transcript("s1"); t.prompt("…"); t.say("…"); t.save(home)."""
 
-    def __init__(self, name: str, *, cwd: str = "/work/shop", branch: str = "main", day: str = "2026-05-01") -> None:
+    def __init__(self, name: str, *, cwd: str = "/code/shop", branch: str = "main", day: str = "2026-05-01") -> None:
         self.session_id = str(uuid.uuid5(NAMESPACE, name))
         self.cwd = cwd
         self.branch = branch

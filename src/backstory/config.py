@@ -65,7 +65,7 @@ def _roots(path: Path, user_home: Path) -> dict[str, list[Path]]:
         roots = msgspec.convert(table, dict[str, list[str]])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadInput(
-            f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/work/.claude"].'
+            f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/code/.claude"].'
         ) from None
     return {agent: [_expand(item, user_home) for item in items] for agent, items in roots.items()}
 

@@ -176,19 +176,19 @@ def chats(home: Path, project: str) -> Path:
 
 def test_the_project_folder_stands_in_a_marker_beside_the_sessions(tmp_path: Path) -> None:
     folder = chats(tmp_path, "slug")
-    (folder.parent / ".project_root").write_text("/work/thing\n")
+    (folder.parent / ".project_root").write_text("/code/thing\n")
     for path in (folder / "session-x.jsonl", folder / SESSION / "child.jsonl"):
         shape = AGENT.sniff(path, log(HEADER))
-        assert shape is not None and shape.cwd == "/work/thing"
+        assert shape is not None and shape.cwd == "/code/thing"
 
 
-@pytest.mark.parametrize("project", ["slug", sha256(b"/work/thing").hexdigest()])
+@pytest.mark.parametrize("project", ["slug", sha256(b"/code/thing").hexdigest()])
 def test_else_the_list_of_projects_tells_it(tmp_path: Path, project: str) -> None:
-    known = {"projects": {"/work/other": "other", "/work/thing": "slug"}}
+    known = {"projects": {"/code/other": "other", "/code/thing": "slug"}}
     folder = chats(tmp_path, project)
     (tmp_path / ".gemini" / "projects.json").write_text(json.dumps(known))
     shape = AGENT.sniff(folder / "session-x.jsonl", log(HEADER))
-    assert shape is not None and shape.cwd == "/work/thing"
+    assert shape is not None and shape.cwd == "/code/thing"
 
 
 def test_else_it_is_unknown(tmp_path: Path) -> None:
@@ -215,21 +215,21 @@ def test_a_whole_session_reads_the_same_in_both_dialects() -> None:
 
 
 def test_the_start_says_where_when_that_is_known() -> None:
-    sink = read(HEADER, user("u", "hi"), shape=Shape("lines", SESSION, cwd="/work/thing"))
-    assert only(sink, "session.started").data == {"cwd": "/work/thing"}
-    assert sink.main.facts["cwd"] == "/work/thing"
+    sink = read(HEADER, user("u", "hi"), shape=Shape("lines", SESSION, cwd="/code/thing"))
+    assert only(sink, "session.started").data == {"cwd": "/code/thing"}
+    assert sink.main.facts["cwd"] == "/code/thing"
 
 
 def test_the_folder_is_taken_from_the_injected_context_when_nothing_else_says_it() -> None:
-    context = "<session_context>\nThis is it.\n- **Workspace Directories:**\n  - /work/a thing\n- **More:**"
+    context = "<session_context>\nThis is it.\n- **Workspace Directories:**\n  - /code/a thing\n- **More:**"
     sink = read(HEADER, {"$set": {"messages": [user("c", context)]}}, user("u", "hi"))
-    assert sink.main.facts["cwd"] == "/work/a thing"
+    assert sink.main.facts["cwd"] == "/code/a thing"
     assert kinds(sink) == ["session.started", "user.prompt"]
 
 
 def test_a_subagents_header_names_its_folder() -> None:
-    sink = read({**HEADER, "directories": ["/work/thing", "/work/more"]})
-    assert sink.main.facts["cwd"] == "/work/thing"
+    sink = read({**HEADER, "directories": ["/code/thing", "/code/more"]})
+    assert sink.main.facts["cwd"] == "/code/thing"
 
 
 def test_a_summary_is_the_title_wherever_it_stands() -> None:
@@ -425,13 +425,13 @@ def test_a_call_and_its_result() -> None:
 def test_an_edit_has_its_diff_and_touches_its_file() -> None:
     shown = {
         "fileDiff": "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n",
-        "filePath": "/work/a.py",
+        "filePath": "/code/a.py",
         "newContent": "y",
         "originalContent": "x",
     }
     edit = call("c", "replace", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, "ok", resultDisplay=shown)
     sink = read(HEADER, gemini("g", toolCalls=[edit]))
-    assert only(sink, "tool.result").data == {"id": "c", "diff": shown["fileDiff"], "path": "/work/a.py"}
+    assert only(sink, "tool.result").data == {"id": "c", "diff": shown["fileDiff"], "path": "/code/a.py"}
     assert [(touch.path, touch.action) for touch in sink.main.touches] == [("a.py", "write")]
 
 

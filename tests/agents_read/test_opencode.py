@@ -533,14 +533,14 @@ def test_a_prompt_is_what_was_typed_with_its_files_as_references(writer: Writer)
     writer.user("msg_1")
     writer.part("prt_1", "msg_1", "text", text="Called the Read tool", synthetic=True)
     writer.part("prt_2", "msg_1", "text", text="not for the model", ignored=True)
-    writer.part("prt_3", "msg_1", "file", mime="text/plain", filename="a.txt", url="file:///work/a.txt")
+    writer.part("prt_3", "msg_1", "file", mime="text/plain", filename="a.txt", url="file:///code/a.txt")
     writer.part("prt_4", "msg_1", "file", mime="image/png", url="data:image/png;base64," + "A" * 98)
     writer.part("prt_5", "msg_1", "text", text="Look at these.")
     prompt = only(read(writer), "user.prompt")
     assert (prompt.created_at, prompt.text) == (T0 + 2000, "Look at these.")
     assert prompt.data == {
         "images": [
-            {"block": 0, "type": "file", "media_type": "text/plain", "filename": "a.txt", "url": "file:///work/a.txt"},
+            {"block": 0, "type": "file", "media_type": "text/plain", "filename": "a.txt", "url": "file:///code/a.txt"},
             {"block": 1, "type": "file", "media_type": "image/png", "bytes": 90},
         ]
     }
@@ -557,37 +557,37 @@ def test_thinking_is_kept_apart(writer: Writer) -> None:
 def test_a_call_and_its_result(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
-    given, times = {"filePath": "/work/a.py"}, {"start": T0 + 10, "end": T0 + 20}
+    given, times = {"filePath": "/code/a.py"}, {"start": T0 + 10, "end": T0 + 20}
     writer.tool("prt_1", "msg_1", "read", given, output="alpha", metadata={}, time=times)
     sink = read(writer)
     about = {"id": "call_prt_1", "input": given}
     assert sink.main.events[1:] == [
-        Event("tool.call", fold("call_prt_1"), T0 + 10, "assistant", "/work/a.py", "read", about),
+        Event("tool.call", fold("call_prt_1"), T0 + 10, "assistant", "/code/a.py", "read", about),
         Event("tool.result", fold("call_prt_1", "result"), T0 + 20, "tool", "alpha", None, {"id": "call_prt_1"}),
     ]
     assert [(touch.key, touch.path, touch.action) for touch in sink.main.touches] == [
-        (fold("call_prt_1", "result"), "/work/a.py", "read")
+        (fold("call_prt_1", "result"), "/code/a.py", "read")
     ]
 
 
 def test_edits_have_their_diffs_and_touch_their_files(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
-    writer.tool("prt_1", "msg_1", "edit", {"filePath": "/work/a"}, output="ok", metadata={"diff": "-x\n+y"})
-    moved = [{"filePath": "/work/b", "type": "move", "movePath": "/work/c"}, {"filePath": "/work/d"}]
+    writer.tool("prt_1", "msg_1", "edit", {"filePath": "/code/a"}, output="ok", metadata={"diff": "-x\n+y"})
+    moved = [{"filePath": "/code/b", "type": "move", "movePath": "/code/c"}, {"filePath": "/code/d"}]
     writer.tool("prt_2", "msg_1", "apply_patch", {"patchText": "*** Begin"}, output="ok", metadata={"files": moved})
-    writer.part("prt_3", "msg_1", "patch", hash="abc", files=["/work/e"])
+    writer.part("prt_3", "msg_1", "patch", hash="abc", files=["/code/e"])
     sink = read(writer)
     results = [event.data for event in sink.main.events if event.kind == "tool.result"]
     assert results == [{"id": "call_prt_1", "diff": "-x\n+y"}, {"id": "call_prt_2"}]
-    assert only(sink, "status.changed").data == {"files": ["/work/e"], "hash": "abc"}
-    assert [(touch.path, touch.action) for touch in sink.main.touches] == [(f"/work/{n}", "write") for n in "abcde"]
+    assert only(sink, "status.changed").data == {"files": ["/code/e"], "hash": "abc"}
+    assert [(touch.path, touch.action) for touch in sink.main.touches] == [(f"/code/{n}", "write") for n in "abcde"]
 
 
 def test_failed_calls_touch_nothing(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
-    writer.tool("prt_1", "msg_1", "write", {"filePath": "/work/a"}, "error", error="no such folder")
+    writer.tool("prt_1", "msg_1", "write", {"filePath": "/code/a"}, "error", error="no such folder")
     writer.tool("prt_2", "msg_1", "bash", {"command": "false"}, output="", metadata={"exit": 3})
     sink = read(writer)
     results = [(event.text, event.data) for event in sink.main.events if event.kind == "tool.result"]
@@ -707,9 +707,9 @@ def test_a_revert_keeps_the_events_and_says_so(writer: Writer) -> None:
 def test_a_change_of_folder_is_told(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1", path={"cwd": "/work", "root": "/work"})
-    writer.assistant("msg_2", path={"cwd": "/work/deeper", "root": "/work"})
+    writer.assistant("msg_2", path={"cwd": "/code/deeper", "root": "/work"})
     sink = read(writer)
-    assert only(sink, "status.changed").data == {"cwd": "/work/deeper"}
+    assert only(sink, "status.changed").data == {"cwd": "/code/deeper"}
     assert sink.main.facts["cwd"] == "/work"
 
 
@@ -802,7 +802,7 @@ def everything(writer: Writer) -> Iterator[None]:
         lambda: writer.user("msg_3"),
         lambda: writer.part("prt_c", "msg_3", "compaction", auto=False),
         lambda: writer.part("prt_d", "msg_3", "subtask", prompt="p", agent="a"),
-        lambda: writer.assistant("msg_4", summary=True, path={"cwd": "/work/deeper"}),
+        lambda: writer.assistant("msg_4", summary=True, path={"cwd": "/code/deeper"}),
         lambda: writer.part("prt_e", "msg_4", "text", text="So far."),
         lambda: writer.session(title="The title", revert='{"messageID":"msg_3"}'),
     ]

@@ -169,14 +169,14 @@ def test_a_folder_that_the_session_went_to_later_is_no_project_of_its_own(
     said = story(turns=1)
     said.save(home)
     ingest(settings)
-    said.cwd = "/work/shop/src"
+    said.cwd = "/code/shop/src"
     said.prompt("in another folder")
     said.save(home)
     ingest(settings)
     at_once = Settings(home=tmp_path / "at-once", user_home=home, env={})
     ingest(at_once)
     assert_equal(derived(settings), derived(at_once))
-    assert conversation(settings, said.session_id).session.project == "/work/shop"
+    assert conversation(settings, said.session_id).session.project == "/code/shop"
 
 
 def test_how_a_file_is_cut_into_segments_and_batches_makes_no_difference(
@@ -499,7 +499,7 @@ def test_only_one_agent_is_read_when_asked(settings: Settings, home: Path, cli: 
 def codex_rollout(session: str) -> bytes:
     when = "2026-05-01T10:00:00.000Z"
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "packed but readable"}]}
-    meta = {"id": session, "timestamp": when, "cwd": "/work/shop", "cli_version": "0.166.0", "source": "cli"}
+    meta = {"id": session, "timestamp": when, "cwd": "/code/shop", "cli_version": "0.166.0", "source": "cli"}
     lines = [("session_meta", meta), ("response_item", said)]
     return b"".join(
         json.dumps({"timestamp": when, "type": kind, "payload": payload}).encode() + b"\n" for kind, payload in lines

@@ -41,10 +41,10 @@ def two(home: Path, cli: Cli) -> tuple[Transcript, Transcript]:
     may = Transcript("may", day="2026-05-01")
     may.prompt("Make the checkout faster")
     may.think("The basket is computed twice")
-    may.call("Edit", {"file_path": "/work/shop/basket.py", "old_string": "slow()", "new_string": "quick()"})
+    may.call("Edit", {"file_path": "/code/shop/basket.py", "old_string": "slow()", "new_string": "quick()"})
     may.call("Bash", {"command": "make test"}, "3 failed", failed=True)
     may.say("It is **faster** now.")
-    june = Transcript("june", day="2026-06-10", branch="spike", cwd="/work/other")
+    june = Transcript("june", day="2026-06-10", branch="spike", cwd="/code/other")
     june.prompt("Explain the cache\nIn detail.")
     june.say("There is none.")
     for transcript in (may, june):
@@ -82,9 +82,9 @@ def test_sessions_are_listed_newest_first_with_every_promised_field(
     assert (session["prompts"], session["messages"], session["tool_calls"]) == (1, 2, 2)
     assert session["tokens"] == {"input": 12, "cache_read": 400, "cache_write": 80, "output": 40, "reasoning": None}
     assert session["models"] == ["claude-test-1"]
-    assert session["files_modified"] == ["/work/shop/basket.py"]
+    assert session["files_modified"] == ["/code/shop/basket.py"]
     assert session["started_at"] == "2026-05-01T10:00:00.000Z"
-    assert (session["project"], session["branch"]) == ("/work/shop", "main")
+    assert (session["project"], session["branch"]) == ("/code/shop", "main")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_sessions_are_listed_newest_first_with_every_promised_field(
         (["--until", "2026-05-01"], ["Make the checkout faster"]),
         (["--branch", "spike"], ["Explain the cache"]),
         (["--project", "shop"], ["Make the checkout faster"]),
-        (["--project", "/work/other"], ["Explain the cache"]),
+        (["--project", "/code/other"], ["Explain the cache"]),
         (["--agent", "codex"], []),
         (["--limit", "1"], ["Explain the cache"]),
     ],

@@ -35,7 +35,7 @@ def shop(home: Path, cli: Cli) -> dict[str, Transcript]:
     retry = made["retry"]
     retry.prompt("The payment webhook times out sometimes")
     retry.think("Perhaps a kingfisher of a bug: idempotency keys are missing")
-    retry.call("Read", {"file_path": "/work/shop/src/pay/webhook.py"}, "def handle_event(payload): ...")
+    retry.call("Read", {"file_path": "/code/shop/src/pay/webhook.py"}, "def handle_event(payload): ...")
     retry.call("Bash", {"command": "git commit -m 'Retry the payment webhook with backoff'"}, "[main abc1234]")
     retry.say("Retries wait with exponential backoff, naïvely at first. See `retry_policy.max_attempts`.")
     retry.prompt("Thanks. Now the invoices")
