@@ -21,10 +21,10 @@ class Absorber:
         self.now = now
         self._placed: set[str] = set()
 
-    def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> int:
-        """Store the segment's row and its events; returns how many are new.
+    def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+        """Store the segment's row and its events, and move the source's position on.
 
-        Moves the source's position on; the caller saves the source before the batch ends.
+        The caller saves the source before the batch ends.
         """
         if source.id == 0:
             self.writer.save_source(source)
@@ -47,12 +47,10 @@ class Absorber:
             source.unparsed += len(problems)
             source.position, source.tail = entry.end, 0
         self.writer.add_problems(source, problems, sink.unknown)
-        new = 0
         for bucket in sink.buckets.values():
             if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
                 self._locate(cwd)
-            new += self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
-        return new
+            self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
 
     def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
         """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""

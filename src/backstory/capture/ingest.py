@@ -10,7 +10,7 @@ import apsw
 import msgspec
 
 from backstory.agents import AGENTS
-from backstory.agents.base import Agent, Shape
+from backstory.agents.base import Agent, Record, Shape
 from backstory.capture import tail
 from backstory.capture.absorb import Absorber
 from backstory.capture.discover import Found, Unreadable, sniff
@@ -185,7 +185,7 @@ class Ingest:
         self.sources[source.agent, aside] = source
         return _source(recognised[0], str(path), recognised[1])
 
-    def _store(self, source: Source, chunk: tail.Chunk) -> None:
+    def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> None:
         """The bytes first, then what they mean."""
         entry = SegmentEntry(
             agent=source.agent,
@@ -201,15 +201,13 @@ class Ingest:
             sidecar=source.sidecar,
             cwd=source.cwd,
             partial=chunk.partial,
+            position=position,
         )
-        self._absorb(source, entry, chunk.data)
-
-    def _absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
         before = source.records
-        self.absorber.absorb(source, entry, data)
+        self.absorber.absorb(source, entry, chunk.data)
         self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
         self.counts.new_records += source.records - before
-        self._batch_bytes += len(data)
+        self._batch_bytes += len(chunk.data)
 
     def _read_rows(self, agent: Agent, source: Source, path: Path) -> None:
         """A database: each of its sessions is a source of its own, whose records are rows."""
@@ -223,20 +221,7 @@ class Ingest:
             if session is None:
                 shape = Shape("lines", rows.session_id, rows.parent)
                 session = own[rows.session_id] = _source(agent, prefix + rows.session_id, shape)
-            entry = SegmentEntry(
-                agent=agent.name,
-                path=session.path,
-                generation=0,
-                start=session.position,
-                end=session.position + len(rows.lines),
-                digest=self.blobs.put(rows.lines),
-                observed_at=self.now(),
-                framing="lines",
-                session_id=session.session_id,
-                parent=session.parent,
-                position=rows.position,
-            )
-            self._absorb(session, entry, rows.lines)
+            self._store(session, tail.Chunk(session.position, rows.lines, False), rows.position)
             self.writer.save_source(session)
             self.sources[session.agent, session.path] = session
             self._maybe_commit()

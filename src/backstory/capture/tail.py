@@ -41,6 +41,14 @@ def stat(path: Path) -> Stat:
     return Stat(found.st_ino, size, mtime)
 
 
+def size(path: Path) -> int:
+    """Its bytes; none where it cannot be asked."""
+    try:
+        return stat(path).size
+    except OSError:
+        return 0
+
+
 def unchanged(source: Source, now: Stat) -> bool:
     return source.size == now.size and source.mtime == now.mtime and source.inode == now.inode
 

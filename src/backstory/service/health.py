@@ -65,12 +65,13 @@ class Health(msgspec.Struct):
 def examine(settings: Settings, *, deep: bool = False) -> Health:
     """Looks, never writes. `deep` reads every segment back and checks its digest."""
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
-    agents = [_on_disk(agent, settings) for agent in AGENTS.values()]
+    sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}  # of each agent's files, by path
+    agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
     problems: list[Problem] = []
     try:
         with reading(settings) as library:
             for health in agents:
-                _in_store(health, library, settings)
+                _in_store(health, library, sizes[health.agent])
             _examine_store(store, library, deep)
     except CorruptStore as error:
         store.integrity = [error.message]
@@ -80,26 +81,27 @@ def examine(settings: Settings, *, deep: bool = False) -> Health:
             health.waiting = health.files
     for name in ("database", "journal"):
         path = getattr(settings, name)
-        setattr(store, f"{name}_bytes", sum(_size(p) for p in settings.home.glob(f"{path.name}*")))
+        setattr(store, f"{name}_bytes", sum(p.stat().st_size for p in settings.home.glob(f"{path.name}*")))
     store.segment_bytes = FolderBlobs(settings.segments).size()
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
     return Health(str(settings.home), agents, store, problems)
 
 
-def _on_disk(agent: Agent, settings: Settings) -> AgentHealth:
+def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:
     folders = roots(agent, settings)
     health = AgentHealth(
         agent.name, agent.title, [str(f) for f in folders], any(f.exists() for f in folders), unreadable=[]
     )
     for found in at_home([agent], settings, health.unreadable):
         health.files += 1
-        health.bytes += _size(found.path)
+        sizes[str(found.path)] = tail.size(found.path)
+        health.bytes += sizes[str(found.path)]
         if not os.access(found.path, os.R_OK):
             health.unreadable.append(Unreadable(str(found.path), "Permission denied"))
     return health
 
 
-def _in_store(health: AgentHealth, library: Library, settings: Settings) -> None:
+def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int]) -> None:
     reader = library.reader
     known: dict[str, int | None] = {}
     for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
@@ -109,9 +111,7 @@ def _in_store(health: AgentHealth, library: Library, settings: Settings) -> None
         health.gone += not Path(path.split("#")[0]).exists()
         if error:
             health.unreadable.append(Unreadable(path, error))
-    for found in at_home([AGENTS[health.agent]], settings, []):
-        now = _stat_size(found.path)
-        health.waiting += bool(now) and known.get(str(found.path), -1) != now
+    health.waiting = sum(1 for path, now in sizes.items() if now and known.get(path, -1) != now)
     health.last_record_at = reader.last_record(health.agent)
     health.unparsed_files = reader.unparsed(health.agent)
     for _, reason, number in health.unparsed_files:
@@ -167,14 +167,3 @@ def _agent_problems(health: AgentHealth) -> list[Problem]:
         what = f"{health.title}: {health.waiting} files have something new"
         found.append(Problem(False, what, "Read it: backstory ingest"))
     return found
-
-
-def _stat_size(path: Path) -> int | None:
-    try:
-        return tail.stat(path).size
-    except OSError:
-        return None
-
-
-def _size(path: Path) -> int:
-    return _stat_size(path) or 0

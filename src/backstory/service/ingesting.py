@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
 import msgspec
 
+from backstory.capture import tail
 from backstory.capture.discover import Unreadable, at_home, at_paths, chosen
 from backstory.capture.ingest import Ingest, wall_clock
 from backstory.capture.lock import ingest_lock
 from backstory.capture.rebuild import Gap, Rebuild
 from backstory.config import Settings
-from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
+from backstory.model.errors import CorruptStore, NotFound, StoreError
 from backstory.service.library import journal
 from backstory.store.blobs import FolderBlobs
 from backstory.store.read import Reader
@@ -62,7 +65,7 @@ def ingest(
         rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
     with _writable(settings), ingest_lock(settings.home, LOCK_WAIT):
         found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
-        progress = announce(sum(_bytes(item.path) for item in found)) if announce else None
+        progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)
         try:
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock)
@@ -95,7 +98,7 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
             with explained(fresh):
                 gaps = Rebuild(db, FolderBlobs(settings.segments), record).run(progress)
                 totals = Reader(db).totals()
-            _swap(settings, db, fresh)
+            _swap(settings, db)
         finally:
             db.close()
             _remove(fresh)
@@ -103,21 +106,14 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
     return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), **kept)
 
 
-def _bytes(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _swap(settings: Settings, fresh: object, fresh_path: Path) -> None:
+def _swap(settings: Settings, fresh: apsw.Connection) -> None:
     """A sound database is overwritten page by page in one transaction, so open readers never see half of it."""
     try:
         live = connect(settings.database)
     except CorruptStore:
         _set_aside(settings.database)
         live = connect(settings.database)
-    with explained(settings.database), live.backup("main", fresh, "main") as copy:  # type: ignore[arg-type]
+    with explained(settings.database), live.backup("main", fresh, "main") as copy:
         while not copy.done:
             copy.step(5000)
     live.close()
@@ -136,24 +132,18 @@ def _remove(database: Path) -> None:
         database.with_name(database.name + suffix).unlink(missing_ok=True)
 
 
-class _writable:
+@contextmanager
+def _writable(settings: Settings) -> Iterator[None]:
     """The system's errors while writing to our own home, as ours."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.home = settings.home
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, BackstoryError):
-            return
-        module = type(error).__module__
-        if isinstance(error, OSError) or module.startswith("obstore"):
-            raise StoreError(
-                f"cannot write to {self.home}: {_first_line(error)}",
-                "Nothing was lost. Free some space or check permissions, then: backstory ingest",
-            ) from error
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError) and not type(error).__module__.startswith("obstore"):
+            raise
+        raise StoreError(
+            f"cannot write to {settings.home}: {_first_line(error)}",
+            "Nothing was lost. Free some space or check permissions, then: backstory ingest",
+        ) from error
 
 
 def _first_line(error: BaseException) -> str:

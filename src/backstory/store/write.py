@@ -26,12 +26,10 @@ _encode = msgspec.json.Encoder().encode
 class Live:
     """A session while it is being written: counters that go to its row when the batch ends."""
 
-    __slots__ = ("agent", "dirty_from", "id", "indexed_title", "known", "named", "row", "session_id", "usage_changed")
+    __slots__ = ("dirty_from", "id", "indexed_title", "known", "named", "row", "usage_changed")
 
-    def __init__(self, id: int, agent: str, session_id: str, row: dict[str, Any], created: bool) -> None:
+    def __init__(self, id: int, row: dict[str, Any], *, created: bool) -> None:
         self.id = id
-        self.agent = agent
-        self.session_id = session_id
         self.row = row
         self.known: set[int] | None = set() if created else None  # keys, while cheaper to remember than to look up
         self.dirty_from: int | None = None  # first seq whose search index is out of date
@@ -189,12 +187,12 @@ class Writer:
             self.db, f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?", (agent, session_id)
         )
         if row is not None:
-            return Live(int(row[0]), agent, session_id, dict(zip(_ROW, row[1:], strict=True)), False)
+            return Live(int(row[0]), dict(zip(_ROW, row[1:], strict=True)), created=False)
         self.db.execute("INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)", (agent, session_id, parent))
         fresh: dict[str, Any] = dict.fromkeys(_ROW)
         fresh.update(parent=parent, title_rank=-1)
         fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
-        return Live(self.db.last_insert_rowid(), agent, session_id, fresh, True)
+        return Live(self.db.last_insert_rowid(), fresh, created=True)
 
     def homeless(self, agent: str, bucket: Bucket) -> bool:
         """A session belongs to the folder it began in; only until that is known does a folder matter."""
