@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from backstory.model.errors import NewerStore
+from backstory.model.sessions import Project
 from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
 
 
@@ -28,7 +29,7 @@ def segment(start: int, end: int, *, partial: bool = False) -> SegmentEntry:
 
 
 MOVED = MovedEntry(agent="claude", path="/old/s.jsonl", to="/new/s.jsonl")
-PLACE = PlaceEntry(cwd="/w", identity="example.com/a/b", evidence="remote", name="b", observed_at=1, remote="r")
+PLACE = PlaceEntry(cwd="/w", project=Project("example.com/a/b", "remote", "b", remote="r"), observed_at=1)
 ENTRIES: list[Entry] = [PLACE, segment(0, 100), segment(100, 130, partial=True), MOVED, segment(100, 250)]
 
 

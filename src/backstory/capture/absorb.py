@@ -81,19 +81,7 @@ class Absorber:
             if root is None or has_commit(project.path or cwd, root)
         ]
         if self.writer.learn_place(cwd, project, former, when) != known or former:
-            self.journal.add(
-                PlaceEntry(
-                    cwd=cwd,
-                    identity=project.identity,
-                    evidence=project.evidence,
-                    name=project.name,
-                    observed_at=when,
-                    remote=project.remote,
-                    root_commit=project.root_commit,
-                    path=project.path,
-                    former=former,
-                )
-            )
+            self.journal.add(PlaceEntry(cwd, project, when, former))
 
 
 def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> tuple[int, list[Problem]]:

@@ -12,7 +12,6 @@ import msgspec
 from backstory.capture import tail
 from backstory.capture.absorb import Absorber
 from backstory.model.errors import StoreError
-from backstory.model.sessions import Project
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
 from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
@@ -93,8 +92,7 @@ class Rebuild:
                 self.writer.save_source(source)
                 self.sources[entry.agent, entry.to] = source
         elif isinstance(entry, PlaceEntry):
-            project = Project(entry.identity, entry.evidence, entry.name, entry.remote, entry.root_commit, entry.path)
-            self.writer.learn_place(entry.cwd, project, entry.former, entry.observed_at)
+            self.writer.learn_place(entry.cwd, entry.project, entry.former, entry.observed_at)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)

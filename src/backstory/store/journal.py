@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from backstory.model.errors import NewerStore
+from backstory.model.sessions import Project
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True):
@@ -47,13 +48,8 @@ class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", om
     """Which project a folder belonged to when it was looked at."""
 
     cwd: str
-    identity: str
-    evidence: str
-    name: str
+    project: Project
     observed_at: int
-    remote: str | None = None
-    root_commit: str | None = None
-    path: str | None = None
     former: list[str] = []  # identities of the same project before it had this one
 
 
