@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from backstory.model.checkpoints import Checkpoint, Note
 from backstory.model.errors import NewerStore
 from backstory.model.sessions import Project
 
@@ -53,7 +54,55 @@ class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", om
     former: list[str] = []  # identities of the same project before it had this one
 
 
-Entry = SegmentEntry | MovedEntry | PlaceEntry
+class CheckpointEntry(msgspec.Struct, frozen=True, tag="checkpoint", tag_field="entry"):
+    """The story of a commit as it was found; the commit itself may be gone when it is asked for again."""
+
+    checkpoint: Checkpoint
+
+
+class NoCheckpointEntry(msgspec.Struct, frozen=True, tag="no-checkpoint", tag_field="entry"):
+    """A commit that had a story has none any more: a person said so, or better evidence did."""
+
+    commit: str
+
+
+class OverrideEntry(msgspec.Struct, frozen=True, tag="override", tag_field="entry"):
+    """A person says that a session belongs to a commit, or does not."""
+
+    commit: str
+    agent: str
+    session_id: str
+    action: str  # link | unlink
+    at: int
+
+
+class NoteEntry(msgspec.Struct, frozen=True, tag="note", tag_field="entry"):
+    """What an agent or a person wrote about a commit."""
+
+    commit: str
+    by: str
+    at: int
+    note: Note
+
+
+class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
+    """Sessions recorded below a path belong to this project, a person says."""
+
+    path: str
+    project: Project
+    at: int
+
+
+Entry = (
+    SegmentEntry
+    | MovedEntry
+    | PlaceEntry
+    | CheckpointEntry
+    | NoCheckpointEntry
+    | OverrideEntry
+    | NoteEntry
+    | AliasEntry
+)
 
 
 class Journal:

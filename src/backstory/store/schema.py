@@ -69,7 +69,47 @@ INSERT INTO words(words, rank) VALUES('hashsize', 16777216);
 INSERT INTO words(words, rank) VALUES('automerge', 16);
 """
 
-MIGRATIONS = (_M001,)
+# What hooks announced, and what came of it: which commits have a story.
+_M002 = """
+CREATE TABLE signals(
+  id INTEGER PRIMARY KEY, at INTEGER NOT NULL, agent TEXT NOT NULL, event TEXT NOT NULL, cwd TEXT, session_agent TEXT,
+  session_id TEXT, how TEXT, repository TEXT, sha TEXT, data TEXT NOT NULL DEFAULT '{}');
+CREATE INDEX signals_by_sha ON signals(sha) WHERE sha IS NOT NULL;
+CREATE INDEX signals_by_agent ON signals(agent, at);
+CREATE INDEX signals_by_session ON signals(session_agent, session_id, at) WHERE session_id IS NOT NULL;
+
+CREATE TABLE acts(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE linked(
+  project_id INTEGER NOT NULL, session_id INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+  PRIMARY KEY(project_id, session_id)) WITHOUT ROWID;
+CREATE TABLE commits(
+  sha TEXT PRIMARY KEY, project_id INTEGER NOT NULL, authored_at INTEGER NOT NULL, committed_at INTEGER NOT NULL,
+  reason TEXT, nearby TEXT) WITHOUT ROWID;
+CREATE INDEX commits_by_project ON commits(project_id, committed_at);
+CREATE TABLE checkpoints(
+  sha TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, project_id INTEGER NOT NULL, subject TEXT NOT NULL,
+  author TEXT NOT NULL, email TEXT NOT NULL, authored_at INTEGER NOT NULL, committed_at INTEGER NOT NULL,
+  parents TEXT NOT NULL, is_merge INTEGER NOT NULL, patch_id TEXT, files TEXT NOT NULL, evidence TEXT, confidence TEXT,
+  group_root TEXT NOT NULL, superseded_by TEXT, annotation TEXT) WITHOUT ROWID;
+CREATE INDEX checkpoints_by_project ON checkpoints(project_id, committed_at);
+CREATE INDEX checkpoints_by_group ON checkpoints(group_root);
+CREATE TABLE parts(
+  sha TEXT NOT NULL, session_id INTEGER NOT NULL, evidence TEXT NOT NULL, confidence TEXT NOT NULL, role TEXT NOT NULL,
+  cut INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, messages INTEGER NOT NULL,
+  new_messages INTEGER NOT NULL, prompts INTEGER NOT NULL, continued INTEGER NOT NULL, lines INTEGER NOT NULL,
+  share REAL, why TEXT NOT NULL, PRIMARY KEY(sha, session_id)) WITHOUT ROWID;
+CREATE INDEX parts_by_session ON parts(session_id, cut);
+CREATE TABLE overrides(
+  sha TEXT NOT NULL, agent TEXT NOT NULL, session_id TEXT NOT NULL, action TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY(sha, agent, session_id)) WITHOUT ROWID;
+CREATE TABLE notes(
+  sha TEXT NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY(sha, at)) WITHOUT ROWID;
+CREATE TABLE aliases(path TEXT PRIMARY KEY, identity TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX touches_by_path ON touches(path) WHERE action='write';
+"""
+
+MIGRATIONS = (_M001, _M002)
 VERSION = len(MIGRATIONS)
 
 

@@ -1,0 +1,226 @@
+"""Checkpoints and what they rest on: signals, links, overrides, notes, aliases. Writing inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+import msgspec
+
+from backstory.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part
+from backstory.model.sessions import Project
+from backstory.store.journal import AliasEntry, NoteEntry, OverrideEntry
+from backstory.store.sqlite import fetch, first
+
+_CHECKPOINT = (
+    "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, c.is_merge, "
+    "c.patch_id, c.files, c.evidence, c.confidence, c.group_root, c.superseded_by, c.annotation"
+)
+_FROM = "FROM checkpoints c JOIN projects p ON p.id=c.project_id"
+_PART = (
+    "evidence confidence role cut first last messages new_messages prompts continued lines share why".split()
+)  # of Part and of the table, in this order
+_decode = msgspec.json.decode
+
+
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+class Checkpoints:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def _all(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        return fetch(self.db, sql, values)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def of_commits(self, shas: Iterable[str]) -> dict[str, Checkpoint]:
+        return self._checkpoints("c.sha IN (SELECT value FROM json_each(?))", (_encode(list(shas)),))
+
+    def of_project(self, project: int) -> dict[str, Checkpoint]:
+        return self._checkpoints("c.project_id=?", (project,))
+
+    def of_sessions(self, sessions: Iterable[int]) -> dict[str, Checkpoint]:
+        return self._checkpoints(
+            "c.sha IN (SELECT sha FROM parts WHERE session_id IN (SELECT value FROM json_each(?)))",
+            (_encode(list(sessions)),),
+        )
+
+    def of_group(self, root: str) -> dict[str, Checkpoint]:
+        return self._checkpoints("c.group_root=?", (root,))
+
+    def beginning(self, column: str, text: str) -> list[str]:
+        """Commits whose sha (or checkpoint id) begins so."""
+        assert column in ("sha", "id")
+        sql = f"SELECT sha FROM checkpoints WHERE {column} >= ? AND {column} < ? LIMIT 10"
+        return [row[0] for row in self._all(sql, (text, text + "\U0010ffff"))] if text else []
+
+    def _checkpoints(self, where: str, values: tuple[Any, ...]) -> dict[str, Checkpoint]:
+        """Oldest first."""
+        rows = self._all(f"SELECT {_CHECKPOINT} {_FROM} WHERE {where} ORDER BY c.committed_at, c.sha", values)
+        parts = self._parts([row[0] for row in rows])
+        return {row[0]: _checkpoint(row, parts.get(row[0], [])) for row in rows}
+
+    def _parts(self, shas: list[str]) -> dict[str, list[Part]]:
+        found: dict[str, list[Part]] = {}
+        sql = (
+            f"SELECT q.sha, s.agent, s.session_id, {', '.join('q.' + name for name in _PART)} FROM parts q "
+            "JOIN sessions s ON s.id=q.session_id WHERE q.sha IN (SELECT value FROM json_each(?)) "
+            "ORDER BY q.sha, q.evidence<>'hook', q.evidence<>'output', q.lines DESC, q.session_id"
+        )
+        for sha, agent, session_id, *rest in self._all(sql, (_encode(shas),)):
+            values = dict(zip(_PART, rest, strict=True))
+            values["continued"] = bool(values["continued"])
+            found.setdefault(sha, []).append(Part(agent=agent, session_id=session_id, **values))
+        return found
+
+    def seen(self, shas: Iterable[str]) -> dict[str, tuple[str | None, list[dict[str, Any]]]]:
+        """Commits that were looked at: why there is no story, and hints."""
+        sql = "SELECT sha, reason, nearby FROM commits WHERE sha IN (SELECT value FROM json_each(?))"
+        return {
+            sha: (reason, _decode(nearby) if nearby else [])
+            for sha, reason, nearby in self._all(sql, (_encode(list(shas)),))
+        }
+
+    def notes(self, shas: Iterable[str]) -> dict[str, tuple[str, Note]]:
+        """Who wrote what about a commit; of several notes each says more, the last word counts."""
+        sql = "SELECT sha, by, body FROM notes WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at"
+        found: dict[str, tuple[str, Note]] = {}
+        for sha, by, body in self._all(sql, (_encode(list(shas)),)):
+            note = _decode(body, type=Note)
+            if sha in found:
+                known = msgspec.structs.asdict(found[sha][1])
+                said = {name: value for name, value in msgspec.structs.asdict(note).items() if value is not None}
+                note = Note(**{**known, **said})
+            found[sha] = (by, note)
+        return found
+
+    def overrides(self, shas: Iterable[str]) -> dict[str, list[tuple[str, str, str]]]:
+        """By commit: agent, session id, link or unlink."""
+        sql = "SELECT sha, agent, session_id, action FROM overrides WHERE sha IN (SELECT value FROM json_each(?))"
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for sha, agent, session_id, action in self._all(sql, (_encode(list(shas)),)):
+            found.setdefault(sha, []).append((agent, session_id, action))
+        return found
+
+    def mark(self, name: str) -> int:
+        row = first(self.db, "SELECT value FROM marks WHERE name=?", (name,))
+        return int(row[0]) if row else 0
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def save(self, project: int, checkpoint: Checkpoint) -> None:
+        self.remove(checkpoint.commit)
+        self.db.execute(
+            "INSERT INTO checkpoints VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                checkpoint.commit,
+                checkpoint.id,
+                project,
+                checkpoint.subject,
+                checkpoint.author,
+                checkpoint.email,
+                checkpoint.authored_at,
+                checkpoint.committed_at,
+                _encode(checkpoint.parents),
+                int(checkpoint.is_merge),
+                checkpoint.patch_id,
+                _encode(checkpoint.files),
+                checkpoint.evidence,
+                checkpoint.confidence,
+                checkpoint.group_root,
+                checkpoint.superseded_by,
+                _encode(checkpoint.annotation) if checkpoint.annotation else None,
+            ),
+        )
+        marks = ", ".join("?" * len(_PART))
+        for part in checkpoint.parts:
+            self.db.execute(
+                f"INSERT INTO parts(sha, session_id, {', '.join(_PART)}) SELECT ?, id, {marks} FROM sessions "
+                "WHERE agent=? AND session_id=?",
+                (checkpoint.commit, *(getattr(part, name) for name in _PART), part.agent, part.session_id),
+            )
+
+    def remove(self, commit: str) -> None:
+        self.db.execute("DELETE FROM checkpoints WHERE sha=?", (commit,))
+        self.db.execute("DELETE FROM parts WHERE sha=?", (commit,))
+
+    def saw(self, project: int, rows: Iterable[tuple[str, int, int, str | None, str | None]]) -> None:
+        """Commits that were looked at: sha, authored, committed, reason, hints."""
+        self.db.executemany(
+            "INSERT OR REPLACE INTO commits(project_id, sha, authored_at, committed_at, reason, nearby) "
+            "VALUES(?,?,?,?,?,?)",
+            [(project, *row) for row in rows],
+        )
+
+    def set_mark(self, name: str, value: int) -> None:
+        self.db.execute("INSERT OR REPLACE INTO marks VALUES(?,?)", (name, value))
+
+    def override(self, entry: OverrideEntry) -> None:
+        self.db.execute(
+            "INSERT OR REPLACE INTO overrides VALUES(?,?,?,?,?)",
+            (entry.commit, entry.agent, entry.session_id, entry.action, entry.at),
+        )
+
+    def note(self, entry: NoteEntry) -> None:
+        self.db.execute(
+            "INSERT OR REPLACE INTO notes VALUES(?,?,?,?)", (entry.commit, entry.at, entry.by, _encode(entry.note))
+        )
+
+    def alias(self, entry: AliasEntry, project: int) -> None:
+        """Everything recorded at or below a path joins the project; so does what is read later."""
+        self.db.execute("INSERT OR REPLACE INTO aliases VALUES(?,?,?)", (entry.path, entry.project.identity, entry.at))
+        for table in ("sessions", "places"):
+            for (cwd,) in self._all(f"SELECT DISTINCT cwd FROM {table} WHERE cwd IS NOT NULL"):
+                if below(cwd, entry.path):
+                    self.db.execute(f"UPDATE {table} SET project_id=? WHERE cwd=?", (project, cwd))
+
+    def aliased(self, cwd: str) -> str | None:
+        """The identity of the project a person gave a path to: the longest that holds it."""
+        found = [
+            (len(path), identity)
+            for path, identity in self._all("SELECT path, identity FROM aliases")
+            if below(cwd, path)
+        ]
+        return max(found)[1] if found else None
+
+    def project(self, identity: str) -> tuple[int, Project] | None:
+        row = first(
+            self.db,
+            "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects WHERE identity=?",
+            (identity,),
+        )
+        return (row[0], Project(*row[1:])) if row else None
+
+
+def below(path: str, folder: str) -> bool:
+    """Whether a path is a folder or in it; of whatever system, with or without a slash at the end."""
+    path, folder = path.replace("\\", "/").rstrip("/"), folder.replace("\\", "/").rstrip("/")
+    return path == folder or path.startswith(folder + "/")
+
+
+def _checkpoint(row: tuple[Any, ...], parts: list[Part]) -> Checkpoint:
+    (sha, project, subject, author, email, authored, committed, parents, merge, patch, files, *rest) = row
+    evidence, confidence, root, superseded, annotation = rest
+    return Checkpoint(
+        commit=sha,
+        project=project,
+        subject=subject,
+        author=author,
+        email=email,
+        authored_at=authored,
+        committed_at=committed,
+        parents=_decode(parents),
+        is_merge=bool(merge),
+        patch_id=patch,
+        files=_decode(files, type=list[ChangedFile]),
+        parts=parts,
+        evidence=evidence,
+        confidence=confidence,
+        group_root=root,
+        superseded_by=superseded,
+        annotation=_decode(annotation, type=Annotation) if annotation else None,
+    )
