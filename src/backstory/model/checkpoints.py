@@ -30,6 +30,7 @@ class Part(msgspec.Struct, frozen=True):
     messages: int  # prompts and answers of the session up to here
     new_messages: int  # those of them since the session's last checkpoint
     prompts: int = 0  # real prompts in the range
+    turns: int = 0  # that the range has a part of
     continued: bool = False  # the parent commit has a part of the same session
     lines: int = 0  # changed lines the session wrote, for content
     share: float | None = None  # of the commit's changed lines

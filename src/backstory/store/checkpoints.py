@@ -1,4 +1,4 @@
-"""Checkpoints and what they rest on: signals, links, overrides, notes, aliases. Writing inside the caller's transaction."""
+"""Checkpoints and what they rest on: signals, links, overrides, notes, aliases. Writes in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import apsw
 import msgspec
 
 from backstory.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part
-from backstory.model.sessions import Project
+from backstory.model.sessions import Project, Tokens
 from backstory.store.journal import AliasEntry, NoteEntry, OverrideEntry
+from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch, first
 
 _CHECKPOINT = (
@@ -19,7 +20,7 @@ _CHECKPOINT = (
 )
 _FROM = "FROM checkpoints c JOIN projects p ON p.id=c.project_id"
 _PART = (
-    "evidence confidence role cut first last messages new_messages prompts continued lines share why".split()
+    "evidence confidence role cut first last messages new_messages prompts turns continued lines share why".split()
 )  # of Part and of the table, in this order
 _decode = msgspec.json.decode
 
@@ -105,6 +106,31 @@ class Checkpoints:
         for sha, agent, session_id, action in self._all(sql, (_encode(list(shas)),)):
             found.setdefault(sha, []).append((agent, session_id, action))
         return found
+
+    def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
+        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin share nothing."""
+        total: list[int | None] = [None] * 5
+        for session, first_seq, last_seq in spans:
+            begun, ended = self._when(session, first_seq - 1), self._when(session, last_seq)
+            rows = self._all(
+                "SELECT input, cache_read, cache_write, output, reasoning FROM usage WHERE counts AND "
+                "(session_id=? OR session_id IN (SELECT c.id FROM sessions c JOIN sessions m ON c.parent=m.session_id "
+                "AND c.agent=m.agent WHERE m.id=?)) AND (? IS NULL OR created_at > ?) AND created_at <= ?",
+                (session, session, begun, begun, ended),
+            )
+            for row in rows:
+                total = [b if a is None else a if b is None else a + b for a, b in zip(total, row, strict=True)]
+        return Tokens(*total)
+
+    def _when(self, session: int, seq: int) -> int | None:
+        """The time of the last event up to a place that says when it was."""
+        base = session << SEQ_BITS
+        row = first(
+            self.db,
+            "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL ORDER BY id DESC LIMIT 1",
+            (base, base + seq),
+        )
+        return int(row[0]) if row else None
 
     def mark(self, name: str) -> int:
         row = first(self.db, "SELECT value FROM marks WHERE name=?", (name,))

@@ -96,7 +96,7 @@ CREATE INDEX checkpoints_by_group ON checkpoints(group_root);
 CREATE TABLE parts(
   sha TEXT NOT NULL, session_id INTEGER NOT NULL, evidence TEXT NOT NULL, confidence TEXT NOT NULL, role TEXT NOT NULL,
   cut INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, messages INTEGER NOT NULL,
-  new_messages INTEGER NOT NULL, prompts INTEGER NOT NULL, continued INTEGER NOT NULL, lines INTEGER NOT NULL,
+  new_messages INTEGER NOT NULL, prompts INTEGER NOT NULL, turns INTEGER NOT NULL, continued INTEGER NOT NULL, lines INTEGER NOT NULL,
   share REAL, why TEXT NOT NULL, PRIMARY KEY(sha, session_id)) WITHOUT ROWID;
 CREATE INDEX parts_by_session ON parts(session_id, cut);
 CREATE TABLE overrides(
