@@ -1,0 +1,249 @@
+"""link, unlink, note and projects: what a person or an agent adds to the story. Kept in the journal: it is truth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backstory.agents import AGENTS
+from backstory.capture.ingest import wall_clock
+from backstory.capture.lock import ingest_lock
+from backstory.config import Settings
+from backstory.git import history
+from backstory.git.identity import identify
+from backstory.model.checkpoints import TAGS, Checkpoint, Note
+from backstory.model.errors import BadInput, NotFound
+from backstory.model.sessions import Project, Session
+from backstory.service.ingesting import LOCK_WAIT
+from backstory.service.library import Library, journal, reading
+from backstory.service.linking import Outcome, Repository, apply, compute, kept, link_project, repository_at
+from backstory.service.stories import required, tell, top
+from backstory.store.checkpoints import Checkpoints
+from backstory.store.journal import AliasEntry, NoteEntry, OverrideEntry, PlaceEntry
+from backstory.store.sqlite import connect, fetch
+from backstory.store.write import Writer
+
+Announce = Callable[[int], Callable[[int], None]]
+
+
+class LinkReport(msgspec.Struct, frozen=True):
+    project: str | None
+    commits: int  # judged in this run
+    stories: int  # of them, that have one now
+    seconds: float
+
+
+# -- history ---------------------------------------------------------------------------------------
+
+
+def link_history(settings: Settings, cwd: Path, revisions: str | None, announce: Announce | None = None) -> LinkReport:
+    """Judge a repository's commits (again): all that sessions may have a part in, or those of a range."""
+    begun = time.monotonic()
+    folder = _inside(cwd)
+    with reading(settings):
+        pass  # says so if nothing is kept yet
+    with ingest_lock(settings.home, LOCK_WAIT):
+        db = connect(settings.database)
+        try:
+            repository = repository_at(db, folder)
+            if repository is None:
+                return LinkReport(None, 0, 0, round(time.monotonic() - begun, 3))
+            only = [c.sha for c in history.commits(folder, [revisions])] if revisions else None
+            outcome = compute(db, repository, only=only, again=True, announce=announce)
+            record = journal(settings)
+            with kept(db, record):
+                apply(db, record, outcome)
+            judged = [row[0] for row in outcome.seen]
+            stories = sum(1 for c in Checkpoints(db).of_commits(judged).values() if c.parts)
+        finally:
+            db.close()
+    return LinkReport(repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3))
+
+
+# -- a person's word -------------------------------------------------------------------------------
+
+
+def link(settings: Settings, cwd: Path, commit: str, session: str) -> Checkpoint:
+    """This session belongs to this commit."""
+    with reading(settings) as library:
+        sha = required(library, commit, cwd)
+        found = _session(library, session)
+        repository = _known(library, cwd)
+    entry = OverrideEntry(sha, found.agent, found.session_id, "link", wall_clock())
+    _say(settings, repository, sha, entry)
+    with reading(settings) as library:
+        return Checkpoints(library.db).of_commits([sha])[sha]
+
+
+def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> list[str]:
+    """A session, or every session, has no part in this commit; returns which were taken off."""
+    with reading(settings) as library:
+        sha = required(library, commit, cwd)
+        told = tell(library, cwd, [sha])[0]
+        parts = told.checkpoint.parts if told.checkpoint else []
+        if session is not None:
+            wanted = _session(library, session)
+            parts = [p for p in parts if (p.agent, p.session_id) == (wanted.agent, wanted.session_id)]
+        if not parts:
+            what = f"session {session} has no part in" if session else "no session has a part in"
+            raise NotFound(f"{what} {sha[:10]}", f"See: backstory show {sha[:10]}")
+        repository = _known(library, cwd)
+    now = wall_clock()
+    entries = [OverrideEntry(sha, part.agent, part.session_id, "unlink", now) for part in parts]
+    _say(settings, repository, sha, *entries)
+    return [f"{part.agent}:{part.session_id}" for part in parts]
+
+
+def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Checkpoint | None:
+    """What an agent or a person wrote about a commit; the story shows it, also if it is found later."""
+    if said.tag is not None and said.tag not in TAGS:
+        raise BadInput(f"no such tag: {said.tag}", f"Tags: {', '.join(TAGS)}.")
+    if said == Note():
+        raise BadInput("nothing to note", 'Say e.g.: backstory note --title "Retry with backoff" --tag BUGFIX')
+    with reading(settings) as library:
+        sha = required(library, commit, cwd)
+        repository = repository_at(library.db, _inside(cwd))
+    entry = NoteEntry(sha, author(settings), wall_clock(), said)
+    _say(settings, repository, sha, entry)
+    with reading(settings) as library:
+        return Checkpoints(library.db).of_commits([sha]).get(sha)
+
+
+def author(settings: Settings) -> str:
+    """Who runs this: the agent whose session we are in, else a person."""
+    env = settings.env
+    if (name := env.get("BACKSTORY_SESSION", "").partition(":")[0]) in AGENTS:
+        return name
+    for name, variables in {
+        "claude": ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
+        "gemini": ("GEMINI_CLI", "GEMINI_SESSION_ID"),
+        "codex": ("CODEX_THREAD_ID", "CODEX_SANDBOX"),
+        "copilot": ("COPILOT_SESSION_ID",),
+        "opencode": ("OPENCODE",),
+    }.items():
+        if any(env.get(variable) for variable in variables):
+            return name
+    return "person"
+
+
+def _say(settings: Settings, repository: Repository | None, sha: str, *entries: OverrideEntry | NoteEntry) -> None:
+    """Keep what was said, then judge the commit again."""
+    with ingest_lock(settings.home, LOCK_WAIT):
+        db = connect(settings.database)
+        try:
+            record = journal(settings)
+            store = Checkpoints(db)
+            with kept(db, record):
+                for entry in entries:
+                    record.add(entry)
+                    store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
+            outcome = compute(db, repository, only=[sha], again=True) if repository else Outcome(0)
+            with kept(db, record):
+                apply(db, record, outcome)
+        finally:
+            db.close()
+
+
+# -- projects --------------------------------------------------------------------------------------
+
+
+class Known(msgspec.Struct, frozen=True):
+    project: Project
+    paths: list[str]
+    aliases: list[str]
+    sessions: int
+    stories: int
+
+
+def projects(settings: Settings) -> list[Known]:
+    """Most sessions first."""
+    with reading(settings) as library:
+        db = library.db
+        sessions = dict(fetch(db, "SELECT project_id, count(*) FROM sessions WHERE parent IS NULL GROUP BY project_id"))
+        stories = dict(
+            fetch(db, "SELECT project_id, count(*) FROM checkpoints WHERE evidence IS NOT NULL GROUP BY project_id")
+        )
+        aliases: dict[str, list[str]] = {}
+        for path, identity in fetch(db, "SELECT path, identity FROM aliases ORDER BY path"):
+            aliases.setdefault(identity, []).append(path)
+        places: dict[int, list[str]] = {}
+        for cwd, number in sorted(library.reader.places().items()):
+            places.setdefault(number, []).append(cwd)
+        found = [
+            Known(
+                project,
+                places.get(number, []),
+                aliases.get(project.identity, []),
+                sessions.get(number, 0),
+                stories.get(number, 0),
+            )
+            for number, project in library.reader.projects()
+        ]
+    return sorted(found, key=lambda known: (-known.sessions, known.project.identity))
+
+
+def alias(settings: Settings, path: str, repository: Path, announce: Announce | None = None) -> tuple[int, LinkReport]:
+    """Sessions recorded at or below a path belong to this repository; returns how many do, and links them."""
+    if not repository.is_dir():
+        raise NotFound(f"there is no folder {repository}", "Give the repository's folder as it is now.")
+    folder = top(repository)
+    project = identify(str(folder)) if folder else None
+    if folder is None or project is None or project.evidence == "path":
+        raise BadInput(
+            f"{repository} is not a git repository with a commit", "Give the repository's folder as it is now."
+        )
+    path = path.rstrip("/\\") or path
+    with reading(settings):
+        pass
+    with ingest_lock(settings.home, LOCK_WAIT):
+        db = connect(settings.database)
+        try:
+            record = journal(settings)
+            now = wall_clock()
+            with kept(db, record):
+                number = Writer(db).learn_place(str(folder), project, [], now)
+                record.add(PlaceEntry(str(folder), project, now))
+                entry = AliasEntry(path, project, now)
+                Checkpoints(db).alias(entry, number)
+                record.add(entry)
+            moved = fetch(db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,))[0][0]
+            begun = time.monotonic()
+            outcome = link_project(db, record, number, announce)
+        finally:
+            db.close()
+    seconds = round(time.monotonic() - begun, 3)
+    found = sum(1 for checkpoint in outcome.saved if checkpoint.parts)
+    return moved, LinkReport(project.identity, outcome.looked, found, seconds)
+
+
+def known_json(known: Known) -> dict[str, Any]:
+    return {
+        **msgspec.structs.asdict(known.project),
+        "paths": known.paths,
+        "aliases": known.aliases,
+        "sessions": known.sessions,
+        "stories": known.stories,
+    }
+
+
+def _session(library: Library, reference: str) -> Session:
+    agent, _, rest = reference.partition(":")
+    return library.reader.session(rest, agent) if agent in AGENTS and rest else library.reader.session(reference)
+
+
+def _inside(cwd: Path) -> Path:
+    folder = top(cwd)
+    if folder is None:
+        raise NotFound(f"{cwd} is not in a git repository", "Go to one, then try again.")
+    return folder
+
+
+def _known(library: Library, cwd: Path) -> Repository:
+    repository = repository_at(library.db, _inside(cwd))
+    if repository is None:
+        raise NotFound("no session of this repository is kept", "Read what your agents wrote: backstory ingest")
+    return repository

@@ -1,0 +1,195 @@
+"""status and diff: where the work stands, and what lies between two commits."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backstory.agents import AGENTS
+from backstory.config import Settings
+from backstory.git import history
+from backstory.git.identity import git
+from backstory.model.errors import NotFound
+from backstory.model.query import Filters
+from backstory.model.sessions import Session, Tokens
+from backstory.model.times import to_iso
+from backstory.service.library import Library, reading
+from backstory.service.linking import repository_at
+from backstory.service.reading import session_json
+from backstory.service.stories import Said, Told, required, said_json, tell, tell_all, told_json, top
+from backstory.store.checkpoints import Checkpoints
+from backstory.store.sqlite import fetch
+
+ACTIVE = 30 * 60_000  # a session is active if it wrote something in the last half hour and has not said goodbye
+RECENT = 30 * 86_400_000
+
+
+class Open(msgspec.Struct, frozen=True):
+    """Work of a session that no commit holds yet."""
+
+    session: Session
+    prompts: int
+    files: list[str]  # it wrote since, and that differ from the last commit now
+
+
+class Capture(msgspec.Struct, frozen=True):
+    agent: str
+    last_record_at: int | None
+    last_hook_at: int | None
+
+
+class Status(msgspec.Struct, frozen=True):
+    head: Told | None
+    active: list[Session]
+    open: list[Open]
+    capture: list[Capture]
+
+
+def status(settings: Settings, cwd: Path) -> Status:
+    folder = top(cwd)
+    with reading(settings) as library:
+        sha = git(folder, "rev-parse", "--verify", "--quiet", "HEAD") if folder else None
+        head = tell(library, cwd, [sha])[0] if sha else None
+        repository = repository_at(library.db, folder) if folder else None
+        sessions = _recent(library, repository.id) if repository else []
+        return Status(
+            head,
+            [session for session in sessions if _active(library, session)],
+            [found for session in sessions if folder and (found := _open(library, session, folder))],
+            [_capture(library, name) for name in AGENTS],
+        )
+
+
+def _recent(library: Library, project: int) -> list[Session]:
+    since = _now() - RECENT
+    return library.reader.sessions(Filters(projects=(project,), since=since), limit=None, subagents=False)
+
+
+def _active(library: Library, session: Session) -> bool:
+    if session.ended_at is None or _now() - session.ended_at > ACTIVE:
+        return False
+    rows = fetch(
+        library.db,
+        "SELECT max(at) FROM signals WHERE session_agent=? AND session_id=? AND event IN ('SessionEnd', 'sessionEnd')",
+        (session.agent, session.session_id),
+    )
+    return rows[0][0] is None or rows[0][0] < session.ended_at
+
+
+def _open(library: Library, session: Session, folder: Path) -> Open | None:
+    last = fetch(library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,))[0][0]
+    wrote = fetch(
+        library.db,
+        "SELECT DISTINCT path FROM touches WHERE action='write' AND (session_id=? AND seq > ? OR session_id IN "
+        "(SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))",
+        (session.id, last, session.session_id, session.agent, _ended(library, session.id, last)),
+    )
+    files = sorted({path for (path,) in wrote} & _changed(folder)) if wrote else []
+    if not files:
+        return None
+    prompts = fetch(
+        library.db,
+        "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND actor='user'",
+        (session.id, (session.id << 24) + last),
+    )[0][0]
+    return Open(session, prompts, files)
+
+
+def _ended(library: Library, session: int, seq: int) -> int:
+    rows = fetch(library.db, "SELECT created_at FROM events WHERE id=?", ((session << 24) + seq,))
+    return rows[0][0] or 0 if rows else 0
+
+
+def _changed(folder: Path) -> set[str]:
+    """Files that differ from the last commit, by their whole path."""
+    listed = (git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames") or "").split("\0")
+    return {str(folder / line.lstrip()[2:].strip()) for line in listed if len(line) > 3}
+
+
+def _capture(library: Library, name: str) -> Capture:
+    rows = fetch(library.db, "SELECT max(at) FROM signals WHERE agent=? AND event<>'probe'", (name,))
+    return Capture(name, library.reader.last_record(name), rows[0][0])
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def status_json(found: Status) -> dict[str, Any]:
+    return {
+        "head": told_json(found.head) if found.head else None,
+        "active": [session_json(session) for session in found.active],
+        "open": [{"session": session_json(o.session), "prompts": o.prompts, "files": o.files} for o in found.open],
+        "capture": [
+            {"agent": c.agent, "last_record_at": to_iso(c.last_record_at), "last_hook_at": to_iso(c.last_hook_at)}
+            for c in found.capture
+        ],
+    }
+
+
+# -- between two commits ---------------------------------------------------------------------------
+
+
+class Between(msgspec.Struct, frozen=True):
+    """What was said between two commits: after the first, up to and with the second."""
+
+    commits: list[Told]  # newest first
+    sessions: list[tuple[Session, int]]  # with the messages that were new
+    messages: int
+    tokens: Tokens
+    prompts: list[Said]
+
+
+def between(settings: Settings, cwd: Path, old: str, new: str) -> Between:
+    folder = top(cwd)
+    if folder is None:
+        raise NotFound(f"{cwd} is not in a git repository", "Go to one, or list sessions: backstory sessions")
+    with reading(settings) as library:
+        first, last = required(library, old, cwd), required(library, new, cwd)
+        found = history.commits(folder, [f"{first}..{last}"])
+        told = tell(library, cwd, [commit.sha for commit in reversed(found)])
+        sessions: dict[int, tuple[Session, int]] = {}
+        spans: list[tuple[int, int, int]] = []
+        prompts: dict[tuple[str, int], Said] = {}
+        for one in told:
+            story = tell_all(library, cwd, one)
+            for part in one.checkpoint.parts if one.checkpoint else []:
+                session = story.sessions[f"{part.agent}:{part.session_id}"]
+                before = sessions.get(session.id, (session, 0))[1]
+                sessions[session.id] = (session, before + part.new_messages)
+                spans.append((session.id, part.first, part.last))
+            for said in story.said:
+                if said.by == "person":
+                    prompts[said.session_id, said.seq] = said
+        return Between(
+            told,
+            list(sessions.values()),
+            sum(number for _, number in sessions.values()),
+            Checkpoints(library.db).spent(_disjoint(spans)),
+            sorted(prompts.values(), key=lambda said: (said.created_at or 0, said.seq)),
+        )
+
+
+def _disjoint(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Copies of a commit share a range; nothing is counted twice."""
+    found: list[tuple[int, int, int]] = []
+    for session, first, last in sorted(set(spans)):
+        if found and found[-1][0] == session and first <= found[-1][2]:
+            if last <= found[-1][2]:
+                continue
+            first = found[-1][2] + 1
+        found.append((session, first, last))
+    return found
+
+
+def between_json(found: Between) -> dict[str, Any]:
+    return {
+        "commits": [told_json(told) for told in found.commits],
+        "sessions": [{**session_json(session), "new_messages": number} for session, number in found.sessions],
+        "messages": found.messages,
+        "tokens": msgspec.structs.asdict(found.tokens),
+        "prompts": [said_json(said) for said in found.prompts],
+    }
