@@ -22,6 +22,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The environment agents would see: their overrides are honoured."""
     roots: dict[str, list[Path]] = {}
     """Further folders per agent, from [roots] in config.toml."""
+    checkout_line: bool = True
+    """Whether git says, after a checkout, that the commit has a story; from config.toml."""
 
     @property
     def database(self) -> Path:
@@ -36,11 +38,20 @@ class Settings(msgspec.Struct, frozen=True):
         return self.home / "journal.jsonl"
 
 
+class _File(msgspec.Struct, frozen=True):
+    """config.toml: what is not named here is left alone."""
+
+    roots: dict[str, list[str]] = {}
+    checkout_line: bool = True
+
+
 def load(env: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if env is None else env
     user_home = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
     home = _own_home(env)
-    return Settings(home=home, user_home=user_home, env=env, roots=_roots(home / "config.toml", user_home))
+    file = _file(home / "config.toml")
+    roots = {agent: [_expand(item, user_home) for item in items] for agent, items in file.roots.items()}
+    return Settings(home=home, user_home=user_home, env=env, roots=roots, checkout_line=file.checkout_line)
 
 
 def _own_home(env: Mapping[str, str]) -> Path:
@@ -51,23 +62,21 @@ def _own_home(env: Mapping[str, str]) -> Path:
     return user_data_path("backstory", appauthor=False)
 
 
-def _roots(path: Path, user_home: Path) -> dict[str, list[Path]]:
+def _file(path: Path) -> _File:
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return _File()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}", "Make it readable, or move it away.") from None
     import tomllib  # here: most people have no config.toml
 
     try:
-        table = tomllib.loads(text).get("roots", {})
-        roots = msgspec.convert(table, dict[str, list[str]])
+        return msgspec.convert(tomllib.loads(text), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadInput(
             f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/code/.claude"].'
         ) from None
-    return {agent: [_expand(item, user_home) for item in items] for agent, items in roots.items()}
 
 
 def _expand(item: str, user_home: Path) -> Path:
