@@ -20,6 +20,7 @@ from backstory.model.findings import (
 )
 
 __all__ = [
+    "MARKER",
     "TITLE_AGENT",
     "TITLE_DERIVED",
     "TITLE_PERSON",
@@ -42,6 +43,8 @@ __all__ = [
     "head_records",
     "walk",
 ]
+
+MARKER = "[Backstory: "  # how a line begins that a restored session has in it and nobody typed
 
 Framing = Literal["lines", "document", "blob", "rows"]
 OnError = Callable[[OSError], None]  # told of each folder that cannot be listed

@@ -8,7 +8,7 @@ from typing import cast
 
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Framing, Reader, Shape, Sink
-from backstory.capture import decode
+from backstory.capture import decode, spool
 from backstory.model.sources import Problem, Source
 from backstory.store.journal import Journal, PlaceEntry, SegmentEntry
 from backstory.store.protocol import StoreWriter
@@ -29,6 +29,30 @@ class Absorber:
         if source.id == 0:
             self.writer.save_source(source)
         self.writer.add_segment(source, entry)
+        if source.agent == spool.HOOK:
+            self._announce(source, entry, data)
+        else:
+            self._understand(source, entry, data)
+
+    def _announce(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+        """What hooks said. Each line was written whole: one without an end was torn and says nothing."""
+        if entry.partial:
+            source.tail = len(data)
+            return
+        problems = []
+        for found in spool.envelopes(data, entry.start):
+            if isinstance(found, Problem):
+                problems.append(found)
+                continue
+            signal = spool.signal(found, self.writer.session_around)
+            self.writer.add_signals([signal])
+            if signal.repository:
+                self._locate(signal.repository)
+        self.writer.add_problems(source, problems, {})
+        source.unparsed += len(problems)
+        source.position, source.tail = entry.end, 0
+
+    def _understand(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
         agent = AGENTS[source.agent]
         sink = Sink(source.session_id, source.parent)
         if source.cwd:
@@ -72,6 +96,8 @@ class Absorber:
 
         known = self.writer.place(cwd)
         project = identify(cwd)
+        if project.evidence == "path":
+            project = self.writer.adopted(cwd) or project
         if known is not None and project.evidence == "path":
             return
         when = self.now()

@@ -11,7 +11,7 @@ import msgspec
 
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Record, Shape
-from backstory.capture import tail
+from backstory.capture import spool, tail
 from backstory.capture.absorb import Absorber
 from backstory.capture.discover import Found, Unreadable, sniff
 from backstory.model.errors import NotFound
@@ -55,10 +55,18 @@ class Ingest:
         self._batch_bytes = 0
         self._batch_files = 0
 
-    def run(self, found: Iterable[Found], unreadable: list[Unreadable], progress: Progress | None = None) -> Counts:
+    def run(
+        self,
+        found: Iterable[Found],
+        unreadable: list[Unreadable],
+        progress: Progress | None = None,
+        spooled: Iterable[Path] = (),
+    ) -> Counts:
         self.counts.unreadable = unreadable
         with explained(Path(self.db.filename)):
             try:
+                for path in spooled:
+                    self._drain(path)
                 for item in found:
                     self._visit(item, progress)
                 self._commit()
@@ -68,6 +76,20 @@ class Ingest:
         return self.counts
 
     # -- one file --------------------------------------------------------------------------------
+
+    def _drain(self, path: Path) -> None:
+        """What hooks announced since; a file that has long been stored whole is not needed any more."""
+        source = self.sources.get((spool.HOOK, str(path))) or spool.source(path)
+        try:
+            now = tail.stat(path)
+            if not tail.unchanged(source, now):
+                self._read(source, path, now, None)
+            elif source.position + source.tail == now.size and self.now() - now.mtime // 1_000_000 > spool.KEPT:
+                path.unlink()
+        except OSError as error:
+            if error.filename != str(path):
+                raise
+            self.counts.unreadable.append(Unreadable(str(path), error.strerror or str(error)))
 
     def _visit(self, found: Found, progress: Progress | None) -> None:
         self.counts.files += 1
@@ -135,11 +157,10 @@ class Ingest:
         return None
 
     def _read(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> None:
-        agent = AGENTS[source.agent]
         self._begin()
         self.writer.load_state(source)
         if source.framing == "rows":
-            self._read_rows(agent, source, path)
+            self._read_rows(AGENTS[source.agent], source, path)
         else:
             source = self._read_file(source, path, now, progress)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
@@ -174,7 +195,7 @@ class Ingest:
 
     def _restart(self, source: Source, path: Path) -> Source:
         """The same session written anew is a new generation; another session in its place is another source."""
-        recognised = sniff(Found(AGENTS[source.agent], path), self.now())
+        recognised = None if source.agent == spool.HOOK else sniff(Found(AGENTS[source.agent], path), self.now())
         if recognised is None or recognised[1].session_id == source.session_id:
             self.writer.restart(source, source.generation + 1)
             return source

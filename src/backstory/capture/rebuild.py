@@ -14,7 +14,19 @@ from backstory.capture.absorb import Absorber
 from backstory.model.errors import StoreError
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
-from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
+from backstory.store.checkpoints import Checkpoints
+from backstory.store.journal import (
+    AliasEntry,
+    CheckpointEntry,
+    Entry,
+    Journal,
+    MovedEntry,
+    NoCheckpointEntry,
+    NoteEntry,
+    OverrideEntry,
+    PlaceEntry,
+    SegmentEntry,
+)
 from backstory.store.write import Writer
 
 BATCH_BYTES = 48 << 20
@@ -54,6 +66,7 @@ class Rebuild:
         self.blobs = blobs
         self.journal = journal
         self.writer = Writer(db)
+        self.checkpoints = Checkpoints(db)
         self.absorber = Absorber(self.writer, None, lambda: 0)
         self.sources: dict[tuple[str, str], Source] = {}
         self.edges: dict[int, _Edges] = {}
@@ -93,6 +106,23 @@ class Rebuild:
                 self.sources[entry.agent, entry.to] = source
         elif isinstance(entry, PlaceEntry):
             self.writer.learn_place(entry.cwd, entry.project, entry.former, entry.observed_at)
+        else:
+            self._told(entry)
+
+    def _told(self, entry: CheckpointEntry | NoCheckpointEntry | OverrideEntry | NoteEntry | AliasEntry) -> None:
+        match entry:
+            case CheckpointEntry(checkpoint):
+                if known := self.checkpoints.project(checkpoint.project):
+                    self.checkpoints.save(known[0], checkpoint)
+            case NoCheckpointEntry(commit):
+                self.checkpoints.remove(commit)
+            case OverrideEntry():
+                self.checkpoints.override(entry)
+            case NoteEntry():
+                self.checkpoints.note(entry)
+            case AliasEntry():
+                self.writer.adopt(entry.path, entry.project)
+                self.checkpoints.alias(entry)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)

@@ -10,12 +10,23 @@ from backstory import __version__
 
 # Command name → one line of help. The module of the same name is imported only when the command runs.
 COMMANDS = {
+    "init": "Capture what agents do here from now on, and read what they did before.",
     "ingest": "Read what your agents wrote, all of it or what is new.",
     "sessions": "List sessions, newest first.",
-    "show": "Read one session.",
+    "show": "Read one session, or the story of one commit.",
+    "log": "Commits and their stories, newest first.",
+    "status": "The last commit's story, sessions at work, work in no commit yet.",
+    "diff": "What was said between two commits.",
+    "export": "A branch's, a commit's or a session's story in one piece, to be shared.",
+    "link": "Find the stories of a repository's commits, or link one by hand.",
+    "unlink": "Say that a session has no part in a commit.",
+    "note": "Write down what a commit is for.",
+    "projects": "List known projects; say where one has moved.",
+    "restore": "Bring a commit's conversation back, to resume it in the agent.",
     "search": "Find words in everything that was asked, answered, thought and done.",
     "stats": "Sessions, turns and tokens by agent, project, day and model.",
     "doctor": "Check that capture works and that nothing was dropped.",
+    "uninstall": "Take our hooks out again; everything as it was before.",
     "rebuild": "Make the database again from the stored segments.",
     "demo": "Look around in a throw-away home with invented sessions.",
 }

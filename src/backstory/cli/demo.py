@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 import click
@@ -15,6 +16,8 @@ from backstory.service.demo import Demo, build
 SCREENS = (
     ["ingest"],
     ["sessions", "--all"],
+    ["log"],
+    ["show", "HEAD~4"],
     ["search", "exponential backoff"],
     ["show", "5b1d"],
     ["stats"],
@@ -69,13 +72,18 @@ def _screens(demo: Demo, keep: bool) -> None:
     from backstory.cli import root
 
     out = console()
-    for arguments in SCREENS:
-        shown = " ".join(f'"{word}"' if " " in word else word for word in arguments)
-        out.print(f"\n$ backstory {shown}", style="bold")
-        root.main(args=list(arguments), prog_name="backstory", standalone_mode=False)
+    with chdir(demo.repository):
+        for arguments in SCREENS:
+            shown = " ".join(f'"{word}"' if " " in word else word for word in arguments)
+            out.print(f"\n$ backstory {shown}", style="bold")
+            root.main(args=list(arguments), prog_name="backstory", standalone_mode=False)
     if keep:
-        note(f"\nLook around:\n  export HOME={demo.home} BACKSTORY_HOME={demo.backstory_home}\n  backstory sessions")
+        note(
+            f"\nLook around:\n  export HOME={demo.home} BACKSTORY_HOME={demo.backstory_home}\n  cd {demo.repository}\n"
+            "  backstory log\n  backstory show HEAD~4\n  backstory export HEAD~5..HEAD"
+        )
     else:
         note(
-            "\nThat was invented, and is gone again. Your own: backstory ingest. To look around: backstory demo --keep"
+            "\nThat was invented, and is gone again. To look around in it: backstory demo --keep\n"
+            "Your own: backstory ingest, then backstory log in a repository, and backstory show COMMIT"
         )

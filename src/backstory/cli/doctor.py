@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -12,17 +13,21 @@ from backstory.cli.render import age, agent, console, fitted, json_option, plura
 from backstory.model.times import to_iso
 from backstory.service.health import Health, examine
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 @click.command()
 @click.option("--deep", is_flag=True, help="Read every segment back and check its digest.")
 @json_option
 def command(deep: bool, as_json: bool) -> None:
-    """Check that everything the agents wrote is read, and everything stored is still there.
+    """Check that everything the agents wrote is read, everything stored is still there, and every hook works.
 
-    Exit code 1 when something was dropped: a file that cannot be read, a segment that is missing, a damaged
-    database. Lines that could not be parsed are kept and counted; they do not make it fail.
+    Each hook that init installed is fired for real with a probe, and what it announces must arrive. Exit code 1 when
+    something was dropped: a file that cannot be read, a segment that is missing, a damaged database, a hook that
+    does not work. Lines that could not be parsed are kept and counted; they do not make it fail.
     """
-    found = examine(config.load(), deep=deep)
+    found = examine(config.load(), Path.cwd(), deep=deep)
     if as_json:
         print_json(_json(found))
     else:
@@ -70,6 +75,9 @@ def _render(found: Health) -> None:
             Text(item.folders[0] + ("" if item.found else "  (not there)"), style="" if item.found else "dim"),
         )
     out.print(fitted(made, 7, out))
+    if found.hooks:
+        out.print()
+        _render_hooks(found, out)
     store = found.store
     out.print()
     out.print(
@@ -86,3 +94,20 @@ def _render(found: Health) -> None:
         out.print(f"  {problem.next}", style="dim")
     if found.ok:
         out.print("✓ Nothing was dropped.", style="green")
+
+
+def _render_hooks(found: Health, out: Console) -> None:
+    from rich.text import Text
+
+    made = table("", "hooks", "fired", "arrived", "file", right=("fired", "arrived"))
+    for item in found.hooks:
+        style = "red" if item.dropped else "" if item.state == "ok" else "yellow"
+        fired = len(item.arrived) + len(item.lost)
+        made.add_row(
+            agent(item.name) if item.kind == "agent" else Text(item.name),
+            Text(item.state, style=style),
+            str(fired or "–"),
+            str(len(item.arrived)) if fired else "–",
+            Text(item.file),
+        )
+    out.print(fitted(made, 4, out))

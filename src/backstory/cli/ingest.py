@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from backstory import config
-from backstory.cli.render import console, json_option, plural, print_json, progress_bar, size
-from backstory.service.ingesting import IngestReport, ingest
+from backstory.cli.render import console, json_option, plural, print_json, progress_bars, size
+from backstory.model.errors import BackstoryError
+from backstory.service.ingesting import IngestReport, ingest, ingest_for_hooks
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--agent", help="Only this agent: claude, codex, gemini, copilot, opencode.")
+@click.option("--background", is_flag=True, hidden=True, help="For hooks: say nothing, whatever happens.")
 @json_option
-def command(paths: tuple[Path, ...], agent: str | None, as_json: bool) -> None:
+def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_json: bool) -> None:
     """Read what your agents wrote: everything the first time, then what is new.
 
     Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them, or a copy of a
@@ -27,6 +30,10 @@ def command(paths: tuple[Path, ...], agent: str | None, as_json: bool) -> None:
       backstory ingest --agent codex
       backstory ingest ~/backup/old-laptop
     """
+    if background:
+        with suppress(BackstoryError):
+            ingest_for_hooks(config.load())
+        return
     settings = config.load()
     if as_json:
         report = ingest(settings, paths, agent)
@@ -34,8 +41,8 @@ def command(paths: tuple[Path, ...], agent: str | None, as_json: bool) -> None:
         fields["unreadable"] = [item._asdict() for item in report.unreadable]
         print_json(fields)
         return
-    with progress_bar("Reading") as announce:
-        report = ingest(settings, paths, agent, announce)
+    with progress_bars("Reading", "Linking") as (announce, linking):
+        report = ingest(settings, paths, agent, announce, linking)
     _tell(report)
 
 

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from backstory.model.text import clean as clean
+from backstory.model.text import count as count
+from backstory.model.text import one_line as one_line
+from backstory.model.text import plural as plural
+
 if TYPE_CHECKING:  # rich takes longer to import than most commands take to run; --json never needs it
     from rich.console import Console
     from rich.table import Table
@@ -26,9 +31,6 @@ COLOUR = {
     "copilot": "#a177d6",
     "opencode": "#a19a3c",
 }
-# Escape sequences and control characters in a transcript are data; a terminal must never obey them.
-_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])"
-_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -45,31 +47,12 @@ def print_json(value: Any) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
 
 
-def clean(text: str) -> str:
-    return re.sub(_CONTROL, "", re.sub(_SEQUENCE, "", text.replace("\r\n", "\n")))
-
-
-def one_line(text: str | None) -> str:
-    return " ".join(clean(text or "").split())
-
-
 def agent(name: str) -> Text:
     from rich.text import Text
 
     return Text.assemble(
         (MARK.get(name, name[:2]), f"bold {COLOUR.get(name, '')}")
     )  # a span: what is added has its own
-
-
-def count(number: int | None) -> str:
-    """148k, 1.6 M, 1,284; unknown is said, not shown as zero."""
-    if number is None:
-        return "?"
-    if number >= 10_000_000:
-        return f"{number / 1e6:.0f} M"
-    if number >= 1_000_000:
-        return f"{number / 1e6:.1f} M"
-    return f"{number / 1e3:.0f}k" if number >= 10_000 else f"{number:,}"
 
 
 def size(number: int) -> str:
@@ -119,10 +102,6 @@ def project(identity: str | None) -> str:
     return re.split(r"[/\\]", identity.rstrip("/\\"))[-1] or identity
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
     from rich.table import Table
 
@@ -132,22 +111,35 @@ def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
     return made
 
 
-@contextmanager
-def progress_bar(word: str) -> Iterator[Callable[[int], Callable[[int], None]] | None]:
-    """A bar on stderr, only where there is a terminal to draw it on."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+Announce = Callable[[int], Callable[[int], None]]  # told how much lies ahead, gives what to call as it passes
 
-    columns = (TextColumn(word), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+
+@contextmanager
+def progress_bar(word: str) -> Iterator[Announce | None]:
+    """A bar on stderr, only where there is a terminal to draw it on."""
+    with progress_bars(word) as (announce,):
+        yield announce
+
+
+@contextmanager
+def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
+    """One bar after the other."""
+    if not sys.stderr.isatty():
+        yield [None for _ in words]
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
 
-        def announce(total: int) -> Callable[[int], None]:
-            task = bar.add_task(word, total=total)
-            return lambda passed: bar.advance(task, passed)
+        def announcer(word: str) -> Announce:
+            def announce(total: int) -> Callable[[int], None]:
+                task = bar.add_task(word, total=total)
+                return lambda passed: bar.advance(task, passed)
 
-        yield announce
+            return announce
+
+        yield [announcer(word) for word in words]
 
 
 def fitted(made: Table, flexible: int, out: Console) -> Table:

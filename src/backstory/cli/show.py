@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -37,39 +38,69 @@ from backstory.service.reading import (
     session_json,
     turn_json,
 )
+from backstory.service.stories import is_commit, read, story_json
 
 _FOLDED_LINES = 12
 _RUN = 5  # more calls than this in a row fold to one line
 
 
 @click.command()
-@click.argument("session")
+@click.argument("reference", metavar="SESSION|COMMIT")
 @json_option
-@click.option("--raw", "as_raw", is_flag=True, help="The stored records, byte for byte.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="A commit's story as Markdown.")
+@click.option("--raw", "as_raw", is_flag=True, help="A session's stored records, byte for byte.")
 @click.option("--turns", "as_turns", is_flag=True, help="One paragraph per turn: prompt, tools, closing words.")
 @click.option("--thinking", is_flag=True, help="Unfold what the agent thought.")
 @click.option("--tools", is_flag=True, help="Unfold every tool call and its result.")
-def command(session: str, as_json: bool, as_raw: bool, as_turns: bool, thinking: bool, tools: bool) -> None:
-    """Read one SESSION. Its id may be abbreviated; agent:id tells equal ids apart.
+def command(
+    reference: str, as_json: bool, as_markdown: bool, as_raw: bool, as_turns: bool, thinking: bool, tools: bool
+) -> None:
+    """Read one session, or the story of one commit.
+
+    Ids and hashes may be abbreviated; agent:id tells equal session ids apart. A commit may be a hash, HEAD~2, a branch,
+    or a checkpoint's id (ctx-…).
 
     \b
     Examples:
-      backstory show 3f05
+      backstory show HEAD
+      backstory show 4be07d1 --markdown
       backstory show 3f05 --thinking --tools
       backstory show claude:3f05 --raw > session.jsonl
     """
     settings = config.load()
+    if is_commit(settings, reference, Path.cwd()):
+        for name, given in {"--raw": as_raw, "--turns": as_turns, "--thinking": thinking, "--tools": tools}.items():
+            if given:
+                raise click.UsageError(f"{name} is for sessions; {reference} is a commit")
+        _commit(settings, reference, as_json, as_markdown)
+        return
+    if as_markdown:
+        raise click.UsageError("--markdown is for commits; for a session: backstory export SESSION")
     if as_raw:
-        for piece in raw(settings, session):
+        for piece in raw(settings, reference):
             sys.stdout.buffer.write(piece)
         return
-    found = conversation(settings, session)
+    found = conversation(settings, reference)
     if as_json:
         print_json(_json(found, as_turns))
     elif as_turns:
         _turns(console(), found)
     else:
         _conversation(console(), found, thinking, tools)
+
+
+def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdown: bool) -> None:
+    story = read(settings, reference, Path.cwd())
+    if as_json:
+        print_json(story_json(settings, story))
+    elif as_markdown:
+        from backstory.service.exporting import commit_markdown
+
+        sys.stdout.write(commit_markdown(story))
+    else:
+        from backstory.cli.story import tell
+
+        tell(console(), story)
 
 
 def _json(found: Conversation, as_turns: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import msgspec
 
 from backstory.model.ids import fold
 
-EVIDENCE = ("hook", "output", "content", "nearby")  # strongest first; nearby is a hint, never a link
+EVIDENCE = ("person", "hook", "output", "content", "nearby")  # strongest first; nearby is a hint, never a link
 TAGS = ("FEATURE", "BUGFIX", "REFACTORING", "TEST", "DOCS", "CHORE")
 
 
@@ -21,7 +21,7 @@ class Part(msgspec.Struct, frozen=True):
 
     agent: str
     session_id: str
-    evidence: str  # one of EVIDENCE but nearby, or `person`
+    evidence: str  # one of EVIDENCE but nearby
     confidence: str  # high | medium | low
     role: str  # made | wrote | rewrote
     cut: int  # the event the link rests on: the commit's result, the last line written

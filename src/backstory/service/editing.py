@@ -205,10 +205,12 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
             record = journal(settings)
             now = wall_clock()
             with kept(db, record):
-                number = Writer(db).learn_place(str(folder), project, [], now)
+                writer = Writer(db)
+                writer.learn_place(str(folder), project, [], now)
                 record.add(PlaceEntry(str(folder), project, now))
                 entry = AliasEntry(path, project, now)
-                Checkpoints(db).alias(entry, number)
+                number = writer.adopt(path, project)
+                Checkpoints(db).alias(entry)
                 record.add(entry)
             moved = fetch(db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,))[0][0]
             begun = time.monotonic()

@@ -15,6 +15,7 @@ from backstory.capture.discover import Unreadable, at_home, roots
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
 from backstory.service.library import Library, reading
+from backstory.service.probing import HookHealth, notice_silence, probe
 from backstory.store.blobs import FolderBlobs
 
 
@@ -54,6 +55,7 @@ class Problem(msgspec.Struct, frozen=True):
 class Health(msgspec.Struct):
     home: str
     agents: list[AgentHealth]
+    hooks: list[HookHealth]
     store: StoreHealth
     problems: list[Problem]
 
@@ -62,8 +64,9 @@ class Health(msgspec.Struct):
         return not any(problem.dropped for problem in self.problems)
 
 
-def examine(settings: Settings, *, deep: bool = False) -> Health:
-    """Looks, never writes. `deep` reads every segment back and checks its digest."""
+def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> Health:
+    """Looks, and fires the installed hooks; writes nothing itself. `deep` reads every segment back."""
+    hooks = probe(settings, folder)
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
     sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}  # of each agent's files, by path
     agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
@@ -73,6 +76,7 @@ def examine(settings: Settings, *, deep: bool = False) -> Health:
             for health in agents:
                 _in_store(health, library, sizes[health.agent])
             _examine_store(store, library, deep)
+            notice_silence(settings, hooks, library)
     except CorruptStore as error:
         store.integrity = [error.message]
     except BackstoryError as error:
@@ -84,7 +88,8 @@ def examine(settings: Settings, *, deep: bool = False) -> Health:
         setattr(store, f"{name}_bytes", sum(p.stat().st_size for p in settings.home.glob(f"{path.name}*")))
     store.segment_bytes = FolderBlobs(settings.segments).size()
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
-    return Health(str(settings.home), agents, store, problems)
+    problems += [Problem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
+    return Health(str(settings.home), agents, hooks, store, problems)
 
 
 def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 import msgspec
 
-from backstory.capture import tail
+from backstory.capture import spool, tail
 from backstory.capture.discover import Unreadable, at_home, at_paths, chosen
 from backstory.capture.ingest import Ingest, wall_clock
 from backstory.capture.lock import ingest_lock
@@ -18,11 +18,15 @@ from backstory.capture.rebuild import Gap, Rebuild
 from backstory.config import Settings
 from backstory.model.errors import CorruptStore, NotFound, StoreError
 from backstory.service.library import journal
+from backstory.service.linking import link_waiting, publish
 from backstory.store.blobs import FolderBlobs
 from backstory.store.read import Reader
 from backstory.store.sqlite import connect, explained
 
 LOCK_WAIT = 120.0
+BACKGROUND_WAIT = 600.0  # as long as a hook takes a started ingest's word that it will read the spool
+LAG = 0.3  # seconds an agent may write its last lines after its hook has run
+LOG_BYTES = 256 << 10
 Announce = Callable[[int], Callable[[int], None]]  # told how many bytes lie ahead, gives what to call as they pass
 
 
@@ -55,21 +59,33 @@ def ingest(
     paths: Iterable[Path] = (),
     agent: str | None = None,
     announce: Announce | None = None,
+    linking: Announce | None = None,
+    *,
+    background: bool = False,
 ) -> IngestReport:
-    """Read everything new; with paths only those."""
+    """Read everything new (with paths only those), then find the stories of commits it may belong to.
+
+    In the background: on behalf of hooks, the last of which just ran.
+    """
     begun = time.monotonic()
     agents = chosen(agent)
     unreadable: list[Unreadable] = []
     given = list(paths)
     if settings.journal.exists() and not settings.database.exists():
         rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
-    with _writable(settings), ingest_lock(settings.home, LOCK_WAIT):
+    with _writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else LOCK_WAIT):
+        if background:
+            time.sleep(LAG)
+            (settings.home / "hook" / "pending").unlink(missing_ok=True)  # hooks from now on must start another
         found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)
         try:
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock)
-            counts = run.run(found, unreadable, progress)
+            counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
+            with explained(settings.database):
+                if link_waiting(db, journal(settings), linking):
+                    publish(settings, db)
             totals = Reader(db).totals()
         finally:
             db.close()
@@ -81,6 +97,18 @@ def ingest(
         seconds=round(time.monotonic() - begun, 3),
         **totals,
     )
+
+
+def ingest_for_hooks(settings: Settings) -> None:
+    """Nobody is there to be told of an error: it goes to a file of bounded size."""
+    try:
+        ingest(settings, background=True)
+    except Exception as error:
+        log = settings.home / "hook" / "errors.log"
+        with suppress(OSError):
+            big = log.exists() and log.stat().st_size > LOG_BYTES
+            with log.open("w" if big else "a", encoding="utf-8") as file:
+                file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {_first_line(error)}\n")
 
 
 def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:

@@ -207,19 +207,19 @@ def tell_all(library: Library, cwd: Path, told: Told) -> Story:
     said = [
         item
         for part in own
-        for item in _said(part, library.reader.events(sessions[f"{part.agent}:{part.session_id}"].id, 0, part.last))
+        for item in said_in(part, library.reader.events(sessions[f"{part.agent}:{part.session_id}"].id, 0, part.last))
     ]
     store = Checkpoints(library.db)
     group = list(store.of_group(told.checkpoint.group_root).values()) if told.checkpoint else []
     spans = [(sessions[f"{part.agent}:{part.session_id}"].id, part.first, part.last) for part in own]
-    return Story(told, said, sessions, store.spent(spans), group, _reverted(library, cwd, told))
+    return Story(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
 
 
 def _session(library: Library, part: Part) -> Session:
     return library.reader.session(part.session_id, part.agent)
 
 
-def _said(part: Part, events: Iterable[StoredEvent]) -> list[Said]:
+def said_in(part: Part, events: Iterable[StoredEvent]) -> list[Said]:
     """Prompts, answers, questions and closing words of a range; with no prompt in it, the one it stems from."""
 
     def item(event: StoredEvent, role: str, by: str, text: str) -> Said:
@@ -251,7 +251,7 @@ def _said(part: Part, events: Iterable[StoredEvent]) -> list[Said]:
     return sorted([*found, *closing.values()], key=lambda said: said.seq)
 
 
-def _reverted(library: Library, cwd: Path, told: Told) -> Told | None:
+def reverted(library: Library, cwd: Path, told: Told) -> Told | None:
     if (found := _REVERTS.search(told.commit.body)) and (sha := resolve(library, found[1], cwd)):
         return tell(library, cwd, [sha])[0]
     return None

@@ -70,7 +70,7 @@ class Checkpoints:
         sql = (
             f"SELECT q.sha, s.agent, s.session_id, {', '.join('q.' + name for name in _PART)} FROM parts q "
             "JOIN sessions s ON s.id=q.session_id WHERE q.sha IN (SELECT value FROM json_each(?)) "
-            "ORDER BY q.sha, q.evidence<>'hook', q.evidence<>'output', q.lines DESC, q.session_id"
+            "ORDER BY q.sha, q.evidence<>'person', q.evidence<>'hook', q.evidence<>'output', q.lines DESC, q.session_id"
         )
         for sha, agent, session_id, *rest in self._all(sql, (_encode(shas),)):
             values = dict(zip(_PART, rest, strict=True))
@@ -108,27 +108,32 @@ class Checkpoints:
         return found
 
     def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
-        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin share nothing."""
+        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin share nothing.
+
+        Agents write down what a response cost with it or right after it: up to the next event it belongs to the range.
+        """
         total: list[int | None] = [None] * 5
         for session, first_seq, last_seq in spans:
-            begun, ended = self._when(session, first_seq - 1), self._when(session, last_seq)
+            begun = self._when(session, first_seq) if first_seq > 1 else None
+            beyond = self._when(session, last_seq + 1)
             rows = self._all(
                 "SELECT input, cache_read, cache_write, output, reasoning FROM usage WHERE counts AND "
                 "(session_id=? OR session_id IN (SELECT c.id FROM sessions c JOIN sessions m ON c.parent=m.session_id "
-                "AND c.agent=m.agent WHERE m.id=?)) AND (? IS NULL OR created_at > ?) AND created_at <= ?",
-                (session, session, begun, begun, ended),
+                "AND c.agent=m.agent WHERE m.id=?)) AND (? IS NULL OR created_at >= ?) "
+                "AND (? IS NULL OR created_at < ?)",
+                (session, session, begun, begun, beyond, beyond),
             )
             for row in rows:
                 total = [b if a is None else a if b is None else a + b for a, b in zip(total, row, strict=True)]
         return Tokens(*total)
 
     def _when(self, session: int, seq: int) -> int | None:
-        """The time of the last event up to a place that says when it was."""
+        """The time of the first event from a place on that says when it was."""
         base = session << SEQ_BITS
         row = first(
             self.db,
-            "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL ORDER BY id DESC LIMIT 1",
-            (base, base + seq),
+            "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL ORDER BY id LIMIT 1",
+            (base + seq, base + (1 << SEQ_BITS) - 1),
         )
         return int(row[0]) if row else None
 
@@ -196,22 +201,8 @@ class Checkpoints:
             "INSERT OR REPLACE INTO notes VALUES(?,?,?,?)", (entry.commit, entry.at, entry.by, _encode(entry.note))
         )
 
-    def alias(self, entry: AliasEntry, project: int) -> None:
-        """Everything recorded at or below a path joins the project; so does what is read later."""
+    def alias(self, entry: AliasEntry) -> None:
         self.db.execute("INSERT OR REPLACE INTO aliases VALUES(?,?,?)", (entry.path, entry.project.identity, entry.at))
-        for table in ("sessions", "places"):
-            for (cwd,) in self._all(f"SELECT DISTINCT cwd FROM {table} WHERE cwd IS NOT NULL"):
-                if below(cwd, entry.path):
-                    self.db.execute(f"UPDATE {table} SET project_id=? WHERE cwd=?", (project, cwd))
-
-    def aliased(self, cwd: str) -> str | None:
-        """The identity of the project a person gave a path to: the longest that holds it."""
-        found = [
-            (len(path), identity)
-            for path, identity in self._all("SELECT path, identity FROM aliases")
-            if below(cwd, path)
-        ]
-        return max(found)[1] if found else None
 
     def project(self, identity: str) -> tuple[int, Project] | None:
         row = first(
@@ -220,12 +211,6 @@ class Checkpoints:
             (identity,),
         )
         return (row[0], Project(*row[1:])) if row else None
-
-
-def below(path: str, folder: str) -> bool:
-    """Whether a path is a folder or in it; of whatever system, with or without a slash at the end."""
-    path, folder = path.replace("\\", "/").rstrip("/"), folder.replace("\\", "/").rstrip("/")
-    return path == folder or path.startswith(folder + "/")
 
 
 def _checkpoint(row: tuple[Any, ...], parts: list[Part]) -> Checkpoint:

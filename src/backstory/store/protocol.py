@@ -9,6 +9,7 @@ from backstory.model.events import StoredEvent
 from backstory.model.findings import Bucket
 from backstory.model.query import Filters, Match, Query
 from backstory.model.sessions import Project, Session
+from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
 from backstory.store.journal import SegmentEntry
 
@@ -30,10 +31,21 @@ class StoreWriter(Protocol):
 
     def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None: ...
 
+    def add_signals(self, signals: list[Signal]) -> None: ...
+
+    def session_around(self, chain: list[Process], at: int) -> tuple[str, str] | None:
+        """Agent and id of the session that the nearest of these processes was in at that time."""
+
     def place(self, cwd: str) -> int | None:
         """The project a folder is known to belong to."""
 
     def former(self, project: Project) -> list[tuple[str, str | None]]: ...
+
+    def adopt(self, path: str, project: Project) -> int:
+        """Everything recorded at or below a path belongs to this project."""
+
+    def adopted(self, cwd: str) -> Project | None:
+        """The project a person gave a path to."""
 
     def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int: ...
 

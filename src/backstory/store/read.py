@@ -13,6 +13,7 @@ from backstory.model.errors import Ambiguous, NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.query import FIELDS, Atom, Filters, Match, Query
 from backstory.model.sessions import Project, Session, Tokens
+from backstory.model.sources import Source
 from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch
 
@@ -120,6 +121,35 @@ class Reader:
             (session.agent, session.session_id),
         )
 
+    def keys(self, session: int, last: int = _MASK) -> dict[int, int]:
+        """The events of a session up to one of them: key → seq."""
+        base = session << SEQ_BITS
+        sql = "SELECT key, id - ? FROM events WHERE id BETWEEN ? AND ?"
+        return dict(self._all(sql, (base, base, base + last)))
+
+    def files(self, session: Session) -> list[Source]:
+        """What a session is made of: its transcripts, its subagents', what lies beside them; without their states."""
+        rows = self._all(
+            "SELECT id, agent, path, session_id, framing, parent, sidecar, cwd, generation FROM sources "
+            "WHERE agent=? AND (session_id=? OR parent=?) ORDER BY id",
+            (session.agent, session.session_id, session.session_id),
+        )
+        return [Source(*row) for row in rows]
+
+    def pieces(self, source: Source) -> list[tuple[int, str]]:
+        """Start and digest of each segment of a source's newest generation, in order."""
+        sql = "SELECT start, digest FROM segments WHERE source_id=? AND generation=? ORDER BY start"
+        return self._all(sql, (source.id, source.generation))
+
+    def begun_in(self, cwd: str) -> list[tuple[str, str, str | None, int | None, str, int | None]]:
+        """Main sessions that began in a folder: agent, id, title, last event, transcript and its size when read."""
+        return self._all(
+            "SELECT s.agent, s.session_id, s.title, s.ended_at, o.path, o.size FROM sessions s JOIN sources o "
+            "ON o.agent=s.agent AND o.session_id=s.session_id AND o.sidecar IS NULL "
+            "WHERE s.cwd=? AND s.parent IS NULL ORDER BY s.ended_at DESC",
+            (cwd,),
+        )
+
     # -- projects --------------------------------------------------------------------------------
 
     def projects(self) -> list[tuple[int, Project]]:
@@ -182,7 +212,8 @@ class Reader:
             "SELECT (SELECT count(*) FROM sessions WHERE parent IS NULL), "
             "(SELECT count(*) FROM sessions WHERE parent IS NOT NULL), "
             "(SELECT coalesce(sum(records), 0) FROM sources), (SELECT coalesce(sum(last_seq), 0) FROM sessions), "
-            "(SELECT coalesce(sum(stop - start), 0) FROM segments), (SELECT count(*) FROM unparsed), "
+            "(SELECT coalesce(sum(g.stop - g.start), 0) FROM segments g JOIN sources o ON o.id=g.source_id "
+            "WHERE o.agent<>'hook'), (SELECT count(*) FROM unparsed), "
             "(SELECT coalesce(sum(records), 0) FROM unknown_types)"
         )[0]
         names = ("sessions", "subagents", "records", "events", "bytes", "unparsed", "unknown_types")
@@ -244,6 +275,16 @@ class Reader:
 
     def last_record(self, agent: str) -> int | None:
         found = self._all("SELECT max(ended_at) FROM sessions WHERE agent=?", (agent,))[0][0]
+        return int(found) if found is not None else None
+
+    def last_started(self, agent: str) -> int | None:
+        """When the newest session of an agent began, subagents aside."""
+        found = self._all("SELECT max(started_at) FROM sessions WHERE agent=? AND parent IS NULL", (agent,))[0][0]
+        return int(found) if found is not None else None
+
+    def last_signal(self, agent: str) -> int | None:
+        """When a hook of an agent was last heard, doctor's own probes aside."""
+        found = self._all("SELECT max(at) FROM signals WHERE agent=? AND event<>'probe'", (agent,))[0][0]
         return int(found) if found is not None else None
 
     def digests(self) -> Iterator[tuple[str, str]]:

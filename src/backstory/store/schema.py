@@ -77,6 +77,7 @@ CREATE TABLE signals(
 CREATE INDEX signals_by_sha ON signals(sha) WHERE sha IS NOT NULL;
 CREATE INDEX signals_by_agent ON signals(agent, at);
 CREATE INDEX signals_by_session ON signals(session_agent, session_id, at) WHERE session_id IS NOT NULL;
+CREATE INDEX signals_by_process ON signals(json_extract(data, '$.process'), at) WHERE how = 'payload';
 
 CREATE TABLE acts(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE linked(
@@ -96,8 +97,9 @@ CREATE INDEX checkpoints_by_group ON checkpoints(group_root);
 CREATE TABLE parts(
   sha TEXT NOT NULL, session_id INTEGER NOT NULL, evidence TEXT NOT NULL, confidence TEXT NOT NULL, role TEXT NOT NULL,
   cut INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, messages INTEGER NOT NULL,
-  new_messages INTEGER NOT NULL, prompts INTEGER NOT NULL, turns INTEGER NOT NULL, continued INTEGER NOT NULL, lines INTEGER NOT NULL,
-  share REAL, why TEXT NOT NULL, PRIMARY KEY(sha, session_id)) WITHOUT ROWID;
+  new_messages INTEGER NOT NULL, prompts INTEGER NOT NULL, turns INTEGER NOT NULL,
+  continued INTEGER NOT NULL, lines INTEGER NOT NULL, share REAL, why TEXT NOT NULL,
+  PRIMARY KEY(sha, session_id)) WITHOUT ROWID;
 CREATE INDEX parts_by_session ON parts(session_id, cut);
 CREATE TABLE overrides(
   sha TEXT NOT NULL, agent TEXT NOT NULL, session_id TEXT NOT NULL, action TEXT NOT NULL, at INTEGER NOT NULL,

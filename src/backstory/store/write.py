@@ -10,7 +10,9 @@ import msgspec
 
 from backstory.model.events import Event
 from backstory.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
+from backstory.model.paths import below
 from backstory.model.sessions import Project
+from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
 from backstory.store.docs import index_session, index_title
 from backstory.store.journal import SegmentEntry
@@ -88,9 +90,7 @@ class Writer:
 
     def restart(self, source: Source, generation: int) -> None:
         """Read again from its first byte: what was counted of the old generation no longer counts."""
-        live = self.live(source.agent, source.session_id, source.parent)
-        live.row["unparsed"] -= source.unparsed
-        self._changed[live.id] = live
+        self._count_unparsed(source, -source.unparsed)
         self.db.execute("DELETE FROM unparsed WHERE source_id=?", (source.id,))
         self.db.execute("DELETE FROM unknown_types WHERE source_id=?", (source.id,))
         source.generation = generation
@@ -120,9 +120,34 @@ class Writer:
             [(source.agent, name, source.id, count) for name, count in unknown.items()],
         )
         if problems:
+            self._count_unparsed(source, len(problems))
+
+    def _count_unparsed(self, source: Source, number: int) -> None:
+        """Of its session, if it is a session's."""
+        if source.session_id:
             live = self.live(source.agent, source.session_id, source.parent)
-            live.row["unparsed"] += len(problems)
+            live.row["unparsed"] += number
             self._changed[live.id] = live
+
+    # -- signals ---------------------------------------------------------------------------------
+
+    def add_signals(self, signals: list[Signal]) -> None:
+        names = ("at", "agent", "event", "cwd", "session_agent", "session_id", "how", "repository", "sha")
+        rows = [(*(getattr(signal, name) for name in names), _encode(signal.data).decode()) for signal in signals]
+        self.db.executemany(
+            f"INSERT INTO signals({', '.join(names)}, data) VALUES({', '.join('?' * len(names))}, ?)", rows
+        )
+
+    def session_around(self, chain: list[Process], at: int) -> tuple[str, str] | None:
+        """Agent and id of the session that the nearest of these processes was in at that time."""
+        sql = (
+            "SELECT session_agent, session_id FROM signals WHERE how='payload' AND json_extract(data, '$.process')=? "
+            "AND at<=? ORDER BY at DESC, id DESC LIMIT 1"
+        )
+        for process in chain:
+            if process.start and (found := first(self.db, sql, (f"[{process.pid},{process.start}]", at))):
+                return found[0], found[1]
+        return None
 
     # -- projects --------------------------------------------------------------------------------
 
@@ -152,6 +177,28 @@ class Writer:
             (cwd, project_id, observed_at),
         )
         return project_id
+
+    def adopt(self, path: str, project: Project) -> int:
+        """Everything recorded at or below a path belongs to this project."""
+        number = self._project(project)
+        for table in ("sessions", "places"):
+            for (cwd,) in fetch(self.db, f"SELECT DISTINCT cwd FROM {table} WHERE cwd IS NOT NULL"):
+                if below(cwd, path):
+                    self.db.execute(f"UPDATE {table} SET project_id=? WHERE cwd=?", (number, cwd))
+        for live in self._live.values():
+            if live.row["cwd"] is not None and below(live.row["cwd"], path):
+                live.row["project_id"] = number
+        return number
+
+    def adopted(self, cwd: str) -> Project | None:
+        """The project a person gave a path to: of several that hold it, the longest."""
+        known = fetch(
+            self.db,
+            "SELECT a.path, p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path FROM aliases a "
+            "JOIN projects p ON p.identity=a.identity",
+        )
+        found = [row for row in known if below(cwd, row[0])]
+        return Project(*max(found, key=lambda row: len(row[0]))[1:]) if found else None
 
     def _project(self, project: Project) -> int:
         found = first(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))

@@ -21,12 +21,18 @@ class Outline(msgspec.Struct):
     prompts: list[int] = []  # by a person
     messages: list[int] = []  # prompts and answers
     turn_ends: list[int] = []  # the last event of each turn
+    opening: int = 0  # the last event before the first turn
     seqs: list[int] = []  # of events that say when they were
     times: list[int] = []  # the latest so far: clocks of parallel calls may step back
 
     def turn_end(self, seq: int) -> int:
         at = bisect_left(self.turn_ends, seq)
         return self.turn_ends[at] if at < len(self.turn_ends) else seq
+
+    def turns(self, first: int, last: int) -> int:
+        """How many a range has a part of."""
+        begun = bisect_left(self.turn_ends, max(first, self.opening + 1))
+        return max(0, bisect_left(self.turn_ends, last) - begun + 1)
 
     def at(self, when: int) -> int:
         """The last event before a moment; the first one if all are later."""
@@ -36,9 +42,11 @@ class Outline(msgspec.Struct):
 
 def outline(rows: Iterable[tuple[int, int, str, str, int | None]]) -> Outline:
     """From seq, turn, kind, actor and time of a session's events, in order."""
-    found = Outline([], [], [], [], [])
+    found = Outline([], [], [], 0, [], [])
     current: int | None = None
     for seq, turn, kind, actor, when in rows:
+        if turn == 0:
+            found.opening = seq
         if turn != current or not found.turn_ends:
             found.turn_ends.append(seq)
             current = turn
@@ -92,7 +100,7 @@ def parts(claims: Iterable[Claim], outlines: dict[int, Outline]) -> dict[str, li
                 messages=bisect_right(shape.messages, last),
                 new_messages=_between(shape.messages, first, last),
                 prompts=_between(shape.prompts, first, last),
-                turns=bisect_left(shape.turn_ends, last) - bisect_left(shape.turn_ends, first) + 1,
+                turns=shape.turns(first, last),
                 lines=claim.lines,
                 share=claim.share,
                 why=claim.why,
@@ -109,8 +117,7 @@ def _between(seqs: list[int], first: int, last: int) -> int:
 
 
 def _rank(part: Part) -> tuple[int, int]:
-    order = ("person", *EVIDENCE)
-    return order.index(part.evidence), -part.lines
+    return EVIDENCE.index(part.evidence), -part.lines
 
 
 def _ranges(claims: list[Claim], shape: Outline) -> Iterable[tuple[Claim, tuple[int, int]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from backstory.agents.base import Record, as_dict, as_int, as_list, as_str
+from backstory.agents.base import MARKER, Record, as_dict, as_int, as_list, as_str
 from backstory.agents.codex.content import decoded, image, texts
 from backstory.agents.codex.here import Here
 from backstory.agents.codex.outcomes import outcome
@@ -14,6 +14,7 @@ from backstory.model.ids import fold
 
 # How text begins that the program put among the user's messages; newer files say so in their provenance.
 INJECTED = (
+    MARKER,
     "<environment_context>",
     "<environments_instructions>",
     "<user_instructions>",
@@ -131,6 +132,8 @@ class Prompts:
             word, said = next(iter(status.items()), ("", "")) if isinstance(status, dict) else (status, "")
             whom = {"session": told.get("agent_path") or told.get("agent_id"), "status": word}
             at.add("subagent.stopped", key, "subagent", as_str(said), data=whom)
+        elif text.startswith(MARKER):
+            at.add("status.changed", key, "system", text)
         elif text.startswith("<environment_context>") and not (self.state.get("place") or [""])[0]:
             found = re.search(_CWD, text)  # only the oldest files do not say it elsewhere
             self.thread.moved((found[1] or found[2]).strip() if found else "", at)

@@ -1,30 +1,24 @@
-"""Claude Code: JSONL transcripts under ~/.claude/projects, one line per content block."""
+"""From a transcript's lines to events, and from what lies beside it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from backstory.agents.base import (
+    MARKER,
     TITLE_AGENT,
     TITLE_PERSON,
     Bucket,
-    FileAgent,
-    OnError,
-    Reader,
     Record,
-    Shape,
     Sink,
     as_dict,
     as_int,
     as_list,
     as_str,
     flatten,
-    head_records,
-    walk,
 )
+from backstory.agents.claude import subagent_id
 from backstory.model.events import Event, Touch, Usage
 from backstory.model.ids import fold, fold_bytes
 from backstory.model.times import parse_iso
@@ -67,66 +61,6 @@ _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
 _TAGGED = re.compile(r"<(bash-input|bash-stdout|bash-stderr)>(.*?)</\1>", re.S)
 _PENDING_MAX = 500  # tool calls without a result that are remembered; older ones are never answered
 _SIDE_MAX = 4000
-
-
-class Claude(FileAgent):
-    name = "claude"
-    title = "Claude Code"
-
-    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        override = env.get("CLAUDE_CONFIG_DIR")
-        return [(Path(override) if override else home / ".claude") / "projects"]
-
-    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
-        transcripts: list[Path] = []
-        others: list[Path] = []
-        for path in walk(root, (".jsonl", ".meta.json", ".txt", ".json"), onerror):
-            if path.parent.name == "tool-results" or path.name.endswith(".meta.json"):
-                others.append(path)
-            elif path.suffix == ".jsonl":
-                transcripts.append(path)
-        transcripts.sort(key=lambda path: path.name.startswith("agent-"))
-        yield from transcripts
-        yield from others
-
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
-        if path.name.endswith(".meta.json") and path.name.startswith("agent-"):
-            parent = _sidecar_parent(path)
-            agent_id = path.name.removeprefix("agent-").removesuffix(".meta.json")
-            return Shape("document", subagent_id(agent_id, parent), parent, sidecar="meta") if parent else None
-        if path.parent.name == "tool-results":
-            return Shape("blob", path.parent.parent.name, sidecar="result")
-        found = False
-        for record in head_records(head):
-            kind = record.get("type")
-            session = record.get("sessionId")
-            if isinstance(session, str) and isinstance(kind, str) and "payload" not in record:
-                whose = record.get("agentId")
-                if isinstance(whose, str) and (record.get("isSidechain") or path.name.startswith("agent-")):
-                    return Shape("lines", subagent_id(whose, session), session)
-                return Shape("lines", session)
-            found = found or (kind in ("summary", "file-history-snapshot", "custom-title", "ai-title"))
-            found = found or ("parentUuid" in record and "message" in record)
-        return Shape("lines", path.name.removesuffix(".jsonl")) if found else None
-
-    def reader(self, shape: Shape, state: Record) -> Reader:
-        if shape.sidecar == "meta":
-            return MetaReader(state)
-        if shape.sidecar == "result":
-            return ResultReader(state)
-        return TranscriptReader(state, subagent=shape.parent is not None)
-
-
-def subagent_id(agent_id: str, parent: str) -> str:
-    """Subagent ids are short and repeat across sessions, so the parent's id goes with them."""
-    return f"agent-{agent_id.removeprefix('agent-')}@{parent}"
-
-
-def _sidecar_parent(path: Path) -> str | None:
-    for folder in path.parents:
-        if folder.name == "subagents":
-            return folder.parent.name
-    return None
 
 
 class MetaReader:
@@ -393,7 +327,7 @@ class TranscriptReader:
             self._echo(start, bucket, when, key, link)
         elif record.get("isMeta"):
             return
-        elif as_dict(record.get("origin")).get("kind", "human") != "human":
+        elif start.startswith(MARKER) or as_dict(record.get("origin")).get("kind", "human") != "human":
             bucket.events.append(Event("status.changed", key, when, "system", text, None, link))
         else:
             data = {**link, "images": images} if images else link
@@ -538,6 +472,3 @@ def _reference(block: Record, index: int) -> Record:
     data = source.get("data")
     size = len(data) * 3 // 4 if isinstance(data, str) else None
     return {"block": index, "type": block.get("type"), "media_type": source.get("media_type"), "bytes": size}
-
-
-AGENT = Claude()

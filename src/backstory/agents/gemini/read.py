@@ -1,22 +1,15 @@
-"""Gemini CLI: sessions in ~/.gemini/tmp/<project>/chats, once a JSON document each, now a JSONL edit log."""
+"""From a session's records to events, in either dialect."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping
-from hashlib import sha256
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from backstory.agents.base import (
+    MARKER,
     TITLE_AGENT,
     Bucket,
-    FileAgent,
-    OnError,
-    Reader,
     Record,
     Shape,
     Sink,
@@ -25,8 +18,6 @@ from backstory.agents.base import (
     as_list,
     as_str,
     flatten,
-    head_records,
-    walk,
 )
 from backstory.model.events import Event, Touch, Usage
 from backstory.model.ids import fold, fold_bytes
@@ -34,6 +25,7 @@ from backstory.model.times import parse_iso
 
 # What the program itself says in the user's name.
 NOT_TYPED = (
+    MARKER,
     "<hook_context>",
     "System: Please continue.",
     "Here is the user's editor context as a JSON object",
@@ -42,7 +34,6 @@ NOT_TYPED = (
 LAST_CHANCE = "You have one final chance to complete the task"  # to a subagent that ran out of turns or time
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"  # put into the model's mouth after a compression
 REFERENCED = "\n--- Content from referenced files ---"  # what `@file` in a prompt was expanded to follows it
-INVESTIGATE = "Your task is to do a deep investigation of the codebase"
 WRITERS = ("write_file", "replace")
 READERS = ("read_file",)
 SUBAGENT_TOOLS = ("invoke_agent", "delegate_to_agent", "codebase_investigator", "cli_help", "generalist")
@@ -62,107 +53,7 @@ METADATA = {
 _WORKSPACE = r"(?:Workspace Directories:\*\*|Current workspace directories:)\n\s*- (.+)"
 _WORKING_IN = r"currently working in the directory: (.+)"
 _EXIT = r"(?m)^Exit Code: (-?\d{1,9})$"
-_SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
-# Two spaces are the document's own keys: deeper ones stand further in, and strings have no newlines.
-_START = rb'(?m)^  "startTime":\s*"([^"\\]+)"'
-_SUBAGENT = rb'(?m)^  "kind":\s*"subagent"'
-_FIRST_TASK = rb'"type":\s*"user",\s*"content":\s*(?:\[\s*\{\s*"text":\s*)?"' + INVESTIGATE.encode()
 _SEEN_MAX = 8000  # messages, texts and calls that are remembered, to know them again in a replayed history
-_SMALL = 1 << 20
-
-
-class Gemini(FileAgent):
-    name = "gemini"
-    title = "Gemini CLI"
-    mutable = True
-
-    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"]
-
-    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
-        subagents: list[Path] = []
-        for path in walk(root, (".json", ".jsonl"), onerror):
-            if path.parent.name == "chats":
-                yield path
-            elif path.parent.parent.name == "chats":
-                subagents.append(path)
-        yield from subagents
-
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
-        first = next(head_records(head, 1), None)
-        if (first is None and re.match(_SESSION, head)) or (first and "messages" in first):
-            return _document_shape(path, head, first)
-        for record in head_records(head):
-            session, changes = record.get("sessionId"), record.get("$set")
-            if isinstance(session, str) and isinstance(record.get("projectHash"), str) and "type" not in record:
-                return Shape("lines", session, _parent(path), cwd=_project_folder(path))
-            if isinstance(changes, dict) and ("lastUpdated" in changes or "messages" in changes):
-                # Its first line is damaged: the name has a subagent's id, and the beginning of any other's.
-                ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
-                return Shape("lines", ident, _parent(path), cwd=_project_folder(path))
-        return None
-
-    def reader(self, shape: Shape, state: Record) -> Reader:
-        return SessionReader(state, shape)
-
-
-def _document_shape(path: Path, head: bytes, whole: Record | None) -> Shape | None:
-    """The older dialect: pretty-printed, so that its first bytes are no JSON by themselves."""
-    if whole is not None:
-        session, start = whole.get("sessionId"), as_str(whole.get("startTime"))
-        if not isinstance(session, str) or not isinstance(whole.get("projectHash"), str):
-            return None
-        subagent = whole.get("kind") == "subagent"
-    else:
-        named, begun = re.match(_SESSION, head), re.search(_START, head)
-        session = named[1].decode("utf-8", "replace") if named else ""
-        start = begun[1].decode("utf-8", "replace") if begun else ""
-        subagent = bool(re.search(_SUBAGENT, head) or re.search(_SUBAGENT, _last_bytes(path)))
-    parent, cwd = _parent(path), _project_folder(path)
-    if parent is None and (subagent or re.search(_FIRST_TASK, head[:4096])):
-        # In this dialect a subagent has a file of its own, but its parent's session id in it.
-        return Shape("document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd)
-    return Shape("document", session, parent, cwd=cwd)
-
-
-def _parent(path: Path) -> str | None:
-    """A subagent's file lies in a folder named after the session that called it."""
-    return path.parent.name if path.parent.parent.name == "chats" else None
-
-
-def _last_bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _project_folder(path: Path) -> str | None:
-    """Sessions do not say where they ran; a marker beside them does, or the list of projects."""
-    chats = path.parent if path.parent.name == "chats" else path.parent.parent
-    if chats.name != "chats":
-        return None
-    project = chats.parent
-    if marked := _small_file(project / ".project_root").decode("utf-8", "replace").strip():
-        return marked
-    try:
-        known = msgspec.json.decode(_small_file(project.parent.parent / "projects.json"))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    for folder, slug in as_dict(as_dict(known).get("projects")).items():
-        if project.name in (slug, sha256(folder.encode("utf-8", "replace")).hexdigest()):
-            return str(folder)
-    return None
-
-
-def _small_file(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_SMALL)
-    except OSError:
-        return b""
 
 
 class SessionReader:
@@ -210,6 +101,8 @@ class SessionReader:
     def _header(self, record: Record, out: Sink) -> None:
         """The first line, repeated on each resume; or the whole session, if it is a document."""
         out.main.title(TITLE_AGENT, record.get("summary"))
+        if origin := as_str(record.get("forkedFrom")):  # the agent has no word for it; a restored session has
+            out.main.facts["forked_from"] = origin
         self._place(next(iter(as_list(record.get("directories"))), None), out.main)
         for message in as_list(record.get("messages")):
             if isinstance(message, dict):
@@ -453,6 +346,3 @@ def _outputs(parts: list[Record]) -> str:
         else:
             texts.append(as_str(response) or as_str(part.get("text")))
     return "\n".join(filter(None, texts))
-
-
-AGENT = Gemini()

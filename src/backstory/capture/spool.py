@@ -1,0 +1,182 @@
+"""The spool: what hooks announced, one envelope per line, and what it says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backstory.capture import decode
+from backstory.model.signals import Process, Signal
+from backstory.model.sources import Problem, Source
+
+HOOK = "hook"  # whose files these are, where transcripts have an agent
+KEPT = 2 * 86_400_000  # ms a file stays after its last line, though all of it is stored
+_ENDING = ".spool"
+_SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash busybox tcsh csh nu pwsh cmd".split())
+_FACTS = (
+    "reason source trigger tool_name tool_use_id agent_id agent_type notification_type prompt_id turn_id "
+    "transcript_path agent_transcript_path error"
+).split()
+_MAX_FACT = 500
+# Which session a command runs in, by what its agent puts into the environment.
+_OWN = {
+    "claude": ("CLAUDE_CODE_SESSION_ID",),
+    "codex": ("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
+    "gemini": ("GEMINI_SESSION_ID",),
+    "copilot": ("COPILOT_SESSION_ID",),
+}
+Around = Callable[[list[Process], int], tuple[str, str] | None]  # the session around these processes at that time
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """A line of the spool: its header, then the payload as the hook was given it."""
+
+    v: int
+    at: int
+    agent: str
+    event: str
+    cwd: str = ""
+    env: dict[str, str] = {}
+    chain: list[Process] = []
+    sha: str = ""
+    args: list[str] = []
+    rebasing: bool = False
+    payload: bytes = b""
+
+
+_header = msgspec.json.Decoder(Envelope)
+
+
+def files(home: Path) -> list[Path]:
+    """Oldest first: their names are days."""
+    try:
+        return sorted(path for path in (home / "spool").iterdir() if path.name.endswith(_ENDING))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def source(path: Path) -> Source:
+    return Source(id=0, agent=HOOK, path=str(path), session_id="", framing="lines", state={})
+
+
+def envelopes(data: bytes, start: int) -> Iterator[Envelope | Problem]:
+    for offset, line in decode.lines(data, start):
+        header, _, payload = line.partition(b"\t")
+        try:
+            found = _header.decode(header)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            yield Problem(offset, len(line), "not an envelope")
+            continue
+        if found.v != 1:
+            yield Problem(offset, len(line), "envelope of a newer version")
+            continue
+        yield msgspec.structs.replace(found, payload=payload)
+
+
+def signal(envelope: Envelope, around: Around) -> Signal:
+    """What an envelope says; `around` knows the agents' processes of all envelopes before it."""
+    payload = _payload(envelope)
+    if probe := envelope.env.get("BACKSTORY_PROBE") or payload.get("probe"):
+        facts = {"probe": str(probe), "event": envelope.event}
+        return Signal(envelope.at, envelope.agent, "probe", envelope.cwd or None, data=facts)
+    if envelope.agent == "git":
+        return _of_git(envelope, around)
+    return _of_agent(envelope, payload)
+
+
+def _payload(envelope: Envelope) -> dict[str, Any]:
+    found = decode.records(envelope.payload, 0)
+    return found[0] if isinstance(found, list) and found else {}
+
+
+# -- agents' hooks -------------------------------------------------------------------------------
+
+
+def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
+    data: dict[str, Any] = {name: value[:_MAX_FACT] for name in _FACTS if isinstance(value := payload.get(name), str)}
+    if process := next((p for p in envelope.chain if p.start and p.name.lstrip("-") not in _SHELLS), None):
+        data["process"] = [process.pid, process.start]
+    ident, how = _own_session(envelope, payload)
+    return Signal(
+        at=envelope.at,
+        agent=envelope.agent,
+        event=envelope.event,
+        cwd=envelope.cwd or None,
+        session_agent=envelope.agent if ident else None,
+        session_id=ident,
+        how=how,
+        chain=envelope.chain,
+        data=data,
+    )
+
+
+def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:
+    if envelope.agent == "claude" and payload and "transcript_path" not in payload:
+        return None, None  # Copilot and Cursor run hooks from Claude's settings too, under session ids of their own
+    ident = payload.get("session_id") or payload.get("sessionId")
+    if isinstance(ident, str):
+        return ident, "payload"
+    ident = dict(reversed(_told(envelope.env))).get(envelope.agent)
+    return ident, "env" if ident else None
+
+
+# -- git's hooks ---------------------------------------------------------------------------------
+
+
+def _of_git(envelope: Envelope, around: Around) -> Signal:
+    session, how = _routed(envelope, around)
+    tree = envelope.env.get("GIT_WORK_TREE")
+    return Signal(
+        at=envelope.at,
+        agent="git",
+        event=envelope.event,
+        cwd=envelope.cwd or None,
+        session_agent=session[0] if session else None,
+        session_id=session[1] if session else None,
+        how=how,
+        repository=os.path.normpath(os.path.join(envelope.cwd, tree)) if tree else envelope.cwd or None,  # noqa: PTH118
+        sha=envelope.sha if _is_sha(envelope.sha) else None,
+        chain=envelope.chain,
+        data=_git_facts(envelope),
+    )
+
+
+def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
+    """Whose commit it is: what the environment says, unless the processes say that it was only inherited."""
+    told = _told(envelope.env)
+    nearest = around(envelope.chain, envelope.at)
+    if nearest in told:
+        return nearest, "env"
+    if nearest and (not told or told[0][0] != nearest[0]):
+        return nearest, "ancestry"
+    return (told[0], "env") if told else (None, None)
+
+
+def _told(env: dict[str, str]) -> list[tuple[str, str]]:
+    """Sessions the environment names, the surest first."""
+    agent, _, ident = env.get("BACKSTORY_SESSION", "").partition(":")
+    found = [(agent, ident)] if agent and ident else []
+    return found + [(agent, env[name]) for agent, names in _OWN.items() for name in names if env.get(name)]
+
+
+def _git_facts(envelope: Envelope) -> dict[str, Any]:
+    data: dict[str, Any] = {"rebasing": True} if envelope.rebasing else {}
+    if action := envelope.env.get("GIT_REFLOG_ACTION"):
+        data["action"] = action[:_MAX_FACT]
+    if envelope.event == "post-rewrite":
+        words = [word for word in envelope.payload.decode("ascii", "replace").split() if _is_sha(word)]
+        data["pairs"] = [list(pair) for pair in zip(words[::2], words[1::2], strict=False)]
+        data["cause"] = envelope.args[0] if envelope.args else None
+    elif envelope.event == "post-checkout":
+        data["moved"] = envelope.args[:3]
+    elif envelope.event == "pre-push":
+        data["remote"] = envelope.args[0] if envelope.args else None
+    return data
+
+
+def _is_sha(word: str) -> bool:
+    return len(word) in (40, 64) and not word.strip("0123456789abcdef")

@@ -1,0 +1,61 @@
+"""backstory restore"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from backstory import config
+from backstory.cli.render import console, json_option, one_line, plural, print_json
+from backstory.model.errors import Busy
+from backstory.service.restoring import Active, Restored, active, restore, wanted
+
+
+@click.command()
+@click.argument("commit", required=False)
+@click.option("--session", help="Only this session: up to the commit, or without COMMIT all of it.")
+@click.option("--agent", help="Resume in this agent: claude, codex, gemini. What was said in another is converted.")
+@click.option("--yes", is_flag=True, help="Go on though a session is at work here.")
+@json_option
+def command(commit: str | None, session: str | None, agent: str | None, yes: bool, as_json: bool) -> None:
+    """Bring back the conversation behind COMMIT (HEAD unless told) as a new session of the agent.
+
+    It is written for the current folder, in the agent's own place, under a new id; no session that is there already is
+    touched.
+
+    \b
+    Examples:
+      backstory restore                        what was said for HEAD
+      backstory restore 126e95e --agent codex  go on in another agent
+      backstory restore --session 3f05         a whole session
+    """
+    settings, cwd = config.load(), Path.cwd().resolve()
+    wish = wanted(settings, commit, session, agent, cwd)
+    if not yes and (busy := active(settings, cwd)):
+        _confirm(busy, as_json)
+    made = restore(settings, wish)
+    if as_json:
+        print_json(made)
+    else:
+        _tell(made)
+
+
+def _confirm(busy: list[Active], as_json: bool) -> None:
+    named = ", ".join(f"{one.agent} {one.session_id[:8]}" for one in busy[:3])
+    told = f"{plural(len(busy), 'session')} at work here: {named}"
+    if as_json or not sys.stdin.isatty():
+        raise Busy(told, "It will not be touched, but two may then change the same files. Go on: --yes")
+    click.confirm(f"{told}. Restore beside it?", abort=True)
+
+
+def _tell(made: Restored) -> None:
+    out = console()
+    for one in made.sessions:
+        out.print(one_line(f"{one['agent']} {one['session_id']}, up to event {one['up_to']}"), style="dim")
+    for warning in made.warnings:
+        out.print(f"! {one_line(warning)}", style="yellow")
+    out.print(f"Written: {made.path}")
+    out.print(f"Resume it in {made.cwd}:")
+    out.print(f"  {made.command}")

@@ -1,0 +1,33 @@
+"""A file is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Put the content in the file's place in one step; a link stays a link, and an existing file keeps its mode."""
+    target = Path(os.path.realpath(path))
+    if target.exists():
+        mode = target.stat().st_mode & 0o7777
+    fd, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(fd, mode)
+            os.fsync(fd)
+        Path(temporary).rename(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it that are missing; the ones made, deepest first."""
+    missing = [at for at in (folder, *folder.parents) if not at.exists()]
+    for at in reversed(missing):
+        at.mkdir(mode=0o700)
+    return missing

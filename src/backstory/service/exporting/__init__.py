@@ -1,0 +1,98 @@
+"""export: the story of a branch, a commit or a session in one piece, to be shared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backstory.config import Settings
+from backstory.files import replace
+from backstory.git import history
+from backstory.git.identity import git
+from backstory.model.errors import BadInput, NotFound, StoreError
+from backstory.service.exporting import html, markdown
+from backstory.service.exporting.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
+from backstory.service.library import Library, reading
+from backstory.service.reading import conversation, event_json, session_json
+from backstory.service.stories import Story, Told, is_commit, required, story_json, tell, top
+
+
+def export(
+    settings: Settings, reference: str, cwd: Path, form: str, *, thinking: bool = False, tools: bool = False
+) -> str:
+    """A range of commits (main..HEAD), a commit or a session. JSON always has everything."""
+    if ".." not in reference and not is_commit(settings, reference, cwd):
+        return _session(settings, reference, form, thinking, tools)
+    with reading(settings) as library:
+        told = _commits(library, reference, cwd)
+        narrator = Narrator(library, cwd, thinking=thinking, tools=tools)
+        if form == "json":
+            return _json(settings, reference, [narrator.story(each) for each in told])
+        return _rendered(of_commits(narrator, _title(reference, cwd, told), reference, told), form)
+
+
+def save(path: Path, text: str) -> None:
+    try:
+        replace(path, encoded(text))
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}", "Give another place with --output.") from None
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")  # half a surrogate pair in a transcript is no text
+
+
+def commit_markdown(story: Story) -> str:
+    """One commit, as `show --markdown` gives it."""
+    return markdown.document(Document("", [], [Chapter(story, said_lines(story))]))
+
+
+def _commits(library: Library, reference: str, cwd: Path) -> list[Told]:
+    """Oldest first."""
+    if ".." not in reference:
+        return tell(library, cwd, [required(library, reference, cwd)])
+    folder = top(cwd)
+    if folder is None:
+        raise NotFound(f"{cwd} is not in a git repository", "Go to one, or export a session: backstory sessions")
+    if reference.startswith("-"):
+        raise BadInput(f"not a range: {reference}", "Give one such as main..HEAD.")
+    found = history.commits(folder, [reference])
+    if not found:
+        raise NotFound(f"no commits in {reference}", "A range goes from the older to the newer: main..HEAD")
+    return tell(library, cwd, [commit.sha for commit in found])
+
+
+def _title(reference: str, cwd: Path, told: list[Told]) -> str:
+    """The branch a range ends at, or the commit."""
+    if ".." not in reference:
+        return told[0].commit.subject
+    end = reference.rsplit("..", 1)[1].lstrip(".") or "HEAD"
+    branch = git(cwd, "symbolic-ref", "--quiet", "--short", "HEAD") if end == "HEAD" else end
+    return f"The story of {branch or reference}"
+
+
+def _session(settings: Settings, reference: str, form: str, thinking: bool, tools: bool) -> str:
+    found = conversation(settings, reference)
+    if form == "json":
+        body: dict[str, Any] = {"session": session_json(found.session)}
+        body["subagents"] = [child.session_id for child in found.children]
+        body["abandoned_turns"] = sorted(found.abandoned)
+        body["events"] = [event_json(event) for event in found.events]
+        return _as_json(body)
+    return _rendered(of_session(found, thinking=thinking, tools=tools), form)
+
+
+def _json(settings: Settings, reference: str, stories: list[Story]) -> str:
+    """Of one commit a document, of a range a list."""
+    bodies = [story_json(settings, story) for story in stories]
+    return _as_json(bodies if ".." in reference else bodies[0])
+
+
+def _as_json(body: Any) -> str:
+    return msgspec.json.encode(body).decode() + "\n"
+
+
+def _rendered(found: Document, form: str) -> str:
+    return html.document(found) if form == "html" else markdown.document(found)

@@ -1,0 +1,270 @@
+"""init and uninstall: hooks in agents' settings and in repositories, and everything back as it was."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from backstory.agents import AGENTS
+from backstory.agents.hooks import HOOKABLE, MARK, Hookable, On, merge, remove
+from backstory.capture.ingest import wall_clock
+from backstory.config import Settings
+from backstory.files import make_folders, replace
+from backstory.git import hooks as git_hooks
+from backstory.hook import FILES
+from backstory.model.errors import BackstoryError, BadInput, StoreError
+from backstory.service import footprint as prints
+from backstory.service.footprint import Changed, Step, hook_folder, reason
+from backstory.service.ingesting import Announce, IngestReport, ingest
+
+SKILL = "backstory-note"
+
+
+class InitReport(msgspec.Struct):
+    repository: str | None
+    dry_run: bool
+    steps: list[Step]
+    todo: list[str]
+    ingest: IngestReport | None = None
+
+
+class UninstallReport(msgspec.Struct):
+    repository: str | None
+    dry_run: bool
+    steps: list[Step]
+    todo: list[str]
+
+
+# -- what runs ---------------------------------------------------------------------------------------------------------
+
+
+def interpreter() -> str:
+    """The interpreter itself, not a link in a virtual environment nor a shim that may go away."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def launcher() -> bytes:
+    """The command that starts an ingest, one word per line."""
+    return "\n".join([sys.executable, "-I", "-m", "backstory", "ingest", "--background", ""]).encode()
+
+
+def hook_command(settings: Settings, agent: str, on: On, annotate: bool) -> str:
+    python, hook = shlex.quote(interpreter()), shlex.quote(str(hook_folder(settings) / "hook.py"))
+    asks = "--annotate " if annotate and on.annotate else ""
+    return f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; exit 0 {MARK}"
+
+
+def hook_files() -> dict[str, bytes]:
+    """What lies in our folder of hooks, by name."""
+    copied = {name: files("backstory").joinpath("hook", name).read_bytes() for name in FILES}
+    return {**copied, "launch": launcher()}
+
+
+def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:
+    return git_hooks.Caller(interpreter(), hook_folder(settings) / "hook.py", notice)
+
+
+# -- init --------------------------------------------------------------------------------------------------------------
+
+
+def init(
+    settings: Settings,
+    folder: Path,
+    *,
+    agents: Iterable[str] = (),
+    with_git: bool = True,
+    local: bool = False,
+    annotate: bool | None = None,
+    notice: bool = True,
+    dry_run: bool = False,
+    announce: Announce | None = None,
+) -> InitReport:
+    """Install hooks for the agents present and for the repository a folder is in, then read what is there already."""
+    repository = git_hooks.find(folder)
+    if local and repository is None:
+        raise BadInput("--local needs a repository", "Run it inside one, or leave --local away.")
+    work = _Init(settings, repository, annotate, dry_run)
+    chosen = work.choose(list(agents))
+    if not dry_run:
+        _place_hook(settings)
+    for agent in chosen:
+        work.settle(agent, local)
+    if local:
+        work.exclude([agent.local for agent in chosen])
+    else:
+        work.skills(chosen)
+    if with_git:
+        work.git(folder, notice)
+    steps = sorted(work.steps, key=lambda step: step.state == "absent")
+    report = InitReport(str(repository.top) if repository else None, dry_run, steps, work.todo)
+    if not dry_run:
+        report.ingest = ingest(settings, announce=announce)
+        # Linking of what was read to the commits of this repository belongs here.
+    return report
+
+
+def _place_hook(settings: Settings) -> None:
+    folder = hook_folder(settings)
+    try:
+        make_folders(folder)
+        for name, content in hook_files().items():
+            replace(folder / name, content)
+    except OSError as error:
+        hint = "Check its permissions, or set BACKSTORY_HOME. Nothing was installed."
+        raise StoreError(f"cannot write to {folder}: {error.strerror}", hint) from None
+
+
+class _Init:
+    def __init__(
+        self, settings: Settings, repository: git_hooks.Repository | None, annotate: bool | None, dry_run: bool
+    ) -> None:
+        self.settings = settings
+        self.repository = repository
+        self.dry_run = dry_run
+        self.footprint = prints.load(settings)
+        before = any(changed.annotate for changed in self.footprint.files.values())
+        self.annotate = before if annotate is None else annotate
+        self.steps: list[Step] = []
+        self.todo: list[str] = []
+
+    def choose(self, wanted: list[str]) -> list[Hookable]:
+        for name in wanted:
+            if name not in AGENTS:
+                raise BadInput(f"no agent is called {name}", f"Choose from: {', '.join(AGENTS)}.")
+        found = []
+        for name in wanted or AGENTS:
+            agent = HOOKABLE.get(name)
+            if agent is None:
+                note = "has no command hooks; its sessions are read all the same"
+                self.steps.append(Step("agent", name, "absent", note=note))
+            elif not wanted and not agent.present(self.settings.user_home, self.settings.env):
+                self.steps.append(Step("agent", name, "absent", note="not on this machine"))
+            else:
+                found.append(agent)
+        return found
+
+    def settle(self, agent: Hookable, local: bool) -> None:
+        """Our entries in an agent's settings."""
+        path = self.repository.top / agent.local if local and self.repository else self._below(agent, agent.file)
+        step = Step("agent", agent.agent, "failed", str(path), [on.event for on in agent.events])
+        self.steps.append(step)
+        if local and self.repository and git_hooks.tracked(self.repository, path):
+            step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
+            return
+        record = Changed("agent", agent.agent, wall_clock(), annotate=self.annotate)
+        record.repository = str(self.repository.common) if local and self.repository else None
+        self._change(
+            path,
+            record,
+            step,
+            lambda content: merge(
+                content, agent, lambda on: hook_command(self.settings, agent.agent, on, self.annotate)
+            ),
+            lambda content: remove(content, agent),
+        )
+        if agent.consent and step.state in ("installed", "updated"):
+            self.todo.append(agent.consent)
+
+    def skills(self, agents: list[Hookable]) -> None:
+        """How to write down a commit's story, for agents that are asked to."""
+        text = files("backstory").joinpath("agents", "skill.md").read_bytes()
+        for agent in agents:
+            path = self._below(agent, f"{agent.skills}/{SKILL}/SKILL.md")
+            known = self.footprint.files.get(str(path))
+            if self.annotate and agent.skills:
+                self.steps.append(step := Step("skill", agent.agent, "failed", str(path)))
+                self._change(path, Changed("skill", agent.agent, wall_clock()), step, lambda _: text)
+            elif known:
+                self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
+                self.footprint.files.pop(str(path))
+                self._keep()
+
+    def exclude(self, names: list[str]) -> None:
+        """Local settings are nobody else's business; what the project tracks is not touched for it."""
+        assert self.repository
+        top = self.repository.top
+        lines = [f"/{name}" for name in names if not git_hooks.ignored(self.repository, top / name)]
+        lines = [line for line in lines if not git_hooks.tracked(self.repository, top / line[1:])]
+        if not lines:
+            return
+        path = git_hooks.exclude_file(self.repository)
+        self.steps.append(step := Step("exclude", "git", "failed", str(path), note=", ".join(lines)))
+        record = Changed("exclude", "git", wall_clock(), repository=str(self.repository.common), lines=lines)
+        added = "".join(f"{line}\n" for line in lines).encode()
+        self._change(path, record, step, lambda was: was + b"\n" * (was[-1:] not in (b"", b"\n")) + added)
+
+    def git(self, folder: Path, notice: bool) -> None:
+        if self.repository is None:
+            note = "a bare repository: nobody commits in it" if git_hooks.is_bare(folder) else "not in a repository"
+            self.steps.append(Step("git", "git", "absent", note=f"{note}; agents' hooks only"))
+            return
+        common = str(self.repository.common)
+        self.footprint.repositories.setdefault(common, not self.repository.plain.exists())
+        beside = git_hooks.beside(self.repository)
+        try:
+            self._keep()
+            done = git_hooks.install(self.repository, caller(self.settings, notice), dry_run=self.dry_run)
+        except (OSError, BackstoryError) as error:
+            self.steps.append(Step("git", "git", "failed", common, note=reason(error)))
+            return
+        for state in dict.fromkeys(done.values()):
+            paths = [path for path, was in done.items() if was == state]
+            self.steps.append(
+                Step("git", "git", state, str(paths[0].parent), [path.name for path in paths], note=beside)
+            )
+
+    def _below(self, agent: Hookable, name: str) -> Path:
+        return agent.folder(self.settings.user_home, self.settings.env) / name
+
+    def _change(self, path: Path, record: Changed, step: Step, *how: prints.Rewrite) -> None:
+        prints.change(self.footprint, path, record, step, *how, keep=None if self.dry_run else self._keep)
+
+    def _keep(self) -> None:
+        if not self.dry_run:
+            prints.save(self.settings, self.footprint)
+
+
+# -- uninstall ---------------------------------------------------------------------------------------------------------
+
+
+def uninstall(settings: Settings, folder: Path, *, everything: bool = False, dry_run: bool = False) -> UninstallReport:
+    """This repository's hooks; with the last repository, or with everything, those in agents' settings too."""
+    repository = git_hooks.find(folder)
+    footprint = prints.load(settings)
+    report = UninstallReport(str(repository.top) if repository else None, dry_run, [], [])
+    here = str(repository.common) if repository else None
+    for common in dict.fromkeys([here, *(footprint.repositories if everything else ())]):
+        if common:
+            report.steps += _out_of(Path(common), footprint.repositories.pop(common, False), dry_run)
+    left = {common: made for common, made in footprint.repositories.items() if Path(common).is_dir()}
+    footprint.repositories = left
+    for path, changed in list(footprint.files.items()):
+        goes = changed.repository == here if changed.repository else not left
+        if goes or everything:
+            report.steps.append(step := prints.put_back(Path(path), changed, dry_run=dry_run))
+            if step.state != "failed":
+                del footprint.files[path]
+    if left and footprint.files:
+        report.todo.append("Agents' hooks stay for your other repositories; take them out: backstory uninstall --all")
+    if not dry_run:
+        prints.save(settings, footprint)
+    return report
+
+
+def _out_of(common: Path, made: bool, dry_run: bool) -> list[Step]:
+    if not common.is_dir():
+        return []
+    try:
+        taken = git_hooks.uninstall(git_hooks.Repository(common, common), made_folder=made, dry_run=dry_run)
+    except (OSError, BackstoryError) as error:
+        return [Step("git", "git", "failed", str(common), note=reason(error))]
+    folders = dict.fromkeys(path.parent for path in taken)
+    return [
+        Step("git", "git", "removed", str(at), [path.name for path in taken if path.parent == at]) for at in folders
+    ]
