@@ -10,23 +10,29 @@ from backstory import config
 from backstory.cli.render import age, agent, console, fitted, json_option, note, one_line, print_json, table
 from backstory.service.stories import Told, log, told_json
 
+_SCREEN = 50
 CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
 
 
 @click.command()
 @click.argument("revisions", required=False, metavar="[REV-RANGE]")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 is all.")
+@click.option("--all", "everywhere", is_flag=True, help="Every branch and tag, not only where you are.")
+@click.option("--limit", type=click.IntRange(min=0), help="0 is all; 50 unless you give a range or --json.")
 @json_option
-def command(revisions: str | None, limit: int, as_json: bool) -> None:
+def command(revisions: str | None, everywhere: bool, limit: int | None, as_json: bool) -> None:
     """Commits and their stories, newest first; commits of one request under the first of them.
 
     \b
     Examples:
       backstory log
       backstory log main..HEAD
-      backstory log --limit 0 --json
+      backstory log --all --json
     """
-    found = log(config.load(), Path.cwd(), revisions, limit)
+    if everywhere and revisions:
+        raise click.UsageError("--all has every commit; leave the range away")
+    if limit is None:
+        limit = 0 if as_json or revisions else _SCREEN
+    found = log(config.load(), Path.cwd(), revisions, limit, everywhere=everywhere)
     if as_json:
         print_json([told_json(told) for told in found])
         return

@@ -31,7 +31,7 @@ from backstory.story.links import CommitFacts, Link, Linker, Seed
 
 DAY = 86_400_000
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
-_ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
+ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 _SLACK = 5000
 NO_SESSION = "no session kept here made this commit or wrote its lines"
 NOT_THEN = "no session kept here was active before this commit"
@@ -59,6 +59,7 @@ class Outcome(msgspec.Struct):
     seen: list[tuple[str, int, int, str | None, str | None]] = []
     acts: list[tuple[int, int, bytes]] = []
     linked: list[tuple[int, int]] = []
+    tips: list[str] | None = None  # where the refs were: what they reach need not be listed again
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True):
@@ -86,6 +87,8 @@ def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
         store.remove(commit)
         journal.add(NoCheckpointEntry(commit))
     store.saw(outcome.project, outcome.seen)
+    if outcome.tips is not None:
+        store.set_tips(outcome.project, outcome.tips)
     db.executemany("INSERT OR REPLACE INTO acts VALUES(?,?,?)", outcome.acts)
     db.executemany("INSERT OR REPLACE INTO linked VALUES(?,?,?)", [(outcome.project, *row) for row in outcome.linked])
 
@@ -222,9 +225,8 @@ class _Run:
         self._outlines: dict[int, Outline] = {}
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> Outcome:
-        self.outcome.linked = [(row.id, row.last_seq) for row in self.rows]
-        commits = self._commits(only)
-        todo = self._todo(commits, only, again)
+        commits = self._commits(only, again)
+        todo = set(commits) if again else self._todo(commits)
         grown = {self._main(row).id for row in self.rows if row.last_seq > row.linked}
         facts: dict[str, CommitFacts] = {}
         links: list[Link] = []
@@ -234,6 +236,9 @@ class _Run:
             facts, links, superseded = self._infer(commits, todo, progress)
         self._assemble({sha: commits[sha] for sha in todo}, facts, links, superseded, grown)
         self.outcome.looked = len(todo)
+        if only is None:
+            self.outcome.linked = [(row.id, row.last_seq) for row in self.rows]
+            self.outcome.tips = self._tips()
         return self.outcome
 
     # -- sessions --------------------------------------------------------------------------------
@@ -313,37 +318,52 @@ class _Run:
 
     # -- commits ---------------------------------------------------------------------------------
 
-    def _commits(self, only: set[str] | None) -> dict[str, history.Commit]:
-        """Those a session may have a part in: since the first one began; with those named."""
-        starts = [row.started_at for row in self.rows if row.started_at is not None]
+    def _commits(self, only: set[str] | None, again: bool) -> dict[str, history.Commit]:
+        """Those to look at: named ones; else all that a session may have a part in, or what is new among them."""
         folder = self.repository.folder
-        found: list[history.Commit] = []
-        if starts and git(folder, "rev-parse", "--verify", "--quiet", "HEAD"):
-            found = history.commits(folder, _ALL, since=min(starts) - DAY)
-            found += self._unreachable({commit.sha for commit in found})
-        known = {commit.sha for commit in found}
-        if only and (more := sorted(only - known)):
-            found += history.commits(folder, ["--no-walk=unsorted", *more])
-        return {commit.sha: commit for commit in found}
+        if only is not None:
+            found = history.commits(folder, ["--no-walk=unsorted", *sorted(only)])
+            return {commit.sha: commit for commit in found}
+        starts = [row.started_at for row in self.rows if row.started_at is not None]
+        if not starts or not history.head(folder):
+            return {}
+        before = self.store.tips(self.repository.id)
+        if again or before is None:
+            found = history.commits(folder, ALL, since=min(starts) - DAY)
+        else:
+            kept = history.resolve(folder, before).values()  # a tip that is gone says nothing
+            found = history.commits(folder, [*ALL, *(f"^{sha}" for sha in kept)])
+            if (since := self._news_since()) is not None:
+                found += history.commits(folder, ALL, since=since - _SLACK)
+        known = {commit.sha: commit for commit in found}
+        rows = [row for row in self.rows if again or before is None or row.linked < row.last_seq]
+        return {**known, **{commit.sha: commit for commit in self._unreachable(set(known), rows)}}
 
-    def _unreachable(self, known: set[str]) -> list[history.Commit]:
-        """Commits that sessions printed and no ref reaches any more, as far as git still has them."""
-        printed = {
-            sha for row in self.rows for made in self._acts_of(row).made for sha, _ in made.printed if len(sha) >= 7
+    def _tips(self) -> list[str]:
+        listed = git(self.repository.folder, "rev-parse", *ALL) or ""
+        return sorted(set(listed.split()))
+
+    def _unreachable(self, known: set[str], rows: list[_Row]) -> list[history.Commit]:
+        """Commits that sessions printed or hooks saw and no ref reaches any more, as far as git still has them."""
+        printed = {sha for row in rows for made in self._acts_of(row).made for sha, _ in made.printed if len(sha) >= 7}
+        hooked = {
+            row[0]
+            for row in fetch(
+                self.db,
+                "SELECT DISTINCT sha FROM signals WHERE sha IS NOT NULL AND repository IN (SELECT value FROM "
+                "json_each(?)) AND sha NOT IN (SELECT sha FROM commits)",
+                (msgspec.json.encode(self.repository.folders).decode(),),
+            )
         }
-        hooked = {row[0] for row in fetch(self.db, "SELECT DISTINCT sha FROM signals WHERE sha IS NOT NULL")}
         begins = {sha[:7] for sha in known}
         missing = [sha for sha in (*printed, *hooked) if sha[:7] not in begins]
         shas = sorted(set(history.resolve(self.repository.folder, missing).values()) - known) if missing else []
         return history.commits(self.repository.folder, ["--no-walk=unsorted", *shas]) if shas else []
 
-    def _todo(self, commits: dict[str, history.Commit], only: set[str] | None, again: bool) -> set[str]:
-        if again:
-            return set(commits) if only is None else only & set(commits)
-        seen = set(self.store.seen(commits))
-        todo = (set(commits) if only is None else only & set(commits)) - seen
-        since = self._news_since()
-        if since is not None and only is None:
+    def _todo(self, commits: dict[str, history.Commit]) -> set[str]:
+        """What nobody looked at, and what a session did something before that nobody had read then."""
+        todo = set(commits) - set(self.store.seen(commits))
+        if (since := self._news_since()) is not None:
             todo |= {sha for sha, commit in commits.items() if commit.committed_at >= since - _SLACK}
         return todo
 
@@ -372,18 +392,20 @@ class _Run:
         since = min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in todo) - REACH
         sessions, foreign = self._sessions(since)
         linker = Linker(sessions, foreign=foreign, folders=self.repository.folders)
-        judged = {f.sha: f for f in self._facts((c for s, c in commits.items() if s in todo), progress)}
+        judged = {f.sha: f for f in self._facts((commits[sha] for sha in commits if sha in todo), progress)}
         horizon = linker.horizon(judged.values())
-        earlier = [c for s, c in commits.items() if s not in todo and horizon is not None and c.committed_at >= horizon]
-        before = {f.sha: f for f in self._facts(earlier, None)}
-        order = [judged.get(sha) or before[sha] for sha in commits if sha in judged or sha in before]
-        reachable = set((git(self.repository.folder, "rev-list", *_ALL, f"--since={since // 1000}") or "").split())
+        earlier: dict[str, history.Commit] = {}
+        if horizon is not None:
+            earlier = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=horizon)}
+        before = {f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)}
+        order = [*before.values(), *judged.values()]
+        reachable = {c.sha for c in history.commits(self.repository.folder, ALL, since=since)}
         links, superseded = linker.link(
             order,
             todo=todo,
             hooks=self._hooks(todo, commits, sessions),
             pairs=self._pairs(commits),
-            seeds=self._seeds(todo),
+            seeds=self._seeds(todo, judged.values()),
             unreachable={sha for sha in commits if sha not in reachable},
         )
         return judged, links, superseded
@@ -436,10 +458,12 @@ class _Run:
         pairs = [tuple(pair) for row in rows for pair in msgspec.json.decode(row[0]).get("pairs", [])]
         return [(old, new) for old, new in pairs if new in commits]
 
-    def _seeds(self, todo: set[str]) -> list[Seed]:
-        """Links of earlier runs: a commit that is gone may live on in a copy."""
+    def _seeds(self, todo: set[str], judged: Iterable[CommitFacts]) -> list[Seed]:
+        """Links of earlier runs: a commit that is gone may live on in a copy, of the same author date or change."""
+        since = min(commit.authored_at for commit in judged) - _SLACK
+        patches = [commit.patch_id for commit in judged if commit.patch_id]
         found = []
-        for sha, known in self.store.of_project(self.repository.id).items():
+        for sha, known in self.store.like(self.repository.id, since, patches).items():
             if sha in todo or not known.parts:
                 continue
             links = [

@@ -19,7 +19,7 @@ from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.library import Library, reading
-from backstory.service.linking import NO_SESSION, compute, repository_at
+from backstory.service.linking import ALL, NO_SESSION, compute, repository_at
 from backstory.store.checkpoints import Checkpoints
 
 _SHA = re.compile(r"^[0-9a-f]{7,40}$")
@@ -180,7 +180,7 @@ def _told(
     return Told(commit, checkpoint, reason, nearby if checkpoint is None else [])
 
 
-def log(settings: Settings, cwd: Path, revisions: str | None, limit: int) -> list[Told]:
+def log(settings: Settings, cwd: Path, revisions: str | None, limit: int, *, everywhere: bool = False) -> list[Told]:
     """Newest first."""
     folder = top(cwd)
     if folder is None:
@@ -191,7 +191,7 @@ def log(settings: Settings, cwd: Path, revisions: str | None, limit: int) -> lis
         name = revisions or "HEAD"
         if name.startswith("-"):
             raise BadInput(f"not a revision: {name}", "Give a commit, a branch, or a range such as main..HEAD.")
-        found = history.commits(folder, [name], limit=limit or None)
+        found = history.commits(folder, ALL if everywhere else [name], limit=limit or None)
         return tell(library, cwd, [commit.sha for commit in reversed(found)])
 
 

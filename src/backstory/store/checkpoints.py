@@ -41,8 +41,13 @@ class Checkpoints:
     def of_commits(self, shas: Iterable[str]) -> dict[str, Checkpoint]:
         return self._checkpoints("c.sha IN (SELECT value FROM json_each(?))", (_encode(list(shas)),))
 
-    def of_project(self, project: int) -> dict[str, Checkpoint]:
-        return self._checkpoints("c.project_id=?", (project,))
+    def like(self, project: int, since: int, patches: list[str]) -> dict[str, Checkpoint]:
+        """Those that may be the originals of commits: authored since, or with the same change."""
+        return self._checkpoints(
+            "c.project_id=? AND (c.committed_at >= ? AND c.authored_at >= ? OR c.patch_id IN "
+            "(SELECT value FROM json_each(?)))",
+            (project, since, since, _encode(patches)),
+        )
 
     def of_sessions(self, sessions: Iterable[int]) -> dict[str, Checkpoint]:
         return self._checkpoints(
@@ -186,6 +191,13 @@ class Checkpoints:
             "VALUES(?,?,?,?,?,?)",
             [(project, *row) for row in rows],
         )
+
+    def tips(self, project: int) -> list[str] | None:
+        row = first(self.db, "SELECT shas FROM tips WHERE project_id=?", (project,))
+        return _decode(row[0], type=list[str]) if row else None
+
+    def set_tips(self, project: int, shas: list[str]) -> None:
+        self.db.execute("INSERT OR REPLACE INTO tips VALUES(?,?)", (project, _encode(shas)))
 
     def set_mark(self, name: str, value: int) -> None:
         self.db.execute("INSERT OR REPLACE INTO marks VALUES(?,?)", (name, value))

@@ -83,6 +83,7 @@ CREATE TABLE acts(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, bod
 CREATE TABLE linked(
   project_id INTEGER NOT NULL, session_id INTEGER NOT NULL, last_seq INTEGER NOT NULL,
   PRIMARY KEY(project_id, session_id)) WITHOUT ROWID;
+CREATE TABLE tips(project_id INTEGER PRIMARY KEY, shas TEXT NOT NULL);
 CREATE TABLE commits(
   sha TEXT PRIMARY KEY, project_id INTEGER NOT NULL, authored_at INTEGER NOT NULL, committed_at INTEGER NOT NULL,
   reason TEXT, nearby TEXT) WITHOUT ROWID;
