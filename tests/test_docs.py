@@ -12,6 +12,7 @@ from backstory.agents import AGENTS
 from backstory.cli import COMMANDS
 from backstory.config import Settings
 from backstory.model import errors
+from backstory.model.checkpoints import EVIDENCE, TAGS
 from backstory.model.events import KINDS
 from backstory.model.query import FIELDS
 from tests.conftest import REPOSITORY
@@ -19,7 +20,7 @@ from tests.conftest import REPOSITORY
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
 ALL = "\n".join(PAGES.values())
 # The page a command's options stand on, where it is not the command's own.
-HOME_PAGE = {"show": "sessions.md"}
+HOME_PAGE = {"show": "sessions.md", "unlink": "link.md", "uninstall": "init.md"}
 
 
 def _command(name: str) -> click.Command:
@@ -35,7 +36,9 @@ def _page(name: str) -> str:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
     page = PAGES[_page(name)]
-    options = [o for param in _command(name).params if isinstance(param, click.Option) for o in param.opts]
+    options = [
+        o for param in _command(name).params if isinstance(param, click.Option) and not param.hidden for o in param.opts
+    ]
     assert options
     assert [option for option in options if f"`{option}" not in page and f", `{option}" not in page] == []
     assert f"backstory {name}" in page
@@ -53,7 +56,7 @@ def test_no_page_names_an_option_that_is_not_there(name: str) -> None:
     assert set(re.findall(r"`(--[a-z-]+)", page)) - known == set()
 
 
-@pytest.mark.parametrize("word", [*KINDS, *FIELDS, *AGENTS])
+@pytest.mark.parametrize("word", [*KINDS, *FIELDS, *AGENTS, *EVIDENCE, *TAGS])
 def test_every_word_of_the_model_is_in_the_docs(word: str) -> None:
     assert f"`{word}`" in ALL
 
@@ -68,7 +71,7 @@ def test_every_error_kind_is_in_the_docs() -> None:
 def test_every_setting_is_in_the_docs() -> None:
     source = (REPOSITORY / "src" / "backstory").rglob("*.py")
     variables = {v for path in source for v in re.findall(r'"(BACKSTORY_[A-Z]+)"', path.read_text(encoding="utf-8"))}
-    assert variables == {"BACKSTORY_HOME", "BACKSTORY_DEBUG"}
+    assert variables == {"BACKSTORY_HOME", "BACKSTORY_DEBUG", "BACKSTORY_SESSION", "BACKSTORY_PROBE"}
     for name in [*variables, *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env"))]:
         assert f"`{name}`" in PAGES["settings.md"]
 

@@ -55,10 +55,11 @@ def root() -> None:
 
     \b
     Start here:
-      backstory ingest                     read what your agents left on this machine
-      backstory sessions                   every session, newest first
+      backstory init                       in a repository: hooks, then the history that is there
+      backstory log                        commits and their stories
+      backstory show HEAD                  the story of a commit, or a session by its id
+      backstory restore HEAD               its conversation, resumed in the agent
       backstory search "retry with backoff"
-      backstory show 3f05                  any id may be abbreviated
 
     Everything stays on this machine, in $BACKSTORY_HOME or your data folder.
     """

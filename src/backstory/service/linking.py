@@ -35,7 +35,6 @@ ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 _SLACK = 5000
 NO_SESSION = "no session kept here made this commit or wrote its lines"
 NOT_THEN = "no session kept here was active before this commit"
-BOT = "made by a bot"
 
 Announce = Callable[[int], Callable[[int], None]]
 
@@ -46,7 +45,12 @@ class Repository(msgspec.Struct, frozen=True):
     id: int
     project: Project
     folder: Path
-    folders: list[str]  # every place of it on this machine: work trees, clones
+    tops: list[str]  # its work trees: below them a path is known exactly
+    places: list[str]  # every folder of it that sessions ran in, clones and former places among them
+
+    @property
+    def folders(self) -> list[str]:
+        return list(dict.fromkeys([*self.tops, *self.places]))
 
 
 class Outcome(msgspec.Struct):
@@ -192,7 +196,9 @@ def repository_at(db: apsw.Connection, folder: Path) -> Repository | None:
 def _repository(number: int, project: Project, folder: Path, places: list[str]) -> Repository:
     trees = (git(folder, "worktree", "list", "--porcelain") or "").splitlines()
     tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
-    return Repository(number, project, folder, list(dict.fromkeys([*tops, str(folder), *places])))
+    if project.path:
+        tops.append(project.path)
+    return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
 
 
 # -- deciding --------------------------------------------------------------------------------------
@@ -223,6 +229,7 @@ class _Run:
         self.by_name = {(row.agent, row.session_id): row for row in self.rows}
         self._acts: dict[int, Acts] = {}
         self._outlines: dict[int, Outline] = {}
+        self._unkept: dict[str, str] = {}  # commits that ran in a session we have nothing of
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> Outcome:
         commits = self._commits(only, again)
@@ -391,7 +398,7 @@ class _Run:
     ) -> tuple[dict[str, CommitFacts], list[Link], dict[str, str]]:
         since = min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in todo) - REACH
         sessions, foreign = self._sessions(since)
-        linker = Linker(sessions, foreign=foreign, folders=self.repository.folders)
+        linker = Linker(sessions, foreign=foreign, folders=self.repository.tops)
         judged = {f.sha: f for f in self._facts((commits[sha] for sha in commits if sha in todo), progress)}
         horizon = linker.horizon(judged.values())
         earlier: dict[str, history.Commit] = {}
@@ -424,6 +431,7 @@ class _Run:
         for sha, agent, session_id, data in rows:
             row = self._row(agent, session_id)
             if row is None:
+                self._unkept[sha] = f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
                 continue
             when = commits[sha].committed_at
             spans = [
@@ -649,6 +657,7 @@ class _Run:
         for sha, commit in todo.items():
             reason = None
             if sha not in found and not commit.is_merge:
-                reason = NO_SESSION if starts and min(starts) <= commit.committed_at + _SLACK else NOT_THEN
+                then = starts and min(starts) <= commit.committed_at + _SLACK
+                reason = self._unkept.get(sha) or (NO_SESSION if then else NOT_THEN)
             nearby = msgspec.json.encode(hints[sha]).decode() if sha in hints and sha not in found else None
             self.outcome.seen.append((sha, commit.authored_at, commit.committed_at, reason, nearby))
