@@ -18,6 +18,10 @@ REASONS: dict[str, str] = {
     "corpus: no-op ingest CPU / agentsview's": _START,
     "common-word search CPU / agentsview's, no daemon running before": _START,
     "common-word search CPU / agentsview's, daemon running": _START,
+    "hook at 2 MB / bare interpreter (-I -S)": (
+        "moving 2 MB from a pipe to a file takes most of the difference, as the program that only copies shows; "
+        "the rest is the search for private tags. Payloads of this size are rare."
+    ),
     "common-word search CPU / agentsview's --fts (messages only), daemon running": (
         "a daemon with the database open answers from an index of messages alone, so nearly all of that time is "
         "its client starting; a tenth of it is about what a bare Python interpreter needs to start."

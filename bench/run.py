@@ -13,7 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from commits import commits
+from hooks import hooks
 from ingesting import Place, first_ingest, growth, huge_file, ingest
+from linking import linking
 from measure import CommandFailed
 from peers import Agentsview, Backstory, find_agentsview, find_backstory
 from report import Report, console, show, write
@@ -29,8 +32,8 @@ class Bench:
 
     def __init__(self, scratch: Path, backstory: Path | None) -> None:
         self.report = Report()
-        self._scratch = scratch
-        self._backstory = backstory
+        self.scratch = scratch
+        self.backstory = backstory
         self._agentsview = find_agentsview()
         if not backstory:
             self.report.skip("backstory is not installed beside this interpreter: only the others are measured")
@@ -38,10 +41,10 @@ class Bench:
             self.report.skip("agentsview could not be installed: no comparison with it")
 
     def place(self, name: str) -> Place:
-        scratch = self._scratch / name.replace(" ", "-")
+        scratch = self.scratch / name.replace(" ", "-")
         home = scratch / "home"
         home.mkdir(parents=True)
-        ours = Backstory(self._backstory, home, scratch) if self._backstory else None
+        ours = Backstory(self.backstory, home, scratch) if self.backstory else None
         theirs = Agentsview(self._agentsview, home, scratch) if self._agentsview else None
         return Place(name, home, scratch, ours, theirs)
 
@@ -54,6 +57,13 @@ class Bench:
         place = self.place(name)
         size = ["--sessions", str(sessions), "--megabytes", str(megabytes)]
         subprocess.run([sys.executable, _HERE / "generate.py", place.home, *size, *more], check=True)
+        return place
+
+    def history(self, name: str, commits: int) -> Place:
+        """A repository and the sessions behind it."""
+        place = self.place(name)
+        command = [sys.executable, _HERE / "histories.py", place.scratch, "--commits", str(commits)]
+        subprocess.run(command, check=True)
         return place
 
     def unpacked(self, archive: Path) -> Place:
@@ -72,10 +82,26 @@ class Effort:
     huge_mb: int = 134
     both_ways: bool = True  # agentsview's plain sync as well as its full one
     search_all: bool = True  # search at every scale, not only the largest
+    hook_rounds: int = 60
+    repositories: tuple[tuple[int, int], ...] = ((1000, 10), (1000, 100), (1000, 500), (50_000, 10), (50_000, 500))
+    commit_rounds: int = 40
+    story_rounds: int = 20
+    linked_commits: int = 4000
 
 
 FULL = Effort()
-QUICK = Effort(sessions=100, scales=(1, 4), huge_mb=33, both_ways=False, search_all=False)
+QUICK = Effort(
+    sessions=100,
+    scales=(1, 4),
+    huge_mb=33,
+    both_ways=False,
+    search_all=False,
+    hook_rounds=20,
+    repositories=((1000, 10), (1000, 100)),
+    commit_rounds=15,
+    story_rounds=5,
+    linked_commits=1000,
+)
 
 
 def on_generated_homes(bench: Bench, effort: Effort) -> None:
@@ -105,12 +131,27 @@ def on_corpus(bench: Bench, effort: Effort, corpus: Path) -> None:
         retrieval(bench.report, place, questions)
 
 
+def on_commits(bench: Bench, effort: Effort) -> None:
+    if bench.backstory:
+        rounds, stories = effort.commit_rounds, effort.story_rounds
+        commits(bench.report, bench.scratch, bench.backstory, effort.repositories, rounds, stories)
+
+
+def on_histories(bench: Bench, effort: Effort) -> None:
+    if bench.backstory:
+        sizes = {f"history {scale}x": effort.linked_commits * scale // effort.scales[-1] for scale in effort.scales}
+        linking(bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.backstory)
+
+
 def run(bench: Bench, effort: Effort, corpus: Path) -> None:
     """All parts; one that fails is reported and does not stop the others."""
     parts: list[Callable[[], None]] = [
         lambda: on_generated_homes(bench, effort),
         lambda: on_huge_file(bench, effort),
         lambda: on_corpus(bench, effort, corpus),
+        lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
+        lambda: on_commits(bench, effort),
+        lambda: on_histories(bench, effort),
     ]
     for part in parts:
         try:

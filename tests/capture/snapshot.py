@@ -40,6 +40,7 @@ _DERIVED = {
     "usage": f"SELECT {_whose('u.session_id')}, key, turn, created_at, model, {_TOKENS}, counts FROM usage u",
     "touches": f"SELECT {_whose('t.session_id')}, path, action, seq, turn FROM touches t",
     "leaf_titles": "SELECT key, title FROM leaf_titles",
+    "signals": "SELECT id, at, agent, event, cwd, session_agent, session_id, how, repository, sha, data FROM signals",
     "docs": f"SELECT {_whose('d.id >> 24')}, id & 16777215, last_seq, turn, created_at FROM docs d",
 }
 _SEGMENTS = f"SELECT {_PATH}, generation, start, stop, digest, {{when}}, partial FROM segments"

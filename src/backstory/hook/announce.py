@@ -64,7 +64,7 @@ def stdin() -> list[bytes]:
     private, end = False, b""
     if sys.stdin is None or posix.isatty(0):
         return parts
-    while part := posix.read(0, 1 << 16):
+    while part := read(0):
         part = part.replace(b"\n", b" ")
         private = private or b"private" in (end + part).lower()
         end = part[-6:]
@@ -82,9 +82,16 @@ def append(home: bytes, line: list[bytes]) -> None:
     try:
         fd = posix.open(path, flags, 0o600)
     except FileNotFoundError:
-        posix.mkdir(folder, 0o700)
+        make_folder(folder)
         fd = posix.open(path, flags, 0o600)
     posix.writev(fd, line)
+
+
+def make_folder(folder: bytes) -> None:
+    try:  # noqa: SIM105 - contextlib would have to be imported
+        posix.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass  # another hook was faster
 
 
 # -- the header --------------------------------------------------------------------------------------------------------
@@ -162,8 +169,8 @@ def head() -> bytes:
     loose = content(git + b"/" + name) or content(shared + b"/" + name)
     if loose:
         return loose.strip()
-    packed = b"\n" + content(shared + b"/packed-refs")
-    return packed.partition(b" " + name + b"\n")[0].rpartition(b"\n")[2] if b" " + name + b"\n" in packed else b""
+    before, found, _ = content(shared + b"/packed-refs").partition(b" " + name + b"\n")
+    return before.rpartition(b"\n")[2] if found else b""
 
 
 # -- <private> ---------------------------------------------------------------------------------------------------------
@@ -296,13 +303,10 @@ def stale(pending: bytes) -> bool:
 def ask(folder: bytes, event: bytes, payload: bytes) -> None:
     """Once per commit the agent made: would it write down why?"""
     sha = committed(payload)
-    if not sha:
+    if not sha or sys.stdout is None:  # closed: the spool may have its number by now
         return
     asked = folder + b"/asked"
-    try:  # noqa: SIM105 - contextlib would have to be imported
-        posix.mkdir(asked, 0o700)
-    except FileExistsError:
-        pass
+    make_folder(asked)
     posix.open(asked + b"/" + sha[:7], posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)  # raises the second time
     text = (ASK % (sha.decode(), sha.decode())).encode()
     posix.write(
@@ -344,15 +348,18 @@ def content(path: bytes) -> bytes:
         fd = posix.open(path, posix.O_RDONLY)
     except OSError:
         return b""
+    parts = []
+    while part := read(fd):
+        parts.append(part)
+    posix.close(fd)
+    return b"".join(parts)
+
+
+def read(fd: int) -> bytes:
     try:
-        parts = []
-        while part := posix.read(fd, 1 << 16):
-            parts.append(part)
-        return b"".join(parts)
+        return posix.read(fd, 1 << 16)
     except OSError:
         return b""
-    finally:
-        posix.close(fd)
 
 
 def above(path: bytes) -> bytes:

@@ -1,0 +1,126 @@
+"""What a hook costs the agent that waits for it, against the least any program can cost."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from threading import Thread
+
+from backstory import hook
+
+from report import Cell, Check, Report, Table, ratio
+
+_PYTHON = os.path.realpath(sys._base_executable)  # type: ignore[attr-defined]
+_BARE = [_PYTHON, "-I", "-S", "-c", "pass"]
+_COPY = "import sys; open(sys.argv[1], 'ab', 0).write(sys.stdin.buffer.read())"
+_SIZES = {"1 KB": 1_000, "100 KB": 100_000, "2 MB": 2_000_000}
+_AT_ONCE = 100
+_LINE = "    if (items.length > 0 && total < limit) { return `<b>${items[0].name}</b>`; }"
+
+Times = dict[str, list[float]]
+
+
+def hooks(report: Report, scratch: Path, rounds: int) -> None:
+    home = _installed(scratch / "hooks")
+    for name, size in _SIZES.items():
+        _one(report, home, name, _payload(size), rounds)
+    _at_once(report, home)
+
+
+def _installed(home: Path) -> Path:
+    folder = home / "hook"
+    folder.mkdir(parents=True)
+    for name in hook.FILES:
+        shutil.copy(Path(hook.__file__).with_name(name), folder)
+    (folder / "launch").write_text("/bin/true\n")
+    return home
+
+
+def _payload(size: int) -> bytes:
+    """A tool's result: code, quoted as JSON."""
+    lines = (f"{_LINE}\\n" * (size // len(_LINE))).replace('"', '\\"')
+    return f'{{"session_id":"s","tool_response":"{lines}"}}'.encode()
+
+
+def _one(report: Report, home: Path, name: str, payload: bytes, rounds: int) -> None:
+    ours = [_PYTHON, "-I", "-S", str(home / "hook" / "hook.py"), "--agent", "claude"]
+    guard = f"test -x {_PYTHON} && {shlex.join([*ours, 'PostToolUse'])} 2>/dev/null; exit 0"
+    commands: dict[str, Sequence[str]] = {
+        "python -I -S -c pass": _BARE,
+        "the hook": [*ours, "PostToolUse"],
+        "the hook, starting an ingest": [*ours, "Stop"],
+        "the hook behind its shell guard": ["/bin/sh", "-c", guard],
+        "python that copies its stdin to a file": [_PYTHON, "-I", "-S", "-c", _COPY, str(home / "copy")],
+    }
+    if node := shutil.which("node"):
+        commands["node -e ''"] = [node, "-e", ""]
+    else:
+        report.skip("node is not installed: hooks are not compared with it")
+    times = _times(commands, payload, rounds, home)
+    bare = median(times["python -I -S -c pass"])
+    rows: list[list[Cell]] = [
+        [what, median(taken) * 1e3, quantiles(taken, n=20)[-1] * 1e3, median(taken) / bare]
+        for what, taken in times.items()
+    ]
+    check = Check(f"hook at {name} / bare interpreter (-I -S)", ratio(median(times["the hook"]), bare), 1.2)
+    note = f"Wall time, {rounds} runs of each in turn, {name} on stdin."
+    report.add(Table(f"One hook, {name}", ["", "p50 ms", "p95 ms", "× bare (-I -S)"], rows, note), check)
+
+
+def _times(commands: dict[str, Sequence[str]], payload: bytes, rounds: int, home: Path) -> Times:
+    """In turn, so that a busy moment of the machine strikes all alike."""
+    times: Times = {what: [] for what in commands}
+    for number in range(rounds + 1):
+        for what, command in commands.items():
+            taken = _run(command, payload)
+            if number:  # the first warms the caches
+                times[what].append(taken)
+        for path in (home / "copy", home / "hook" / "pending", *(home / "spool").iterdir()):
+            path.unlink(missing_ok=True)
+    return times
+
+
+def _run(command: Sequence[str], payload: bytes) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, input=payload, env={"PATH": "/usr/bin:/bin"}, check=True)
+    return time.perf_counter() - started
+
+
+def _at_once(report: Report, home: Path) -> None:
+    ours = [_PYTHON, "-I", "-S", str(home / "hook" / "hook.py"), "--agent", "claude", "Stop"]
+    payload = _payload(100_000)
+    bare = min(_together(_BARE, payload) for _ in range(3))
+    taken = [_together(ours, payload) for _ in range(3)]
+    written = b"".join(path.read_bytes() for path in (home / "spool").iterdir())
+    whole = sum(line.endswith(b"\t" + payload) for line in written.split(b"\n"))
+    rows: list[list[Cell]] = [
+        [f"{_AT_ONCE} × python -I -S -c pass", bare, 1.0, None],
+        [f"{_AT_ONCE} × the hook", min(taken), min(taken) / bare, whole / len(taken)],
+    ]
+    report.add(
+        Table(
+            f"{_AT_ONCE} hooks at once, 100 KB each",
+            ["", "wall s", "× bare (-I -S)", "whole lines"],
+            rows,
+            "Until the last has ended; best of 3.",
+        ),
+        Check(f"{_AT_ONCE} hooks at once / as many bare interpreters", min(taken) / bare, 1.2),
+        Check("lines lost or torn", _AT_ONCE * len(taken) - whole, 0, unit=""),
+    )
+
+
+def _together(command: Sequence[str], payload: bytes) -> float:
+    started = time.perf_counter()
+    threads = [Thread(target=_run, args=(command, payload)) for _ in range(_AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - started
