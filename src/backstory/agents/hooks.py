@@ -41,6 +41,8 @@ class Hookable(msgspec.Struct, frozen=True):
     """Entries stand in groups with a matcher; else each by itself."""
     empty: dict[str, Any] = {}
     """What the file must hold besides hooks."""
+    off: tuple[str, bool] | None = None
+    """The setting that turns all hooks off, and at which value."""
     skills: str | None = None
     """Where it looks for skills, below its folder."""
     consent: str | None = None
@@ -75,6 +77,7 @@ CLAUDE = Hookable(
         *_on("PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"),
     ),
     limit={"timeout": SECONDS},
+    off=("disableAllHooks", True),
     skills="skills",
 )
 CODEX = Hookable(
@@ -106,6 +109,7 @@ GEMINI = Hookable(
         *_on("Notification SessionEnd"),
     ),
     limit={"timeout": SECONDS * 1000},
+    off=("hooksConfig.enabled", False),
     skills="skills",
 )
 COPILOT = Hookable(
@@ -123,6 +127,7 @@ COPILOT = Hookable(
     limit={"timeoutSec": SECONDS},
     grouped=False,
     empty={"version": 1},
+    off=("disableAllHooks", True),
 )
 HOOKABLE: Mapping[str, Hookable] = {item.agent: item for item in (CLAUDE, CODEX, GEMINI, COPILOT)}
 
@@ -166,6 +171,17 @@ def commands(content: bytes, agent: Hookable) -> dict[str, str]:
         for handler in _handlers(entry)
         if _is_ours(handler)
     }
+
+
+def turned_off(content: bytes, agent: Hookable) -> str | None:
+    """The setting by which the person keeps all hooks from running, if they do."""
+    if agent.off is None:
+        return None
+    name, value = agent.off
+    found: Any = _parse(content, agent)
+    for key in name.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return name if found is value else None
 
 
 def same_but_for_ours(one: bytes, other: bytes, agent: Hookable) -> bool:

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from backstory import config
-from backstory.cli.render import agent, console, fitted, json_option, plural, print_json, progress_bar, table
+from backstory.cli.render import agent, console, fitted, json_option, plural, print_json, progress_bars, table
 from backstory.service.footprint import Step
 from backstory.service.installing import InitReport, init
 
@@ -74,8 +74,8 @@ def command(
             body["ingest"]["unreadable"] = [item._asdict() for item in report.ingest.unreadable]
         print_json(body)
         return
-    with progress_bar("Reading") as announce:
-        report = run(announce=announce)
+    with progress_bars("Reading", "Linking") as (announce, linking):
+        report = run(announce=announce, linking=linking)
     _tell(report)
 
 

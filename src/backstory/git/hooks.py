@@ -218,12 +218,15 @@ def _rule(repository: Repository, former: str) -> None:
     config = repository.common / "config"
     replace(repository.own / "former", former.encode())
     replace(repository.own / "config.before", config.read_bytes())
-    _git(repository, "config", "--local", "core.hooksPath", str(repository.own))
+    _configure(repository, "core.hooksPath", str(repository.own))
     replace(repository.own / "config.after", config.read_bytes())
 
 
-def _git(repository: Repository, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(repository.top), *arguments], check=True, capture_output=True)
+def _configure(repository: Repository, *arguments: str) -> None:
+    command = ["git", "-C", str(repository.top), "config", "--local", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BadInput(f"git config failed: {done.stderr.strip()}", "Nothing of yours was changed; try again.")
 
 
 # -- uninstall ---------------------------------------------------------------------------------------------------------
@@ -301,7 +304,7 @@ def _step_down(repository: Repository) -> None:
         return
     former = git(repository.top, "config", "--file", str(repository.own / "config.before"), "core.hooksPath")
     change = ("core.hooksPath", former) if former else ("--unset", "core.hooksPath")
-    _git(repository, "config", "--local", *change)
+    _configure(repository, *change)
 
 
 # -- the scripts -------------------------------------------------------------------------------------------------------
@@ -341,11 +344,13 @@ look() {
     done
 }
 """
+# Some agents kill what their command leaves running, so inside one we wait, as for its own hooks; a person never does.
 _START = """
 if [ -x "$python" ] && [ -r "$hook" ]; then
     look 2>/dev/null
     {feed}"$python" -I -S "$hook" \\
         --agent git {name} "$@" --sha "$sha" --chain "$chain" $rebasing {input}>/dev/null 2>&1 &
+    [ -z "$AI_AGENT$CLAUDECODE$CODEX_THREAD_ID$GEMINI_CLI$COPILOT_SESSION_ID$OPENCODE" ] || wait
 fi
 [ -z "$BACKSTORY_PROBE" ] || exit 0
 """

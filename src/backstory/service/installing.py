@@ -6,13 +6,24 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
 from backstory.agents import AGENTS
-from backstory.agents.hooks import HOOKABLE, MARK, Hookable, On, merge, remove
+from backstory.agents.hooks import (
+    HOOKABLE,
+    MARK,
+    Hookable,
+    On,
+    Unmergeable,
+    commands,
+    merge,
+    remove,
+    same_but_for_ours,
+)
 from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.files import make_folders, replace
@@ -84,8 +95,9 @@ def init(
     notice: bool = True,
     dry_run: bool = False,
     announce: Announce | None = None,
+    linking: Announce | None = None,
 ) -> InitReport:
-    """Install hooks for the agents present and for the repository a folder is in, then read what is there already."""
+    """Install hooks for the agents present and for the repository a folder is in, then read and link what is there."""
     repository = git_hooks.find(folder)
     if local and repository is None:
         raise BadInput("--local needs a repository", "Run it inside one, or leave --local away.")
@@ -104,8 +116,7 @@ def init(
     steps = sorted(work.steps, key=lambda step: step.state == "absent")
     report = InitReport(str(repository.top) if repository else None, dry_run, steps, work.todo)
     if not dry_run:
-        report.ingest = ingest(settings, announce=announce)
-        # Linking of what was read to the commits of this repository belongs here.
+        report.ingest = ingest(settings, announce=announce, linking=linking)
     return report
 
 
@@ -242,6 +253,7 @@ def uninstall(settings: Settings, folder: Path, *, everything: bool = False, dry
     for common in dict.fromkeys([here, *(footprint.repositories if everything else ())]):
         if common:
             report.steps += _out_of(Path(common), footprint.repositories.pop(common, False), dry_run)
+    _recall(settings, footprint)
     left = {common: made for common, made in footprint.repositories.items() if Path(common).is_dir()}
     footprint.repositories = left
     for path, changed in list(footprint.files.items()):
@@ -255,6 +267,19 @@ def uninstall(settings: Settings, folder: Path, *, everything: bool = False, dry
     if not dry_run:
         prints.save(settings, footprint)
     return report
+
+
+def _recall(settings: Settings, footprint: prints.Footprint) -> None:
+    """Entries of ours in agents' own settings that are on no record: somebody has deleted our folder."""
+    for agent in HOOKABLE.values():
+        path = agent.folder(settings.user_home, settings.env) / agent.file
+        if str(path) in footprint.files or not path.is_file():
+            continue
+        with suppress(OSError, Unmergeable):
+            content = path.read_bytes()
+            if any(str(hook_folder(settings)) in command for command in commands(content, agent).values()):
+                bare = None if same_but_for_ours(content, b"", agent) else remove(content, agent)
+                footprint.files[str(path)] = Changed("agent", agent.agent, 0, original=bare)
 
 
 def _out_of(common: Path, made: bool, dry_run: bool) -> list[Step]:

@@ -34,6 +34,7 @@ REACH = 31 * DAY  # how long before a commit its lines may have been written, an
 ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 _SLACK = 5000
 NO_SESSION = "no session kept here made this commit or wrote its lines"
+BOT = "made by a bot"
 NOT_THEN = "no session kept here was active before this commit"
 
 Announce = Callable[[int], Callable[[int], None]]
@@ -193,6 +194,12 @@ def repository_at(db: apsw.Connection, folder: Path) -> Repository | None:
     return _repository(known[0], known[1], folder, places)
 
 
+def lost(folder: Path, shas: Iterable[str]) -> list[history.Commit]:
+    """What these commits reach and no ref does."""
+    names = list(shas)
+    return history.commits(folder, ["--not", *ALL[:-1], "^HEAD", *names]) if names else []
+
+
 def _repository(number: int, project: Project, folder: Path, places: list[str]) -> Repository:
     trees = (git(folder, "worktree", "list", "--porcelain") or "").splitlines()
     tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
@@ -230,6 +237,7 @@ class _Run:
         self._acts: dict[int, Acts] = {}
         self._outlines: dict[int, Outline] = {}
         self._unkept: dict[str, str] = {}  # commits that ran in a session we have nothing of
+        self._lost: set[str] = set()  # commits with a story that no ref reaches any more, since the last look
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> Outcome:
         commits = self._commits(only, again)
@@ -336,13 +344,16 @@ class _Run:
             return {}
         before = self.store.tips(self.repository.id)
         if again or before is None:
+            kept = history.resolve(folder, self.store.live(self.repository.id)).values()
             found = history.commits(folder, ALL, since=min(starts) - DAY)
         else:
             kept = history.resolve(folder, before).values()  # a tip that is gone says nothing
             found = history.commits(folder, [*ALL, *(f"^{sha}" for sha in kept)])
             if (since := self._news_since()) is not None:
                 found += history.commits(folder, ALL, since=since - _SLACK)
-        known = {commit.sha: commit for commit in found}
+        gone = lost(folder, kept)
+        self._lost = {commit.sha for commit in gone}
+        known = {commit.sha: commit for commit in (*found, *gone)}
         rows = [row for row in self.rows if again or before is None or row.linked < row.last_seq]
         return {**known, **{commit.sha: commit for commit in self._unreachable(set(known), rows)}}
 
@@ -370,6 +381,8 @@ class _Run:
     def _todo(self, commits: dict[str, history.Commit]) -> set[str]:
         """What nobody looked at, and what a session did something before that nobody had read then."""
         todo = set(commits) - set(self.store.seen(commits))
+        if self._lost:
+            todo |= set(commits) - self._lost  # one of them may have taken their place
         if (since := self._news_since()) is not None:
             todo |= {sha for sha, commit in commits.items() if commit.committed_at >= since - _SLACK}
         return todo
@@ -404,6 +417,7 @@ class _Run:
         earlier: dict[str, history.Commit] = {}
         if horizon is not None:
             earlier = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=horizon)}
+        earlier |= commits
         before = {f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)}
         order = [*before.values(), *judged.values()]
         reachable = {c.sha for c in history.commits(self.repository.folder, ALL, since=since)}
@@ -424,20 +438,21 @@ class _Run:
         found: dict[str, list[tuple[int, int, bool]]] = {}
         rows = fetch(
             self.db,
-            "SELECT sha, session_agent, session_id, data FROM signals WHERE event='post-commit' AND session_id IS NOT "
-            "NULL AND sha IN (SELECT value FROM json_each(?)) ORDER BY at",
+            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE event='post-commit' AND session_id IS "
+            "NOT NULL AND sha IN (SELECT value FROM json_each(?)) ORDER BY at",
             (msgspec.json.encode(sorted(todo)).decode(),),
         )
-        for sha, agent, session_id, data in rows:
+        for sha, agent, session_id, data, at in rows:
             row = self._row(agent, session_id)
             if row is None:
                 self._unkept[sha] = f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
                 continue
             when = commits[sha].committed_at
+            # The hook ran after the call began: of several within a second or two, the last one begun by then.
             spans = [
                 m.seq
                 for m in (sessions.get(row.id) or self._acts_of(row)).made
-                if m.called_at - 1000 <= when + 999 and when <= m.done_at + 1000
+                if m.called_at <= max(at, when) and when <= m.done_at + 1000
             ]
             cut = max(spans) if spans else self._outline(row.id).at(when + 999)
             found.setdefault(sha, []).append((row.id, cut, bool(msgspec.json.decode(data).get("rebasing"))))
@@ -471,7 +486,8 @@ class _Run:
         since = min(commit.authored_at for commit in judged) - _SLACK
         patches = [commit.patch_id for commit in judged if commit.patch_id]
         found = []
-        for sha, known in self.store.like(self.repository.id, since, patches).items():
+        alike = self.store.like(self.repository.id, since, patches)
+        for sha, known in {**alike, **self.store.of_commits(self._lost)}.items():
             if sha in todo or not known.parts:
                 continue
             links = [
@@ -503,7 +519,7 @@ class _Run:
         }
         stored = self._component(touched)
         superseded = {**{sha: c.superseded_by for sha, c in stored.items() if c.superseded_by}, **superseded}
-        claims = [self._claim(link, todo[link.commit].committed_at, superseded) for link in proved]
+        claims = [self._claim(link, todo[link.commit], superseded) for link in proved]
         claims += [
             claim for sha, known in stored.items() if sha not in todo for claim in self._claims(known, superseded)
         ]
@@ -518,7 +534,7 @@ class _Run:
             if made != before:
                 self.outcome.saved.append(made)
         self.outcome.removed = [sha for sha in stored if sha in todo and sha not in found and sha not in merges]
-        self._saw(todo, found, links)
+        self._saw(todo, facts, found, links)
 
     def _overridden(self, todo: dict[str, history.Commit], links: list[Link]) -> list[Link]:
         """A person's word counts more than any evidence."""
@@ -545,7 +561,7 @@ class _Run:
             sessions = known | {row.id for name in names if (row := self._row(*name))}
         return found
 
-    def _claim(self, link: Link, committed_at: int, superseded: dict[str, str]) -> Claim:
+    def _claim(self, link: Link, commit: history.Commit, superseded: dict[str, str]) -> Claim:
         row = next(row for row in self.rows if row.id == link.session)
         return Claim(
             link.commit,
@@ -556,11 +572,12 @@ class _Run:
             link.confidence,
             link.role,
             link.seq,
-            committed_at,
+            commit.committed_at,
             link.lines,
             link.share or None,
             link.why,
             link.commit in superseded,
+            tuple(commit.parents),
         )
 
     def _claims(self, known: Checkpoint, superseded: dict[str, str]) -> Iterator[Claim]:
@@ -580,6 +597,7 @@ class _Run:
                     part.share,
                     part.why,
                     known.commit in superseded,
+                    tuple(known.parents),
                 )
 
     def _parents(
@@ -646,7 +664,13 @@ class _Run:
         noted = self.store.notes([sha]).get(sha)
         return annotate.noted(derived, *noted) if noted else derived
 
-    def _saw(self, todo: dict[str, history.Commit], found: dict[str, list[Part]], links: list[Link]) -> None:
+    def _saw(
+        self,
+        todo: dict[str, history.Commit],
+        facts: dict[str, CommitFacts],
+        found: dict[str, list[Part]],
+        links: list[Link],
+    ) -> None:
         hints: dict[str, list[dict[str, Any]]] = {}
         for link in links:
             if link.evidence == "nearby":
@@ -659,5 +683,7 @@ class _Run:
             if sha not in found and not commit.is_merge:
                 then = starts and min(starts) <= commit.committed_at + _SLACK
                 reason = self._unkept.get(sha) or (NO_SESSION if then else NOT_THEN)
+                if sha in facts and facts[sha].is_bot:
+                    reason = BOT
             nearby = msgspec.json.encode(hints[sha]).decode() if sha in hints and sha not in found else None
             self.outcome.seen.append((sha, commit.authored_at, commit.committed_at, reason, nearby))

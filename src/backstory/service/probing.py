@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from backstory.agents.hooks import CODEX, HOOKABLE, Hookable, Unmergeable, commands
+from backstory.agents.hooks import CODEX, HOOKABLE, Hookable, Unmergeable, commands, turned_off
 from backstory.capture import spool
 from backstory.config import Settings
 from backstory.git import hooks as git_hooks
@@ -24,6 +24,7 @@ from backstory.service.library import Library
 
 ARRIVES = 2.0  # seconds an announcement may take
 FIRED = 10.0  # and a command, before it is given up
+STATES = ("ok", "untrusted", "stale", "silent", "missing", "broken")
 _AGAIN = "Put it right: backstory init"
 
 
@@ -33,20 +34,20 @@ class HookHealth(msgspec.Struct):
     kind: str  # agent | git | launch
     name: str
     file: str
-    state: str = "ok"  # ok | stale | untrusted | silent | missing | broken; from stale on the worst there is
+    state: str = "ok"  # one of STATES, the worst there is
     arrived: list[str] = []  # events whose probe reached the spool
     lost: list[str] = []
     what: str = ""
     next: str = ""
 
     def say(self, state: str, what: str, then: str = _AGAIN) -> None:
-        """The first thing wrong is what is told: it explains the others."""
-        if self.state == "ok":
+        """Of several things wrong the worst is told; of two as bad the first, which explains the other."""
+        if STATES.index(state) > STATES.index(self.state):
             self.state, self.what, self.next = state, what, then
 
     @property
     def dropped(self) -> bool:
-        return self.state in ("silent", "missing", "broken")
+        return STATES.index(self.state) >= STATES.index("silent")
 
 
 class _Shot(msgspec.Struct):
@@ -115,13 +116,17 @@ def _settings_file(settings: Settings, path: Path, changed: Changed, shots: list
     agent = HOOKABLE[changed.agent]
     health = HookHealth("agent", agent.agent, str(path))
     try:
-        found = commands(path.read_bytes(), agent)
+        content = path.read_bytes()
+        found, off = commands(content, agent), turned_off(content, agent)
     except FileNotFoundError:
         health.say("missing", f"{agent.title}: {path} is gone")
         return health
     except (OSError, Unmergeable) as error:
         health.say("broken", f"{agent.title}: {path}: {prints.reason(error)}", "Repair it, then: backstory init")
         return health
+    if off:
+        what = f"{agent.title}: all hooks are turned off by {off} in {path}"
+        health.say("silent", what, "Turn them on there, if you want its sessions announced.")
     wanted = {on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events}
     if missing := [event for event in wanted if event not in found]:
         health.say("missing", f"{agent.title}: no hook of ours for {', '.join(missing)} in {path}")
