@@ -47,7 +47,8 @@ def _confirm(busy: list[Active], as_json: bool) -> None:
     told = f"{plural(len(busy), 'session')} at work here: {named}"
     if as_json or not sys.stdin.isatty():
         raise Busy(told, "It will not be touched, but two may then change the same files. Go on: --yes")
-    click.confirm(f"{told}. Restore beside it?", abort=True)
+    if not click.confirm(f"{told}. Restore beside it?"):
+        raise click.exceptions.Exit(1)
 
 
 def _tell(made: Restored) -> None:

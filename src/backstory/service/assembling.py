@@ -127,11 +127,12 @@ def _native(library: Library, pen: Writer, session: Session, last: int) -> list[
         return None
     best = max(range(len(found)), key=lambda index: (found[index].reached, found[index].found))
     own = _whole(pen, found[best])
+    if agent.mutable:  # a later file says the same again, but poorer
+        own = [record for earlier in found[:best] for record in earlier.before] + own
+    own = [*_beginning(library, pen, own), *own]
     if not pen.live(own):
         raise _nothing(session)
-    if agent.mutable:  # a later file says the same again, but poorer
-        return [record for earlier in found[:best] for record in earlier.before] + own
-    return [*_beginning(library, pen, own), *own]
+    return own
 
 
 def _nothing(session: Session) -> NotFound:

@@ -134,6 +134,15 @@ def _grows(path: Path, size: int | None, limit: int) -> bool:
 
 def restore(settings: Settings, wish: Wanted) -> Restored:
     """Write the new session; existing ones are only read, from the store."""
+    try:
+        return _restore(settings, wish)
+    except OSError as error:
+        raise StoreError(
+            f"cannot restore: {error.strerror or error}: {error.filename}", "Nothing was written; check permissions."
+        ) from None
+
+
+def _restore(settings: Settings, wish: Wanted) -> Restored:
     pen, now = writer(wish.agent), _now()
     with reading(settings) as library:
         parts = ended([(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library)
@@ -147,25 +156,21 @@ def restore(settings: Settings, wish: Wanted) -> Restored:
             env=settings.env,
             origin=own[0].session_id if own else None,
         )
-        files = pen.files(assembled(library, pen, wish.agent, parts, place), place)
-        moved = {old: file for session in own for old, file in beside(library, pen, session, files[0].content, place)}
-    content = files[0].content
+        session, *others = pen.files(assembled(library, pen, wish.agent, parts, place), place)
+        moved = {old: file for one in own for old, file in beside(library, pen, one, session.content, place)}
+    content = session.content
     for old, file in moved.items():  # the agent is told where a large result lies
         content = content.replace(old.encode(), str(file.path).encode())
-    files[0] = File(files[0].path, content)
-    _write([*moved.values(), *files])
+    _write([*moved.values(), File(session.path, content), *others])
     return Restored(
         wish.agent,
         place.session_id,
-        str(files[0].path),
+        str(session.path),
         pen.command(place.session_id),
         place.cwd,
-        [{"agent": s.agent, "session_id": s.session_id, "up_to": last} for s, last in parts],
+        [{"agent": one.agent, "session_id": one.session_id, "up_to": last} for one, last in parts],
         wish.warnings,
     )
-
-
-# -- to the disk -----------------------------------------------------------------------------------
 
 
 def _write(files: Iterable[File]) -> None:
@@ -177,12 +182,10 @@ def _write(files: Iterable[File]) -> None:
             if not file.path.exists():
                 made.append(file.path)
             replace(file.path, file.content)
-    except OSError as error:
+    except BaseException:
         for path in reversed(made):
             _remove(path)
-        raise StoreError(
-            f"cannot write {error.filename or file.path}: {error.strerror}", "Nothing was written; check permissions."
-        ) from None
+        raise
 
 
 def _remove(path: Path) -> None:

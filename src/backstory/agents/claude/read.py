@@ -173,7 +173,8 @@ class TranscriptReader:
             facts["branch"] = known
         if isinstance(version := record.get("version"), str):
             facts["version"] = version
-        if origin := as_str(as_dict(record.get("forkedFrom")).get("sessionId")):
+        origin = as_str(as_dict(record.get("forkedFrom")).get("sessionId"))
+        if origin:
             facts["forked_from"] = origin
         when = parse_iso(record.get("timestamp"))
         data = {
@@ -181,6 +182,7 @@ class TranscriptReader:
             "branch": known,
             "version": record.get("version"),
             "entrypoint": record.get("entrypoint"),
+            "forked_from": origin,
         }
         kind = "session.started" if seen is None else "status.changed"
         key = fold(as_str(record.get("uuid")), "place") if record.get("uuid") else fold_bytes(offset, line)

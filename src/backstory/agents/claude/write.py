@@ -117,29 +117,33 @@ def _blocks(record: Record) -> list[Record]:
 
 def _mended(records: Sequence[Record]) -> list[Record]:
     """Every line once, and hanging on one that is there: on the one before it, if its own parent is not."""
-    kept: list[Record] = []
-    known: set[str] = set()
-    through: dict[str, str | None] = {}  # old versions have lines of no message between parent and child
-    last: dict[bool, str | None] = {True: None, False: None}
+    known: dict[str, Record] = {}
     for record in records:
-        ident, parent = record.get("uuid"), record.get("parentUuid")
+        if isinstance(ident := record.get("uuid"), str):
+            known.setdefault(ident, record)
+    kept: list[Record] = []
+    last: dict[bool, str | None] = {}  # of the conversation itself, and of subagents in the same file
+    for record in records:
+        ident = record.get("uuid")
         if not isinstance(ident, str):
             kept.append(record)
-            continue
-        if ident in known or ident in through:
-            continue
-        side = bool(record.get("isSidechain"))
-        while parent in through:
-            parent = through[parent]
-        if parent is not None and parent not in known:
-            parent = last[side]
-        if record.get("type") in TREE:
-            known.add(ident)
-            last[side] = ident
-        else:
-            through[ident] = parent
-        kept.append(record if parent == record.get("parentUuid") else {**record, "parentUuid": parent})
+        elif known[ident] is record:
+            side = bool(record.get("isSidechain"))
+            parent = _parent(record, known, last.get(side))
+            kept.append(record if parent == record.get("parentUuid") else {**record, "parentUuid": parent})
+            if record.get("type") in TREE:
+                last[side] = ident
     return kept
+
+
+def _parent(record: Record, known: dict[str, Record], before: str | None) -> Any:
+    """Old versions have lines of no message between parent and child: past them."""
+    parent = record.get("parentUuid")
+    passed: set[str] = set()
+    while parent in known and known[parent].get("type") not in TREE and parent not in passed:
+        passed.add(parent)
+        parent = known[parent].get("parentUuid")
+    return parent if parent is None or parent in known else before
 
 
 def _starts(records: Sequence[Record]) -> set[str]:

@@ -42,7 +42,9 @@ class Thread:
             self.state["side"] = True
             facts["subagent"] = kind
         origin = as_str(meta.get("forked_from_id"))
-        if origin and origin != parent(meta):
+        if origin == parent(meta):
+            origin = ""
+        if origin:
             facts["forked_from"] = origin
         if (start := as_int(meta.get("subagent_history_start_ordinal"))) is not None:
             self.state["own_from"] = start
@@ -55,6 +57,7 @@ class Thread:
             "version": version,
             "originator": meta.get("originator"),
             "source": as_str(meta.get("source")),
+            "forked_from": origin,
         }
         self._place(as_str(meta.get("cwd")), branch, told if first else {}, first, at)
 

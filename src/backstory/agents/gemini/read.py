@@ -89,6 +89,8 @@ class SessionReader:
         when = parse_iso(record.get("startTime") or record.get("timestamp"))
         key = fold(bucket.session_id, "started")
         data: Record = {"cwd": self.cwd} if self.cwd else {}
+        if origin := as_str(record.get("forkedFrom")):  # the agent has no word for it; a restored session has
+            data["forked_from"] = bucket.facts["forked_from"] = origin
         bucket.events.append(Event("session.started", key, when, "system", "", None, data))
         self._place(self.cwd, bucket)
 
@@ -101,8 +103,6 @@ class SessionReader:
     def _header(self, record: Record, out: Sink) -> None:
         """The first line, repeated on each resume; or the whole session, if it is a document."""
         out.main.title(TITLE_AGENT, record.get("summary"))
-        if origin := as_str(record.get("forkedFrom")):  # the agent has no word for it; a restored session has
-            out.main.facts["forked_from"] = origin
         self._place(next(iter(as_list(record.get("directories"))), None), out.main)
         for message in as_list(record.get("messages")):
             if isinstance(message, dict):

@@ -98,7 +98,8 @@ class GeminiWriter:
     def files(self, records: Sequence[Record], place: Place) -> list[File]:
         root = AGENT.roots(place.home, place.env)[0]
         registry = root.parent / "projects.json"
-        projects = _projects(registry)
+        known = _registry(registry)
+        projects = {path: slug for path, slug in as_dict(known.get("projects")).items() if isinstance(slug, str)}
         slug = _slug(place.cwd, projects, root)
         stamp = (to_iso(place.now) or "")[:16].replace(":", "-")
         path = root / slug / "chats" / f"session-{stamp}-{place.session_id[:8]}.jsonl"
@@ -107,7 +108,7 @@ class GeminiWriter:
             if not (mark := folder / slug / OWNER).exists():
                 files.append(File(mark, place.cwd.encode()))
         if projects.get(place.cwd) != slug:
-            body = msgspec.json.encode({"projects": {**projects, place.cwd: slug}})
+            body = msgspec.json.encode({**known, "projects": {**projects, place.cwd: slug}})
             files.append(File(registry, msgspec.json.format(body, indent=2)))
         return files
 
@@ -151,12 +152,11 @@ def _message(said: Said) -> Record:
     return {**message, "type": "gemini", "content": said.text, "model": said.model or "unknown"}
 
 
-def _projects(registry: Path) -> dict[str, str]:
+def _registry(path: Path) -> Record:
     try:
-        known = msgspec.json.decode(registry.read_bytes())
+        return as_dict(msgspec.json.decode(path.read_bytes()))
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return {path: slug for path, slug in as_dict(as_dict(known).get("projects")).items() if isinstance(slug, str)}
+        return {}  # a damaged one is begun anew by the agent, too
 
 
 def _slug(cwd: str, projects: dict[str, str], root: Path) -> str:

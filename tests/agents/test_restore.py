@@ -1,0 +1,245 @@
+"""Restored sessions, resumed by the real agents: what counts is what they send to the model."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backstory import config
+from backstory.service.restoring import Restored, Taken, Wanted, restore
+from tests.conftest import Result
+
+from . import AGENTS, Agent, Call, Claude, Codex, Reply, Request, Run, Say, ScriptedModel
+from .script import Json
+
+Cli = Callable[..., Result]
+
+COMMIT = "git add -A && git commit -qm 'Plant a fern' && git log --oneline -1"
+FIRST, SECOND = "Plant the fern please", "Now water the cactus"
+
+
+@pytest.fixture(params=AGENTS)
+def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Agent:
+    return AGENTS[request.param](agent_home, agent_repo, scripted_model)
+
+
+@pytest.fixture
+def claude(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Claude:
+    return Claude(agent_home, agent_repo, scripted_model)
+
+
+@pytest.fixture
+def codex(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Codex:
+    return Codex(agent_home, agent_repo, scripted_model)
+
+
+def worked(agent: Agent) -> Run:
+    """A request with two calls at once and a commit, then another request in the same session."""
+    at_once = [
+        Call("write", {"path": agent.cwd / "fern.txt", "content": "green\n"}),
+        Call("shell", {"command": "echo soil"}),
+    ]
+    agent.model.add(Reply(Say("Digging."), *at_once), Call("shell", {"command": COMMIT}), Say("The fern stands."))
+    run = agent.run(FIRST)
+    assert run.code == 0
+    agent.model.add(Say("The cactus is wet."))
+    agent.resume(run.session_id, SECOND)
+    return run
+
+
+def results(cli: Cli, session_id: str) -> list[int]:
+    found: list[Json] = cli("show", session_id, "--json").json["events"]
+    return [event["seq"] for event in found if event["kind"] == "tool.result"]
+
+
+def bring_back(*taken: Taken, into: Agent, cwd: Path | None = None) -> Restored:
+    wish = Wanted(list(taken), "Restored 126e95e0: Plant a fern", into.name, cwd or into.cwd)
+    return restore(config.load(), wish)
+
+
+def resumed(agent: Agent, session_id: str) -> Request:
+    """What the agent sends to the model when it takes up the session."""
+    agent.model.add(Say("Here I am again."))
+    run = agent.resume(session_id, "Where were we?")
+    assert (run.code, run.session_id) == (0, session_id), run.stderr
+    assert "Here I am again." in run.stdout
+    return agent.model.main_requests[-1]
+
+
+def whole(request: Request) -> str:
+    return "\n".join(message.text for message in request.history)
+
+
+def kept(agent: Agent) -> dict[Path, tuple[bytes, int]]:
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in agent.home.glob(agent.sessions)}
+
+
+def in_order(text: str, *words: str) -> bool:
+    places = [text.find(word) for word in words]
+    return -1 not in places and places == sorted(places)
+
+
+def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_after(agent: Agent, cli: Cli) -> None:
+    run = worked(agent)
+    cli("ingest")
+    before, tokens = kept(agent), cli("stats", "--json").json["tokens"]
+
+    made = bring_back(Taken(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent)
+    assert made.session_id != run.session_id
+    assert {path: state for path, state in kept(agent).items() if str(path) != made.path} == before
+    assert (Path(made.path).stat().st_mode & 0o777) == 0o600
+    cli("ingest")
+    assert cli("stats", "--json").json["tokens"] == tokens, "a copy costs nothing"
+    assert cli("show", made.session_id, "--json").json["session"]["title"] == "Restored 126e95e0: Plant a fern"
+
+    sent = resumed(agent, made.session_id)
+    assert FIRST in sent.said("user")
+    assert "Digging." in sent.said("assistant")
+    assert all(text in sent.said("assistant") for text in ("fern.txt", "echo soil", "git commit -qm"))
+    assert in_order(sent.said("user"), "soil", "Plant a fern", "Where were we?")
+    assert not [word for word in ("The fern stands.", SECOND, "The cactus is wet.") if word in whole(sent)]
+
+
+def test_the_story_of_a_commit_is_resumed(agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    worked(agent)
+    cli("ingest")
+    monkeypatch.chdir(agent.cwd)
+
+    busy = cli("restore", "--json")
+    assert (busy.code, busy.json["error"]["kind"]) == (2, "busy")
+    story = cli("log", "--json").json
+    made = cli("restore", "HEAD", "--yes", "--json").json
+    assert made["agent"] == agent.name
+    assert made["command"].startswith(agent.name) and made["command"].endswith(made["session_id"])
+    cli("ingest")
+    cli("link")
+    assert cli("log", "--json").json == story, "a copy has no part in the commit"
+
+    sent = resumed(agent, made["session_id"])
+    assert FIRST in sent.said("user")
+    assert "git commit -qm" in sent.said("assistant")
+    assert SECOND not in whole(sent)
+
+
+def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Agent, cli: Cli) -> None:
+    first = worked(agent)
+    agent.model.add(Call("shell", {"command": "echo beetle"}), Say("A beetle was seen."))
+    second = agent.run("Look for beetles")
+    agent.model.add(Say("The rose is cut."))
+    agent.resume(first.session_id, "Cut the rose")
+    cli("ingest")
+    tokens = cli("stats", "--json").json["tokens"]
+
+    parts = [Taken(agent.name, first.session_id), Taken(agent.name, second.session_id)]
+    made = bring_back(*parts, into=agent)
+    cli("ingest")
+    assert cli("stats", "--json").json["tokens"] == tokens
+    shown = cli("show", made.session_id, "--json").json
+    assert shown["session"]["prompts"] == 4
+    assert shown["abandoned_turns"] == []
+
+    sent = resumed(agent, made.session_id)
+    marker, back = f"session {second.session_id}", f"session {first.session_id}"
+    said = whole(sent)
+    assert in_order(said, FIRST, "soil", SECOND, marker, "Look for beetles", "echo beetle", back, "Cut the rose")
+    assert in_order(said, "The fern stands.", "The cactus is wet.", "A beetle was seen.", "The rose is cut.")
+    assert said.count("[Backstory: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("origin", "target"), [("claude", "codex"), ("codex", "claude"), ("claude", "gemini"), ("gemini", "codex")]
+)
+def test_work_begun_in_one_agent_goes_on_in_another(
+    origin: str, target: str, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel, cli: Cli
+) -> None:
+    begun = AGENTS[origin](agent_home, agent_repo, scripted_model)
+    run = worked(begun)
+    cli("ingest")
+    tokens = cli("stats", "--json").json["tokens"]
+
+    other = AGENTS[target](agent_home, agent_repo, scripted_model)
+    made = bring_back(Taken(origin, run.session_id, results(cli, run.session_id)[-1]), into=other)
+    cli("ingest")
+    assert cli("stats", "--json").json["tokens"] == tokens
+    assert cli("show", made.session_id, "--json").json["session"]["prompts"] == 1
+
+    sent = resumed(other, made.session_id)
+    assert FIRST in sent.said("user")
+    assert in_order(sent.said("assistant"), "Digging.", "fern.txt", "echo soil", "git commit -qm")
+    assert in_order(sent.said("user"), "tool result", "soil", "Plant a fern", "Where were we?")
+    assert SECOND not in whole(sent)
+
+
+def test_a_session_is_resumed_in_another_work_tree(agent: Agent, cli: Cli, tmp_path: Path) -> None:
+    run = worked(agent)
+    cli("ingest")
+    elsewhere = tmp_path / "émoji🙂_tree" / ("long" * 40) / "other tree"  # Claude's name for it needs a hash
+    subprocess.run(["git", "worktree", "add", "-q", "--detach", str(elsewhere)], cwd=agent.cwd, check=True)
+
+    made = bring_back(Taken(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent, cwd=elsewhere)
+    there = AGENTS[agent.name](agent.home, elsewhere, agent.model)
+    sent = resumed(there, made.session_id)
+    assert FIRST in sent.said("user")
+    assert "git commit -qm" in sent.said("assistant")
+    cli("ingest")
+    assert cli("show", made.session_id, "--json").json["session"]["cwd"] == str(elsewhere)
+
+
+def test_subagents_of_claudes_come_along(claude: Claude, cli: Cli) -> None:
+    task = {"description": "look for it", "prompt": "Look for the wombat", "subagent_type": "general-purpose"}
+    claude.model.add(Call("Agent", task), Say("Wombat seen."), Say("It was seen."), Say("No more wombats."))
+    run = claude.run("Where is the wombat?")
+    claude.resume(run.session_id, "Any more?")
+    cli("ingest")
+    tokens = cli("stats", "--json").json["tokens"]
+
+    made = bring_back(Taken("claude", run.session_id, results(cli, run.session_id)[-1]), into=claude)
+    folder = Path(made.path).with_suffix("") / "subagents"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        path.name for path in run.transcript.with_suffix("").joinpath("subagents").iterdir()
+    )
+    assert {path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())} == {0o700, 0o600}
+    cli("ingest")
+    assert cli("stats", "--json").json["tokens"] == tokens
+    (child,) = cli("show", made.session_id, "--json").json["subagents"]
+    assert child.endswith(f"@{made.session_id}")
+
+    sent = resumed(claude, made.session_id)
+    assert in_order(whole(sent), "Where is the wombat?", "Look for the wombat", "Wombat seen.", "Where were we?")
+    assert "No more wombats." not in whole(sent)
+
+
+def test_what_claude_compacted_stays_compacted(claude: Claude, cli: Cli) -> None:
+    run = worked(claude)
+    claude.resume(run.session_id, "/compact")
+    claude.model.add(Say("The orchid blooms."), Say("Nothing new."))
+    claude.resume(run.session_id, "What of the orchid?")
+    other = claude.run("Anything new?")
+    cli("ingest")
+
+    alone = resumed(claude, bring_back(Taken("claude", run.session_id), into=claude).session_id)
+    assert in_order(whole(alone), "This session is being continued", "What of the orchid?", "The orchid blooms.")
+    assert FIRST not in whole(alone)
+
+    parts = [Taken("claude", run.session_id), Taken("claude", other.session_id)]
+    both = whole(resumed(claude, bring_back(*parts, into=claude).session_id))
+    assert in_order(both, "This session is being continued", "The orchid blooms.", "[Backstory: ", "Nothing new.")
+    assert FIRST not in both
+
+
+def test_a_fork_of_codexs_stands_by_itself(codex: Codex, cli: Cli) -> None:
+    run = worked(codex)
+    codex.model.add(Say("The lily is yellow."))
+    argv = codex.argv("What of the lily?")
+    fork = codex._run([*argv[:-1], "fork", run.session_id, argv[-1]], 60, 5)
+    assert (fork.code, "history_base" in fork.transcript.read_text()) == (0, True)
+    cli("ingest")
+
+    made = bring_back(Taken("codex", fork.session_id), into=codex)
+    run.transcript.unlink()
+    fork.transcript.unlink()
+    sent = resumed(codex, made.session_id)
+    assert in_order(whole(sent), FIRST, "git commit -qm", SECOND, "What of the lily?", "The lily is yellow.")

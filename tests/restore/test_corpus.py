@@ -1,0 +1,63 @@
+"""Every session of the corpus that an agent could resume is restored, and read back it says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backstory import config
+from backstory.agents.conversation import WRITERS
+from backstory.model.errors import NotFound
+from backstory.model.events import StoredEvent
+from backstory.model.query import Filters
+from backstory.model.sessions import Session
+from backstory.service.figures import stats
+from backstory.service.ingesting import ingest
+from backstory.service.library import Library, reading
+from backstory.service.reading import Where
+from backstory.service.restoring import Restored, Taken
+from tests.restore.helpers import bring_back, lines
+
+TOLD = ("user.prompt", "assistant.message", "tool.call", "tool.result")
+
+
+def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path) -> None:
+    settings = config.load()
+    ingest(settings, [corpus])
+    with reading(settings) as library:
+        found = library.reader.sessions(Filters(), limit=None, subagents=False)
+    before = stats(settings, Where()).tokens
+    made = {s.id: (s, restored) for s in found if s.agent in WRITERS and (restored := try_restore(s, cwd))}
+    assert {session.agent for session, _ in made.values()} == set(WRITERS)
+    ingest(settings)
+
+    assert stats(settings, Where()).tokens == before
+    with reading(settings) as library:
+        for session, restored in made.values():
+            assert lines(restored.path)
+            copy = library.reader.session(restored.session_id, session.agent)
+            assert told(library, session) == told(library, copy), session.session_id
+
+
+def try_restore(session: Session, cwd: Path) -> Restored | None:
+    try:
+        return bring_back(cwd, Taken(session.agent, session.session_id), agent=session.agent)
+    except NotFound:
+        assert session.messages == 0, "only what has no messages cannot be resumed"
+        return None
+
+
+def told(library: Library, session: Session) -> list[tuple[str, str]]:
+    """The conversation; a last call that never got its result is not restored, so none without one is compared."""
+    events = [event for event in library.reader.events(session.id) if event.kind in TOLD and not _apart(event)]
+    answered = {ident(event) for event in events if event.kind == "tool.result"}
+    return [(e.kind, e.text) for e in events if e.kind != "tool.call" or ident(e) in answered]
+
+
+def ident(event: StoredEvent) -> object:
+    return (event.data or {}).get("id")
+
+
+def _apart(event: StoredEvent) -> bool:
+    """A large result that lies beside the transcript."""
+    data = event.data or {}
+    return bool(data.get("external")) and "uuid" not in data
