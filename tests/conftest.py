@@ -67,6 +67,7 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         "BACKSTORY_DEBUG": "1",
     }.items():
         monkeypatch.setenv(name, str(value))
+    monkeypatch.chdir(tmp_path)  # never in this repository: a command may act on the one it is run in
     _touched.clear()
     yield
     assert not _touched, f"the real home was touched: {_touched[:3]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from backstory.cli.render import (
     project,
 )
 from backstory.model.events import StoredEvent
+from backstory.service.calls import argument, diff, failed
 from backstory.service.reading import (
     Conversation,
     Turn,
@@ -248,38 +248,37 @@ def _markdown(text: str) -> Markdown:
 
 
 def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool, cwd: str) -> None:
-    edits = [call for call in run if _diff(call, results)]
+    edits = [call for call in run if diff(call, _result(call, results))]
     if len(run) > _RUN and not tools:
         kinds: dict[str, int] = {}
         for call in run:
             kinds[call.name or "?"] = kinds.get(call.name or "?", 0) + 1
         out.print(Text("   ▸ " + ", ".join(f"{name} ×{number}" for name, number in kinds.items()), style="dim"))
-        run = [call for call in run if call in edits or _failed(call, results)]
+        run = [call for call in run if call in edits or failed(_result(call, results))]
     for call in run:
         out.print(_call(call, results, tools, cwd))
 
 
-def _failed(call: StoredEvent, results: dict[Any, StoredEvent]) -> bool:
-    result = results.get((call.data or {}).get("id"))
-    return bool(result and (result.data or {}).get("failed"))
+def _result(call: StoredEvent, results: dict[Any, StoredEvent]) -> StoredEvent | None:
+    return results.get((call.data or {}).get("id"))
 
 
 def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str) -> RenderableType:
-    result = results.get((call.data or {}).get("id"))
+    result = _result(call, results)
     line = Text.assemble(("   ▸ ", "dim"))
     line.append(clean(call.name or "?"), style="bold")
-    line.append("  " + one_line(_short(_argument(call), cwd))[:120], style="dim")
+    line.append("  " + one_line(_short(argument(call), cwd))[:120], style="dim")
     if result is None:
         line.append("  no result recorded", style="dim italic")
-    elif _failed(call, results):
+    elif failed(result):
         code = (result.data or {}).get("exit_code")
         line.append(f"  ✕ {'exit ' + str(code) if code is not None else 'failed'}", style="red")
     elif result.text:
         line.append(f"  → {plural(result.text.count(chr(10)) + 1, 'line')}", style="dim")
     parts: list[RenderableType] = [line]
-    if diff := _diff(call, results):
-        parts.append(Padding(_coloured(diff, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
-    if result is not None and result.text and (tools or _failed(call, results)):
+    if changed := diff(call, result):
+        parts.append(Padding(_coloured(changed, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
+    if result is not None and result.text and (tools or failed(result)):
         parts.append(Padding(_folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
     return Group(*parts)
 
@@ -287,51 +286,6 @@ def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: 
 def _short(text: str, cwd: str) -> str:
     """Paths in the session's own folder without that folder."""
     return text.replace(cwd, "") if cwd else text
-
-
-def _argument(call: StoredEvent) -> str:
-    given = (call.data or {}).get("input")
-    if isinstance(given, dict):
-        for name in (
-            "command",
-            "cmd",
-            "file_path",
-            "filePath",
-            "path",
-            "pattern",
-            "query",
-            "description",
-            "url",
-        ):
-            if isinstance(given.get(name), str):
-                return str(given[name])
-    return call.text
-
-
-def _diff(call: StoredEvent, results: dict[Any, StoredEvent]) -> list[str]:
-    """The lines an edit took away and put in: the agent's own patch if it kept one, else from what it asked for."""
-    data = (results.get((call.data or {}).get("id")) or call).data or {}
-    patch = data.get("patch")
-    if isinstance(patch, list):
-        return [
-            line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines", []) if isinstance(line, str)
-        ]
-    if isinstance(data.get("diff"), str):
-        return [line for line in data["diff"].splitlines() if not line.startswith(("---", "+++", "@@", "Index", "==="))]
-    given = (call.data or {}).get("input")
-    given = given if isinstance(given, dict) else {}
-    old, new = (
-        given.get("old_string") or given.get("oldString"),
-        given.get("new_string") or given.get("newString"),
-    )
-    if isinstance(old, str) and isinstance(new, str):
-        return list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[3:]
-    content = given.get("content")
-    if isinstance(content, str) and ("file_path" in given or "filePath" in given):
-        return ["+" + line for line in content.splitlines()]
-    if call.name == "apply_patch" or "*** Begin Patch" in call.text:
-        return [line for line in call.text.splitlines() if line[:1] in "+-" or line.startswith("*** ")]
-    return []
 
 
 def _coloured(lines: list[str], most: int | None) -> Text:

@@ -19,7 +19,7 @@ from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.library import Library, reading
-from backstory.service.linking import ALL, NO_SESSION, compute, repository_at
+from backstory.service.linking import ALL, NO_SESSION, compute, lost, repository_at
 from backstory.store.checkpoints import Checkpoints
 
 _SHA = re.compile(r"^[0-9a-f]{7,40}$")
@@ -69,7 +69,7 @@ def top(cwd: Path) -> Path | None:
 
 def resolve(library: Library, reference: str | None, cwd: Path) -> str | None:
     """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it is nothing of those."""
-    name = reference or "HEAD"
+    name = "HEAD" if reference is None else reference
     store = Checkpoints(library.db)
     if name.startswith("ctx-"):
         found = store.beginning("id", name)
@@ -91,7 +91,7 @@ def resolve(library: Library, reference: str | None, cwd: Path) -> str | None:
 def required(library: Library, reference: str | None, cwd: Path) -> str:
     sha = resolve(library, reference, cwd)
     if sha is None:
-        name = reference or "HEAD"
+        name = "HEAD" if reference is None else reference
         hint = (
             "Run it inside the repository, or give a commit: backstory log"
             if top(cwd) is None
@@ -153,11 +153,15 @@ def tell(library: Library, cwd: Path, shas: list[str]) -> list[Told]:
     kept = store.of_commits(shas)
     seen = store.seen(shas)
     fresh = [sha for sha in shas if sha in found and sha not in seen and sha not in kept]
-    if fresh and (repository := repository_at(library.db, folder or cwd)):
-        outcome = compute(library.db, repository, only=fresh)
-        kept.update({checkpoint.commit: checkpoint for checkpoint in outcome.saved if checkpoint.commit in shas})
-        for sha, _, _, reason, nearby in outcome.seen:
-            seen[sha] = (reason, msgspec.json.decode(nearby) if nearby else [])
+    live = [sha for sha, known in kept.items() if sha in found and known.parts and not known.superseded_by]
+    gone = bool(folder and live and lost(folder, live))  # perhaps rewritten, and nobody has looked since
+    if (fresh or gone) and (repository := repository_at(library.db, folder or cwd)):
+        outcomes = [compute(library.db, repository)] if gone else []
+        outcomes += [compute(library.db, repository, only=fresh)] if fresh else []
+        for outcome in outcomes:
+            kept.update({checkpoint.commit: checkpoint for checkpoint in outcome.saved if checkpoint.commit in shas})
+            for sha, _, _, reason, nearby in outcome.seen:
+                seen[sha] = (reason, msgspec.json.decode(nearby) if nearby else [])
     return [_told(sha, found.get(sha), kept.get(sha), seen.get(sha)) for sha in shas]
 
 

@@ -288,6 +288,21 @@ def changed(checkpoint: Checkpoint) -> str:
     return f"+{added} −{removed} in {plural(len(files), 'file')}"
 
 
+def agents(checkpoint: Checkpoint) -> str:
+    return ", ".join(dict.fromkeys(agent_title(part.agent) for part in checkpoint.parts))
+
+
+def about(told: Told) -> list[str]:
+    """Who made a commit and when; if it has a story also with whom, and how we know."""
+    commit, checkpoint = told.commit, told.checkpoint
+    facts = [commit.author, moment(commit.committed_at)]
+    if checkpoint is None or not checkpoint.parts:
+        return facts
+    gone = f"superseded by {checkpoint.superseded_by[:8]}" if checkpoint.superseded_by else ""
+    sureness = sure(checkpoint.evidence, checkpoint.confidence)
+    return [agents(checkpoint), *facts, changed(checkpoint), sureness, gone]
+
+
 def reason(told: Told) -> str:
     """Why there is no story."""
     return "a merge; it starts no conversation and ends none" if told.reason == MERGE else told.reason or ""

@@ -14,8 +14,9 @@ from backstory.service.exporting.document import (
     Chapter,
     Document,
     Line,
+    about,
     agent_title,
-    changed,
+    agents,
     moment,
     name_of,
     reason,
@@ -29,9 +30,11 @@ _STEPS = ("Problem", "Solution", "Effect")
 
 
 def document(found: Document) -> str:
+    """One commit needs no head but its own."""
     chapters = "".join(_chapter(chapter) for chapter in found.chapters)
     overview = _overview(found.chapters) if len(found.chapters) > 1 else ""
     body = overview + chapters + (f'<section class="panel">{_lines(found.lines)}</section>' if found.lines else "")
+    head = f"<h1>{_text(found.title)}</h1>\n{_facts(found.facts)}\n" if len(found.chapters) != 1 else ""
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -39,7 +42,7 @@ def document(found: Document) -> str:
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_text(found.title)} · Backstory</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{_text(found.title)}</h1>\n{_facts(found.facts)}\n{body}"
+        f"{head}{body}"
         "<footer>Written by Backstory, which keeps the conversation behind every commit.</footer>\n"
         "</main>\n</body>\n</html>\n"
     )
@@ -80,14 +83,10 @@ def _row(told: Told) -> Iterator[str]:
     yield _text(note.title if note else told.commit.subject)
     if checkpoint and checkpoint.parts:
         yield _text(note.tag if note else "")
-        yield _text(_agents(checkpoint))
+        yield _text(agents(checkpoint))
         yield _text(sure(checkpoint.evidence, checkpoint.confidence))
     else:
         yield from ("", "", f'<span class="quiet">none: {_text(reason(told))}</span>')
-
-
-def _agents(checkpoint: Checkpoint) -> str:
-    return ", ".join(dict.fromkeys(agent_title(part.agent) for part in checkpoint.parts))
 
 
 def _chapter(chapter: Chapter) -> str:
@@ -105,20 +104,12 @@ def _commit(sha: str) -> str:
 
 
 def _without(told: Told) -> str:
-    facts = _facts([told.commit.sha[:8], told.commit.author, moment(told.commit.committed_at)])
-    return f'{facts}<p class="quiet">No story: {_text(reason(told))}.</p>'
+    return f'{_facts([told.commit.sha[:8], *about(told)])}<p class="quiet">No story: {_text(reason(told))}.</p>'
 
 
 def _with_story(chapter: Chapter, checkpoint: Checkpoint) -> str:
-    commit = chapter.story.told.commit
-    facts = [
-        commit.sha[:8],
-        _agents(checkpoint),
-        commit.author,
-        moment(commit.committed_at),
-        changed(checkpoint),
-        sure(checkpoint.evidence, checkpoint.confidence),
-    ]
+    told = chapter.story.told
+    facts = [told.commit.sha[:8], *about(told)]
     same = f'<p class="quiet">Same request as {_commit(chapter.same_as)}.</p>' if chapter.same_as else ""
     note = checkpoint.annotation
     return (

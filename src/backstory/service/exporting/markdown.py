@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backstory.model.checkpoints import Annotation, Checkpoint, Part
+from backstory.model.text import one_line
 from backstory.service.exporting.document import (
     Call,
     Chapter,
     Document,
     Line,
+    about,
     agent_title,
-    changed,
-    moment,
+    agents,
     name_of,
     reason,
     spent,
@@ -37,10 +38,10 @@ def _chapter(found: Chapter) -> str:
     told, checkpoint = found.story.told, found.story.told.checkpoint
     blocks = [f"## {code(told.commit.sha[:8])} {inline(told.commit.subject)}"]
     if checkpoint is None or not checkpoint.parts:
-        who = [told.commit.author, moment(told.commit.committed_at)]
-        blocks += [_facts(who), f"No story: {inline(reason(told))}."]
+        blocks += [_facts(about(told)), f"No story: {inline(reason(told))}."]
     else:
-        blocks += [_facts(_about(told, checkpoint)), *_annotation(checkpoint.annotation)]
+        note = checkpoint.annotation
+        blocks += [_facts([note.tag if note else "", *about(told)]), *_annotation(note)]
         if found.same_as:
             blocks.append(f"Same request as {code(found.same_as[:8])}.")
         blocks += [*_conversation(found.lines), _details(checkpoint, found.story)]
@@ -60,28 +61,13 @@ def _overview(chapters: list[Chapter]) -> str:
 
 def _row(told: Told) -> str:
     checkpoint = told.checkpoint
-    title, tag, agents, how = told.commit.subject, "", "", f"none: {reason(told)}"
+    title, tag, who, how = told.commit.subject, "", "", f"none: {reason(told)}"
     if checkpoint and checkpoint.parts:
         title = checkpoint.annotation.title if checkpoint.annotation else title
         tag = checkpoint.annotation.tag if checkpoint.annotation else ""
-        agents, how = _agents(checkpoint), sure(checkpoint.evidence, checkpoint.confidence)
-    cells = [code(told.commit.sha[:8]), *(inline(text) for text in (title, tag, agents, how))]
+        who, how = agents(checkpoint), sure(checkpoint.evidence, checkpoint.confidence)
+    cells = [code(told.commit.sha[:8]), *(inline(text) for text in (title, tag, who, how))]
     return f"| {' | '.join(map(cell, cells))} |"
-
-
-def _agents(checkpoint: Checkpoint) -> str:
-    return ", ".join(dict.fromkeys(agent_title(part.agent) for part in checkpoint.parts))
-
-
-def _about(told: Told, checkpoint: Checkpoint) -> list[str]:
-    return [
-        checkpoint.annotation.tag if checkpoint.annotation else "",
-        _agents(checkpoint),
-        told.commit.author,
-        moment(told.commit.committed_at),
-        changed(checkpoint),
-        sure(checkpoint.evidence, checkpoint.confidence),
-    ]
 
 
 def _annotation(note: Annotation | None) -> Iterator[str]:
@@ -118,7 +104,8 @@ def _conversation(lines: list[Line]) -> Iterator[str]:
             case "thinking":
                 yield _folded("Thinking", [fenced(line.text)])
             case "calls" if line.calls:
-                yield _folded(f"<code>{escape(line.text)}</code>", [block for call in line.calls for block in _call(call)])
+                names = f"<code>{escape(one_line(line.text))}</code>"
+                yield _folded(names, [block for call in line.calls for block in _call(call)])
             case "calls":
                 yield f"▸ {inline(line.text)}"
 

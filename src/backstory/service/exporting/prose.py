@@ -35,8 +35,8 @@ _HEADING = 5  # ours are above
 
 
 def inline(text: str | None) -> str:
-    """Plain text on one line, shown as it is."""
-    return _plain(one_line(text))
+    """Plain text on one line, shown as it is, also where it begins one."""
+    return _START.sub(_off, _plain(one_line(text)))
 
 
 def code(text: str) -> str:
