@@ -62,7 +62,7 @@ class Bench:
     def history(self, name: str, commits: int) -> Place:
         """A repository and the sessions behind it."""
         place = self.place(name)
-        command = [sys.executable, _HERE / "histories.py", place.scratch, "--commits", str(commits)]
+        command = [sys.executable, str(_HERE / "histories.py"), str(place.scratch), "--commits", str(commits)]
         subprocess.run(command, check=True)
         return place
 

@@ -28,7 +28,7 @@ _DIFF = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
 )
 _KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
-_NOWHERE = os.path.join(os.sep, "no-such-folder", "index")
+_NOWHERE = str(Path(os.sep, "no-such-folder", "index"))
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _ESCAPE = re.compile(rb'\\([abfnrtv"\\]|[0-7]{3})')
@@ -69,13 +69,14 @@ class Change(msgspec.Struct):
 def commits(
     folder: Path, revisions: Iterable[str], *, limit: int | None = None, since: int | None = None
 ) -> list[Commit]:
-    """Oldest first, parents before children; `since` in ms, by committer date."""
+    """Oldest first, parents before children; `since` in ms, by committer date. With a limit the newest, by date alone:
+    to be sure of parents, git walks the whole history."""
     asked = [*revisions]
     options = [name for name in asked if name.startswith("-")]
-    if not any(name.startswith("--no-walk") for name in options):
-        options = ["--topo-order", "--reverse", *options]
     if limit is not None:
-        options.append(f"--max-count={limit}")
+        options = ["--reverse", f"--max-count={limit}", *options]
+    elif not any(name.startswith("--no-walk") for name in options):
+        options = ["--topo-order", "--reverse", *options]
     if since is not None:
         options.append(f"--max-age={since // 1000}")
     names = "".join(f"{name}\n" for name in asked if not name.startswith("-"))

@@ -208,11 +208,7 @@ def read(settings: Settings, reference: str | None, cwd: Path) -> Story:
 def tell_all(library: Library, cwd: Path, told: Told) -> Story:
     own = told.checkpoint.parts if told.checkpoint else []
     sessions = {f"{part.agent}:{part.session_id}": _session(library, part) for part in own}
-    said = [
-        item
-        for part in own
-        for item in said_in(part, library.reader.events(sessions[f"{part.agent}:{part.session_id}"].id, 0, part.last))
-    ]
+    said = [item for part in own for item in said_in(part, _asked_for(library, part, sessions))]
     store = Checkpoints(library.db)
     group = list(store.of_group(told.checkpoint.group_root).values()) if told.checkpoint else []
     spans = [(sessions[f"{part.agent}:{part.session_id}"].id, part.first, part.last) for part in own]
@@ -221,6 +217,12 @@ def tell_all(library: Library, cwd: Path, told: Told) -> Story:
 
 def _session(library: Library, part: Part) -> Session:
     return library.reader.session(part.session_id, part.agent)
+
+
+def _asked_for(library: Library, part: Part, sessions: dict[str, Session]) -> Iterable[StoredEvent]:
+    """The range, from the last prompt before it on."""
+    session = sessions[f"{part.agent}:{part.session_id}"].id
+    return library.reader.events(session, library.reader.prompt_before(session, part.first), part.last)
 
 
 def said_in(part: Part, events: Iterable[StoredEvent]) -> list[Said]:

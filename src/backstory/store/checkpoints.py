@@ -49,6 +49,11 @@ class Checkpoints:
             (project, since, since, _encode(patches)),
         )
 
+    def live(self, project: int) -> list[str]:
+        """Commits that have a story and were not replaced."""
+        sql = "SELECT sha FROM checkpoints WHERE project_id=? AND evidence IS NOT NULL AND superseded_by IS NULL"
+        return [row[0] for row in self._all(sql, (project,))]
+
     def of_sessions(self, sessions: Iterable[int]) -> dict[str, Checkpoint]:
         return self._checkpoints(
             "c.sha IN (SELECT sha FROM parts WHERE session_id IN (SELECT value FROM json_each(?)))",

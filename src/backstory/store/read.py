@@ -112,6 +112,16 @@ class Reader:
             data = msgspec.json.decode(row[10]) if row[10] else None
             yield StoredEvent(row[0] - base, *row[1:10], data)  # type: ignore[call-arg]  # ten columns, ten fields
 
+    def prompt_before(self, session: int, seq: int) -> int:
+        """Where a person last asked for something before an event; 0 if nowhere."""
+        base = session << SEQ_BITS
+        sql = (
+            "SELECT id - ? FROM events WHERE id >= ? AND id < ? AND kind='user.prompt' AND actor='user' "
+            "ORDER BY id DESC LIMIT 1"
+        )
+        found = self._all(sql, (base, base, base + seq))
+        return int(found[0][0]) if found else 0
+
     def segments(self, session: Session) -> list[tuple[str, int, int, str]]:
         """Digests of the newest generation of the session's main transcripts, in order: path, start, stop, digest."""
         return self._all(

@@ -214,8 +214,10 @@ class Writer:
         old = first(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))
         if old is None:
             return
-        self.db.execute("UPDATE sessions SET project_id=? WHERE project_id=?", (project_id, old[0]))
-        self.db.execute("UPDATE places SET project_id=? WHERE project_id=?", (project_id, old[0]))
+        for table in ("sessions", "places", "commits", "checkpoints"):
+            self.db.execute(f"UPDATE {table} SET project_id=? WHERE project_id=?", (project_id, old[0]))
+        for table in ("linked", "tips"):  # what is not known any more is looked at again
+            self.db.execute(f"DELETE FROM {table} WHERE project_id=?", (old[0],))
         self.db.execute("DELETE FROM projects WHERE id=?", (old[0],))
         for live in self._live.values():
             if live.row["project_id"] == old[0]:

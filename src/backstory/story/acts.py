@@ -17,8 +17,10 @@ SHELLS = frozenset(
 )
 OPEN_MAX = 200  # calls without a result that are remembered; older ones are never answered
 COMMAND_MAX = 8000  # characters kept of a command that may have made a commit: enough for its message
-_PRINTED = re.compile(r"^\s*\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+?)\s*$", re.M)
-_GIT = r"\bgit(?:\s+(?:-[cC]\s+(?:\"[^\"]*\"|'[^']*'|\S+)|--?[\w-]+(?:=\S+)?))*\s+"
+_REFUSED = ("The user doesn't want to proceed", "exec command rejected")
+_PRINTED = re.compile(r"^[ \t]*\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.M)
+_WORD = r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+"
+_GIT = rf"\bgit(?:\s+(?:-[cC]\s+{_WORD}|-(?![cC]\s)-?[\w-]+(?:={_WORD})?))*\s+"
 _MAKES = re.compile(_GIT + r"(?:commit|merge|revert|am|rebase|cherry-pick|pull)\b")
 _COMMIT = re.compile(_GIT + r"commit\b")
 _REWRITES = re.compile(_GIT + r"(?:rebase|cherry-pick|am\b|pull\b[^;&|\n]*--rebase)")
@@ -72,6 +74,7 @@ class Acts(msgspec.Struct):
     cwd: str = ""  # where the session is now
     open: dict[str, Open] = msgspec.field(default_factory=dict)
     contents: Contents = msgspec.field(default_factory=dict)
+    copied: bool = False  # it begins with another session's conversation
 
     def since(self, seq: int) -> list[Written | Made]:
         """What was done after an event."""
@@ -98,6 +101,7 @@ def acts(events: Iterable[StoredEvent], before: Acts | None = None) -> Acts:
             _result(found, event, data)
         elif isinstance(data.get("cwd"), str):
             found.cwd = data["cwd"]
+        found.copied = found.copied or "forked_from" in data
     return found
 
 
@@ -108,6 +112,7 @@ def merged(parts: Sequence[Acts]) -> Acts:
         sorted((act for part in parts for act in part.made), key=lambda act: act.at),
         min((part.first_at for part in parts if part.first_at is not None), default=None),
         max((part.last_at for part in parts if part.last_at is not None), default=None),
+        copied=any(part.copied for part in parts),
     )
 
 
@@ -128,7 +133,7 @@ def _result(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
     ident = str(data.get("id") or "")
     call = found.open.pop(ident, None)
     at = event.created_at or (call.at if call else None)
-    if at is None or data.get("rejected"):
+    if at is None or data.get("rejected") or event.text.startswith(_REFUSED):
         return
     if call is None:
         # The end of something that ran in the background: what git printed still counts.
@@ -171,7 +176,7 @@ def _ran(found: Acts, call: Open, command: str, event: StoredEvent, data: dict[s
 
 
 def _printed(event: StoredEvent, data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    printed = tuple(_PRINTED.findall(event.text)) if "] " in event.text else ()
+    printed = tuple((sha, subject.strip()) for sha, subject in _PRINTED.findall(event.text))
     operation = data.get("git")
     commit = operation.get("commit") if isinstance(operation, dict) else None
     sha = commit.get("sha") if isinstance(commit, dict) else None

@@ -77,6 +77,7 @@ class Claim(msgspec.Struct, frozen=True):
     share: float | None = None
     why: str = ""
     superseded: bool = False  # another commit took this one's place
+    parents: tuple[str, ...] = ()
 
 
 def parts(claims: Iterable[Claim], outlines: dict[int, Outline]) -> dict[str, list[Part]]:
@@ -127,12 +128,24 @@ def _ranges(claims: list[Claim], shape: Outline) -> Iterable[tuple[Claim, tuple[
     for index, cut in enumerate(cuts):
         turn_end = shape.turn_end(cut)  # the agent's closing words belong to the last commit of the turn
         last = turn_end if index + 1 == len(cuts) or cuts[index + 1] > turn_end else cut
-        yield from _same_cut([c for c in live if c.cut == cut], ends[-1] + 1, cut, last)
+        yield from _same_cut(_parents_first([c for c in live if c.cut == cut]), ends[-1] + 1, cut, last)
         ends.append(last)
     for claim in claims:
         if claim.superseded:
             before = bisect_left(cuts, claim.cut)
             yield claim, (min(ends[before] + 1, claim.cut), claim.cut)
+
+
+def _parents_first(claims: list[Claim]) -> list[Claim]:
+    """Commits of one command fall into the same second: only their parents tell which came first."""
+    order: dict[str, Claim] = {}
+    known = {claim.commit: claim for claim in claims}
+    for claim in claims:
+        path = [claim]
+        while above := [known[p] for p in path[-1].parents if p in known and p not in order]:
+            path.append(above[0])
+        order.update({c.commit: c for c in reversed(path) if c.commit not in order})
+    return list(order.values())
 
 
 def _same_cut(claims: list[Claim], first: int, cut: int, last: int) -> Iterable[tuple[Claim, tuple[int, int]]]:
@@ -151,10 +164,10 @@ def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
 
     The agent went on by itself, or was answered a question of its own: same group. A new request: a new one.
     """
-    chains: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    chains: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
     for commit, own in found.items():
         for part in own:
-            chains.setdefault((part.agent, part.session_id), []).append((part.last, commit))
+            chains.setdefault((part.agent, part.session_id), []).append((part.last, part.first, commit))
     roots: dict[str, str] = {}
     for chain in chains.values():
         chain.sort()
@@ -166,7 +179,8 @@ def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
             path.append(commit)
             part = found[commit][0]
             chain = chains[part.agent, part.session_id]
-            before = [other for last, other in chain if last < part.first and other != commit]
+            here = (part.last, part.first, commit)  # commits of one command share its result
+            before = [place[2] for place in chain if place[0] <= part.first and place < here]
             if part.prompts or not before or before[-1] in path:
                 roots[commit] = checkpoint_id(commit)
             else:

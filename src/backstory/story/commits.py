@@ -21,7 +21,10 @@ _GENERATED = re.compile(
 
 
 class FileFacts(msgspec.Struct, frozen=True):
-    """One file of a commit: how many lines come and go, and the keys of those that tell something."""
+    """One file of a commit: how many lines come and go, and the keys of those that tell something.
+
+    Of a small commit the others are kept too: there every line counts, if not as much.
+    """
 
     path: str
     old_path: str | None
@@ -30,6 +33,8 @@ class FileFacts(msgspec.Struct, frozen=True):
     minus: int
     added: bytes = b""
     removed: bytes = b""
+    minor_added: bytes = b""
+    minor_removed: bytes = b""
 
 
 class CommitFacts(msgspec.Struct, frozen=True):
@@ -46,9 +51,9 @@ class CommitFacts(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, commit: Commit, changes: Sequence[Change]) -> CommitFacts:
-        files = tuple(_file(change, every=False) for change in changes)
+        files = tuple(_file(change, minor=False) for change in changes)
         if sum(len(file.added) + len(file.removed) for file in files) < SMALL * WIDTH:
-            files = tuple(_file(change, every=True) for change in changes)
+            files = tuple(_file(change, minor=True) for change in changes)
         return cls(
             sha=commit.sha,
             parents=commit.parents,
@@ -71,13 +76,20 @@ class CommitFacts(msgspec.Struct, frozen=True):
         return bool(_BOT.search(self.author) or _BOT.search(self.email))
 
 
-def _file(change: Change, *, every: bool) -> FileFacts:
-    generated = bool(_GENERATED.search(change.path))
-    added, removed = (b"" if generated else _keys(lines, every=every) for lines in (change.added, change.removed))
-    return FileFacts(change.path, change.old_path, change.status, change.plus, change.minus, added, removed)
+def _file(change: Change, *, minor: bool) -> FileFacts:
+    facts = FileFacts(change.path, change.old_path, change.status, change.plus, change.minus)
+    if _GENERATED.search(change.path):
+        return facts
+    added, less_added = _keys(change.added)
+    removed, less_removed = _keys(change.removed)
+    facts = msgspec.structs.replace(facts, added=added, removed=removed)
+    return msgspec.structs.replace(facts, minor_added=less_added, minor_removed=less_removed) if minor else facts
 
 
-def _keys(lines: Iterable[str], *, every: bool) -> bytes:
-    """Lines that tell something; in a small commit every line that is not blank."""
-    texts = map(norm, lines)
-    return b"".join(key(text) for text in texts if (text if every else telling(text)))
+def _keys(lines: Iterable[str]) -> tuple[bytes, bytes]:
+    """Of lines that tell something, and of the others that are not blank."""
+    found: tuple[list[bytes], list[bytes]] = [], []
+    for line in lines:
+        if text := norm(line):
+            found[not telling(text)].append(key(text))
+    return b"".join(found[0]), b"".join(found[1])

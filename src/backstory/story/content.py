@@ -6,7 +6,8 @@ last before the commit gets the credit, unless it was taken away again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 import msgspec
@@ -14,12 +15,13 @@ import msgspec
 from backstory.model.ids import fold
 from backstory.story.acts import Acts, Written
 from backstory.story.ancestry import Ancestry
-from backstory.story.commits import CommitFacts, FileFacts
+from backstory.story.commits import SMALL, CommitFacts, FileFacts
 from backstory.story.lines import each
 from backstory.story.places import Places
 
 DAY = 86_400_000
 LOOK_BACK = 30 * DAY  # how old a line may be when it is committed
+COMMON = 15  # a line in more files than this is nobody's
 SLACK = 5000  # ms between a write and the commit that holds it, clocks and rounding
 _MASK = (1 << 64) - 1
 
@@ -34,11 +36,14 @@ class Share(msgspec.Struct):
     """What one session has of a commit."""
 
     lines: int = 0
+    telling: int = 0  # lines that are not anybody's
+    owns: bool = False  # most of what changes in one of the files
     seq: int = 0
     at: int = 0  # its last credited write
 
-    def credit(self, write: Write, lines: int = 1) -> None:
-        self.lines += lines
+    def credit(self, write: Write, *, minor: bool) -> None:
+        self.lines += 1
+        self.telling += not minor
         self.seq = max(self.seq, write.act.seq)
         self.at = max(self.at, write.act.at)
 
@@ -47,7 +52,7 @@ class Content:
     """Built for the commits to judge: lines none of them changes need not be kept."""
 
     def __init__(
-        self, sessions: Mapping[int, Acts], foreign: Set[int], places: Places, judged: Iterable[CommitFacts]
+        self, sessions: Mapping[int, Acts], foreign: Set[int], places: Places, judged: Sequence[CommitFacts]
     ) -> None:
         self._places = places
         self._added: dict[int, list[Write]] = {}
@@ -55,8 +60,10 @@ class Content:
         self._gone: dict[str, list[Write]] = {}
         self._moved: dict[str, list[Write]] = {}
         self._touched: dict[str, list[Write]] = {}
-        self._used: dict[tuple[int, str], list[tuple[int, str, str]]] = {}
+        self._used: dict[int, list[CommitFacts]] = {}  # by line and path
+        self._paths: dict[str, set[str]] = {}  # of commits, by name
         wanted, names = _wanted(judged)
+        self._common = _common(judged, sessions)
         owner = owners(sessions)
         for number, acts in sessions.items():
             for act in _with_moves(acts.written):
@@ -82,60 +89,71 @@ class Content:
 
     def shares(self, commit: CommitFacts, ancestry: Ancestry) -> tuple[dict[int, Share], int]:
         """By session what it wrote of the commit, and of how many lines in all."""
+        lines = [line for file in commit.files for line in self._lines(file)]
+        if sum(not minor for _, _, _, minor in lines) >= SMALL:
+            lines = [line for line in lines if not line[3]]
+        moved = {(key, file.path) for file in commit.files for key in set(each(file.added)) & set(each(file.removed))}
+        removers = {f.path: self._remover(commit, f, ancestry) for f in commit.files if f.status == "D"}
+        gone = {f.path: max((w.act.at for w in self._gone_before(commit, f)), default=0) for f in commit.files}
         shares: dict[int, Share] = {}
-        total = 0
-        for file in commit.files:
-            if file.status == "R":
-                total += 1
-                self._credit(shares, self._mover(commit, file, ancestry))
-            remover = self._remover(commit, file, ancestry) if file.status == "D" else None
-            both = set(each(file.added)).intersection(each(file.removed))
-            for sign, packed in (("+", file.added), ("-", file.removed)):
-                for key in each(packed):
-                    total += 1
-                    self._credit(shares, remover or self._writer(commit, file, sign, key, key in both, ancestry))
-        return shares, total
+        by_file: Counter[tuple[str, int | None]] = Counter()
+        for file, sign, key, minor in lines:
+            if sign == "moved":
+                write = self._mover(commit, file, ancestry)
+            else:
+                again = (key, file.path) in moved
+                write = removers.get(file.path) or self._writer(commit, file, sign, key, again, ancestry)
+                if write is not None and sign == "+" and gone[file.path] > write.act.at:
+                    write = None  # the file was removed since, and made anew
+            by_file[file.path, None] += 1
+            if write is not None:
+                shares.setdefault(write.session, Share()).credit(write, minor=minor)
+                by_file[file.path, write.session] += not minor
+        for (path, session), count in by_file.items():
+            if session is not None and count >= 2 and count * 2 >= by_file[path, None]:
+                shares[session].owns = True
+        return shares, len(lines)
 
-    def _credit(self, shares: dict[int, Share], write: Write | None) -> None:
-        if write is not None:
-            shares.setdefault(write.session, Share()).credit(write)
+    def _lines(self, file: FileFacts) -> Iterator[tuple[FileFacts, str, int, bool]]:
+        """What a commit does to a file, piece by piece: sign, key, and whether it is hardly telling."""
+        if file.status == "R":
+            yield file, "moved", 0, False
+        for sign, packed, minor in (("+", file.added, file.minor_added), ("-", file.removed, file.minor_removed)):
+            yield from ((file, sign, key, key in self._common) for key in each(packed))
+            yield from ((file, sign, key, True) for key in each(minor))
 
     def _writer(
         self, commit: CommitFacts, file: FileFacts, sign: str, key: int, moved: bool, ancestry: Ancestry
     ) -> Write | None:
+        wrote, took = (self._added, self._removed) if sign == "+" else (self._removed, self._added)
         last: Write | None = None
         for path in _paths(file):
             salted = key ^ _salt(_name(path))
-            wrote, took = (self._added, self._removed) if sign == "+" else (self._removed, self._added)
-            for write in self._valid(wrote.get(salted, ()), commit, path):
+            for write in self._valid(wrote[salted], commit, path) if salted in wrote else ():
                 # A whole file holds old lines too: one that the commit only moves may be such.
                 if (last is None or write.act.at > last.act.at) and not (moved and write.act.kind == "whole"):
                     last = write
-            if last is not None:
-                after = (write for write in self._valid(took.get(salted, ()), commit, path))
-                if any(write.act.at > last.act.at for write in after):
+            if last is not None and salted in took:
+                at = last.act.at
+                if any(write.act.at > at for write in self._valid(took[salted], commit, path)):
                     return None
         if last is None or self._is_used(key, sign, last, commit, file, ancestry):
-            return None
-        if sign == "+" and self._removed_since(commit, file.path, last):
             return None
         return last
 
     def _remover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
         """Who removed the file, itself or a folder it was in."""
-        found = [write for path in _folders(file.path) for write in self._valid_gone(commit, path)]
-        last = max(found, key=lambda write: write.act.at, default=None)
+        last = max(self._gone_before(commit, file), key=lambda write: write.act.at, default=None)
         used = last is None or self._is_used(0, "gone", last, commit, file, ancestry)
         return None if used else last
 
-    def _removed_since(self, commit: CommitFacts, path: str, write: Write) -> bool:
-        return any(gone.act.at > write.act.at for part in _folders(path) for gone in self._valid_gone(commit, part))
-
-    def _valid_gone(self, commit: CommitFacts, path: str) -> Iterator[Write]:
-        for write in self._gone.get(_name(path), ()):
-            where = write.act.old or write.act.path
-            if _in_time(write, commit) and self._places.same(where, path, foreign=write.foreign):
-                yield write
+    def _gone_before(self, commit: CommitFacts, file: FileFacts) -> Iterator[Write]:
+        """Removals of the file, or of a folder it is in."""
+        for path in _folders(file.path) if self._gone else ():
+            for write in self._gone.get(_name(path), ()):
+                where = write.act.old or write.act.path
+                if _in_time(write, commit) and self._places.same(where, path, foreign=write.foreign):
+                    yield write
 
     def _mover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
         found = [
@@ -157,28 +175,33 @@ class Content:
     def use_up(self, commit: CommitFacts) -> None:
         for file in commit.files:
             if file.status in ("D", "R"):
-                self._use(0, "gone", commit, file.path if file.status == "D" else file.old_path or "")
+                self._use(0, "gone", file.path if file.status == "D" else file.old_path or "", commit)
             if file.status == "R":
-                self._use(0, "moved", commit, file.path)
+                self._use(0, "moved", file.path, commit)
+            self._paths.setdefault(_name(file.path), set()).add(file.path)
             salt = _salt(_name(file.path))
-            for sign, packed in (("+", file.added), ("-", file.removed)):
+            for sign, packed in (("+", file.added + file.minor_added), ("-", file.removed + file.minor_removed)):
                 for key in set(each(packed)):
                     if (key ^ salt) in self._added or (key ^ salt) in self._removed:
-                        self._use(key, sign, commit, file.path)
+                        self._use(key, sign, file.path, commit)
 
-    def _use(self, key: int, sign: str, commit: CommitFacts, path: str) -> None:
-        self._used.setdefault((key, sign), []).append((commit.committed_at, commit.sha, path))
+    def _use(self, key: int, sign: str, path: str, commit: CommitFacts) -> None:
+        self._used.setdefault(key ^ _salt(sign + path), []).append(commit)
 
     def _is_used(
         self, key: int, sign: str, write: Write, commit: CommitFacts, file: FileFacts, ancestry: Ancestry
     ) -> bool:
-        paths = _paths(file)
-        before = write.act.old if write.act.kind != "moved" else None  # it was written there, then moved
+        paths = {*_paths(file)}
+        if write.act.old and write.act.kind != "moved":  # it was written there, then moved
+            known = self._paths.get(_name(write.act.old), ())
+            paths |= {path for path in known if self._places.same(write.act.old, path, foreign=write.foreign)}
+        # Of a whole file, a line that was taken out later was there before: not new in that writing.
+        signs = ("+", "-") if write.act.kind == "whole" else (sign,)
         return any(
-            when >= write.act.at
-            and (path in paths or (before and self._places.same(before, path, foreign=write.foreign)))
-            and ancestry.descends(commit.sha, sha)
-            for when, sha, path in reversed(self._used.get((key, sign), ()))
+            other.committed_at >= write.act.at and ancestry.descends(commit.sha, other.sha)
+            for path in paths
+            for one in signs
+            for other in reversed(self._used.get(key ^ _salt(one + path), ()))
         )
 
     # -- the rest --------------------------------------------------------------------------------
@@ -196,12 +219,12 @@ class Content:
     def _candidates(self, commit: CommitFacts) -> Iterator[Write]:
         for file in commit.files:
             if file.status == "D":
-                yield from (write for path in _folders(file.path) for write in self._valid_gone(commit, path))
+                yield from self._gone_before(commit, file)
             if file.status == "R":
                 yield from self._valid(self._moved.get(_name(file.path), ()), commit, file.path)
             for path in _paths(file):
                 salt = _salt(_name(path))
-                for key in {*each(file.added), *each(file.removed)}:
+                for key in set(each(_all(file))):
                     for found in (self._added, self._removed):
                         yield from self._valid(found.get(key ^ salt, ()), commit, path)
 
@@ -216,14 +239,37 @@ def _wanted(commits: Iterable[CommitFacts]) -> tuple[set[int], set[str]]:
                 name = _name(path)
                 names.add(name)
                 salt = _salt(name)
-                wanted.update(key ^ salt for packed in (file.added, file.removed) for key in each(packed))
+                wanted.update(key ^ salt for key in each(_all(file)))
     return wanted, names
 
 
+def _all(file: FileFacts) -> bytes:
+    return file.added + file.removed + file.minor_added + file.minor_removed
+
+
+def _common(commits: Sequence[CommitFacts], sessions: Mapping[int, Acts]) -> set[int]:
+    """Lines that stand in so many files that they are nobody's: counted first, looked at only if there are many."""
+    committed = [(file.path, file.added) for commit in commits for file in commit.files]
+    seen = Counter(key for _, packed in committed for key in set(each(packed)))
+    written = [(_short(act.path), act.added) for acts in sessions.values() for act in acts.written]
+    for _, packed in written:
+        seen.update(key for key in set(each(packed)) if key in seen)
+    files: dict[int, set[str]] = {key: set() for key, count in seen.items() if count > COMMON}
+    for path, packed in (*committed, *written) if files else ():
+        for key in files.keys() & set(each(packed)):
+            files[key].add(_short(path))
+    return {key for key, paths in files.items() if len(paths) > COMMON}
+
+
+def _short(path: str) -> str:
+    """The same in every worktree."""
+    return "/".join(path.rsplit("/", 2)[-2:])
+
+
 def owners(sessions: Mapping[int, Acts]) -> dict[str, int]:
-    """Of a call that stands in several sessions (forks copy them), the session that ended first."""
+    """Of a call that stands in several sessions, the one that is no fork, else the one that ended first."""
     owner: dict[str, int] = {}
-    for number, acts in sorted(sessions.items(), key=lambda item: (item[1].last_at or 0, item[0])):
+    for number, acts in sorted(sessions.items(), key=lambda item: (item[1].copied, item[1].last_at or 0, item[0])):
         calls = [*(act.call for act in acts.written), *(act.call for act in acts.made)]
         for call in calls:
             if call is not None:

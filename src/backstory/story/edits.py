@@ -139,14 +139,19 @@ def _unified(diff: str, path: str, cwd: str) -> Iterator[Edit]:
     for line in diff.split("\n"):
         if line.startswith("+++ ") and lines and lines[-1].startswith("--- "):
             lines.pop()
-            if at:
-                yield _signed(at, lines)
+            yield from _hunks(at, lines)
             name = line[4:].split("\t")[0].strip()
             at, lines = path or absolute(re.sub(r"^[ab]/", "", name), cwd), []
         else:
             lines.append(line)
-    if at:
-        yield _signed(at, lines)
+    yield from _hunks(at, lines)
+
+
+def _hunks(path: str, lines: list[str]) -> Iterator[Edit]:
+    """What stands before the first hunk are headers."""
+    start = next((number for number, line in enumerate(lines) if line.startswith("@@")), None)
+    if path and start is not None:
+        yield _signed(path, lines[start:])
 
 
 def _patch(text: str, cwd: str) -> Iterator[Edit]:

@@ -7,6 +7,7 @@ an ancestor), `nearby` (a hint, no link).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import msgspec
@@ -25,6 +26,7 @@ __all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "Seed"]
 NEARBY = 600_000
 _SAME_TIME = 2000
 _FEW = 3
+_SECOND_HAND = re.compile(r"^same change|^squashed|since rewritten$")  # links that another commit has given
 _MANY = 10
 
 Hooks = Mapping[str, Iterable[tuple[int, int, bool]]]  # commit → session, seq, whether it only rewrote
@@ -101,6 +103,9 @@ class _Run:
         self.makers = makers
         self.content = content
         self.copies = _Copies(self.ancestry)
+        self.originals: dict[tuple[str | None, int], str] = {}
+        for commit in sorted(commits, key=lambda commit: commit.committed_at):
+            self.originals.setdefault((commit.patch_id, commit.authored_at), commit.sha)
         self.found: dict[str, Found] = {}
         self.seeds = {seed.sha: seed for seed in seeds}
         for seed in self.seeds.values():
@@ -113,11 +118,11 @@ class _Run:
         for seed in self.seeds.values():
             self.copies.add(seed, self.found[seed.sha])
         for commit in self.commits:
+            self.content.use_up(commit)
+            self.found.setdefault(commit.sha, direct.get(commit.sha, {}))
+        for commit in sorted(self.commits, key=lambda commit: commit.committed_at):  # originals before their copies
             if commit.sha in todo:
                 self.found[commit.sha] = self._judge(commit, direct.get(commit.sha, {}))
-            else:
-                self.found.setdefault(commit.sha, direct.get(commit.sha, {}))
-            self.content.use_up(commit)
         superseded = self._rewritten(pairs, todo)
         superseded = {**self._replaced(unreachable), **superseded}
         links = [link for sha in todo for link in self._told(sha)]
@@ -126,10 +131,8 @@ class _Run:
         return sorted([*links, *nearby], key=lambda link: (order[link.commit], link.session)), superseded
 
     def _told(self, sha: str) -> list[Link]:
-        """Who only replayed it did not make it, if somebody else did."""
-        links = list(self.found[sha].values())
-        made = [link for link in links if link.role != "rewrote"]
-        return made or links
+        """Who only replayed it had no part in it."""
+        return [link for link in self.found[sha].values() if link.role != "rewrote"]
 
     # -- output ----------------------------------------------------------------------------------
 
@@ -145,10 +148,14 @@ class _Run:
         for sha, maker in self.makers.unnamed(quiet).items():
             found[sha] = {maker.session: _output(sha, maker)}
         for sha, told in hooks.items():
-            found.setdefault(sha, {}).update(_hooked(sha, told))
+            own_links = found.setdefault(sha, {})
+            for session, link in _hooked(sha, told).items():
+                # During a rebase an agent may also make commits of its own: what it ran says so.
+                if link.role == "made" or session not in own_links:
+                    own_links[session] = link
         for commit in self.commits:
-            if own_links := found.get(commit.sha):
-                self.copies.add(commit, own_links)
+            if known := found.get(commit.sha):
+                self.copies.add(commit, known)
         return found
 
     # -- all evidence of one commit --------------------------------------------------------------
@@ -166,15 +173,21 @@ class _Run:
         for maker in self.makers.squashed(commit).values():
             squashed = msgspec.structs.replace(maker, why="squashed into it", confidence="medium")
             found.setdefault(maker.session, _output(commit.sha, squashed))
-        for link in self._by_content(commit):
+        for link in [] if self._is_copy(commit) else self._by_content(commit):
             known = found.get(link.session)
             if known is None or known.role == "rewrote":
                 found[link.session] = link
             else:
-                found[link.session] = msgspec.structs.replace(known, lines=link.lines, share=link.share)
+                # A squash holds what was written later too; who made the commit itself wrote nothing of it after that.
+                seq = max(known.seq, link.seq) if _SECOND_HAND.search(known.why) else known.seq
+                found[link.session] = msgspec.structs.replace(known, lines=link.lines, share=link.share, seq=seq)
         if found:
             self.copies.add(commit, found)
         return found
+
+    def _is_copy(self, commit: CommitFacts) -> bool:
+        """The very same change was committed before: whoever wrote its lines since then has no part in it."""
+        return self.originals.get((commit.patch_id, commit.authored_at), commit.sha) != commit.sha
 
     def _by_content(self, commit: CommitFacts) -> list[Link]:
         shares, total = self.content.shares(commit, self.ancestry)
@@ -214,13 +227,13 @@ class _Run:
             superseded[old] = new
             for link in self.found.get(old, {}).values() if new in todo else ():
                 mine = self.found[new].get(link.session)
-                if mine is None or EVIDENCE.index(link.evidence) < EVIDENCE.index(mine.evidence):
-                    self.found[new][link.session] = _copied(link, new)
+                self.found[new][link.session] = _stronger(mine, _copied(link, new)) if mine else _copied(link, new)
         return superseded
 
     def _replaced(self, unreachable: Set[str]) -> dict[str, str]:
         """Commits no ref reaches any more, and the newest copy of each that one does."""
         found: dict[str, str] = {}
+        lost: list[CommitFacts] = []
         number = self.ancestry.number
         known: list[CommitFacts | Seed] = [*self.commits, *self.seeds.values()]
         for commit in known:
@@ -228,6 +241,24 @@ class _Run:
                 copies = [k.sha for k, _ in self.copies.of(commit) if k.sha not in unreachable]
                 if copies:
                     found[commit.sha] = max(copies, key=lambda sha: number.get(sha, -1))
+                elif isinstance(commit, CommitFacts):
+                    lost.append(commit)
+        return {**(self._heirs(lost, unreachable) if lost else {}), **found}
+
+    def _heirs(self, lost: list[CommitFacts], unreachable: Set[str]) -> dict[str, str]:
+        """Of each the first later commit with most of it: amended with more, squashed, reset and committed again."""
+        by_line: dict[tuple[str, int], list[CommitFacts]] = {}
+        for old in lost:
+            for line in _lines(old):
+                by_line.setdefault(line, []).append(old)
+        found: dict[str, str] = {}
+        for new in self.commits:
+            if new.sha in unreachable or new.is_merge:
+                continue
+            for old in {old.sha: old for line in _lines(new) for old in by_line.get(line, ())}.values():
+                after = new.committed_at >= old.committed_at and not self.ancestry.descends(new.sha, old.sha)
+                if old.sha not in found and after and _continues(old, new):
+                    found[old.sha] = new.sha
         return found
 
 
@@ -274,9 +305,11 @@ def _enough(share: Share, total: int, age: int) -> bool:
     """Part of the commit, not a line or two by chance: the older the writing, the more of it."""
     part = share.lines / total
     fresh = age <= DAY
+    if not share.telling:
+        return fresh and part >= 0.5
     if part >= 0.20:
         return share.lines >= 2 or fresh
-    return fresh and (share.lines >= _MANY or (part >= 0.05 and share.lines >= _FEW))
+    return fresh and (share.owns or share.lines >= _MANY or (part >= 0.05 and share.lines >= _FEW))
 
 
 def _written(sha: str, session: int, share: Share, total: int) -> Link:
@@ -300,6 +333,14 @@ def _hooked(sha: str, told: Iterable[tuple[int, int, bool]]) -> Found:
     return found
 
 
+def _stronger(mine: Link, copied: Link) -> Link:
+    """Of one session, what is known of a commit and of the one it replaced; a squash ends where the last did."""
+    if mine.role == "rewrote" and copied.role != "rewrote":
+        return copied
+    best = min(mine, copied, key=lambda link: EVIDENCE.index(link.evidence))
+    return msgspec.structs.replace(best, seq=max(mine.seq, copied.seq))
+
+
 def _copied(link: Link, commit: str) -> Link:
     return msgspec.structs.replace(link, commit=commit, why=f"same change as {link.commit[:10]}: {link.why}"[:200])
 
@@ -317,11 +358,11 @@ def _continues(before: CommitFacts | Seed, after: CommitFacts) -> bool:
     return common > 0 and common * 2 >= len(old)
 
 
-def _lines(commit: CommitFacts) -> set[tuple[int, int]]:
+def _lines(commit: CommitFacts) -> set[tuple[str, int]]:
     return {
         (sign, key)
         for file in commit.files
-        for sign, packed in enumerate((file.added, file.removed))
+        for sign, packed in (("+", file.added + file.minor_added), ("-", file.removed + file.minor_removed))
         for key in each(packed)
     }
 

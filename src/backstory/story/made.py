@@ -79,7 +79,7 @@ class Makers:
     def _printed(self, commit: CommitFacts) -> Iterator[Maker]:
         for sha, ran in self._by_sha.get(commit.sha[:_SHORT], ()):
             # A log that is shown again prints old hashes; a command of git prints those it makes.
-            trusted = _during(ran.made, commit.committed_at, SLACK) or (bool(ran.command) and not ran.foreign)
+            trusted = _during(ran.made, commit.committed_at, SLACK) or (ran.made.commits and not ran.foreign)
             if commit.sha.startswith(sha) and trusted:
                 yield _maker(ran, commit, f"printed {sha}")
         for sha, ran in self._by_subject.get(norm(commit.subject), ()):
@@ -127,8 +127,9 @@ class Makers:
             listed.append((single, 7 * DAY))
         for subject, within in listed:
             for maker in self._who(subject):
-                if 0 <= commit.committed_at - maker.at <= within:
-                    found.setdefault(maker.session, maker)
+                known = found.get(maker.session)
+                if 0 <= commit.committed_at - maker.at <= within and (known is None or known.seq < maker.seq):
+                    found[maker.session] = maker
         return found
 
     def _who(self, subject: str) -> Iterator[Maker]:

@@ -17,7 +17,7 @@ _HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_]\w*)\3(?!<)")
 _COMMENT = re.compile(r"^\s*#.*$", re.M)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _NAMED = re.compile(r"""(['"])((?:[\w@.~-]+/)*[\w@.-]+\.\w{1,10})\1""")
-_QUOTES = re.compile(r"\"{3}\\\\?|'{3}\\\\?|`")
+_QUOTES = re.compile(r"\"{3}\\?|'{3}\\?|`")
 _BEFORE = frozenset("sudo command exec nohup time env then do else {".split())
 _SCRIPTS = re.compile(r"(?:python[\d.]*|node|perl|ruby|deno|bun|uv|poetry)$")
 _MARK = "\x00here"
@@ -168,6 +168,8 @@ class _Shell:
 
 def absolute(path: str, cwd: str) -> str:
     """With slashes, from the root where the folder is known; `~` and drives count as roots."""
+    if not path:
+        return ""
     path, cwd = path.replace("\\", "/").removeprefix("file://"), cwd.replace("\\", "/")
     if path.startswith(("/", "~")) or path[1:3] == ":/" or not cwd:
         return _tidy(path)
@@ -175,7 +177,7 @@ def absolute(path: str, cwd: str) -> str:
 
 
 def _tidy(path: str) -> str:
-    return os.path.normpath(path).replace("\\", "/") if path else path
+    return os.path.normpath(path).replace("\\", "/")
 
 
 def _glob(path: str) -> bool:
