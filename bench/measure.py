@@ -35,12 +35,13 @@ def clean_env(home: Path, scratch: Path) -> Env:
     return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(home), **places}
 
 
-def run(command: Sequence[str], env: Env) -> Cost:
-    """Runs to the end. The kernel starts a child's peak memory at its parent's size, so this process stays
-    small: generating and indexing happen in children too."""
+def run(command: Sequence[str], env: Env, cwd: Path | None = None) -> Cost:
+    """Runs to the end, in its home unless told where. The kernel starts a child's peak memory at its parent's size,
+    so this process stays small: generating and indexing happen in children too."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
-        child = subprocess.Popen(command, env=env, cwd=env["HOME"], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        where = cwd or env["HOME"]
+        child = subprocess.Popen(command, env=env, cwd=where, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(status)

@@ -22,6 +22,11 @@ REASONS: dict[str, str] = {
         "moving 2 MB from a pipe to a file takes most of the difference, as the program that only copies shows; "
         "the rest is the search for private tags. Payloads of this size are rare."
     ),
+    "git commit with hooks in an agent / plain": (
+        "git waits there for our hook, a Python interpreter of 10 ms, where the commit itself takes 5 to 8 ms: what an "
+        "agent's command leaves running may be killed with it, and a person never waits. A shell hook that does "
+        "nothing at all is at 1.25× already."
+    ),
     "common-word search CPU / agentsview's --fts (messages only), daemon running": (
         "a daemon with the database open answers from an index of messages alone, so nearly all of that time is "
         "its client starting; a tenth of it is about what a bare Python interpreter needs to start."
