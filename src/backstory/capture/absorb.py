@@ -92,9 +92,11 @@ class Absorber:
         if cwd in self._placed or self.journal is None:
             return
         self._placed.add(cwd)
-        from backstory.git.identity import has_commit, identify  # here: most runs meet no new folder
+        from backstory.git.identity import has_commit, identify, still  # here: most runs meet no new folder
 
         known = self.writer.place(cwd)
+        if known is not None and (before := self.writer.project(known)) and still(cwd, before):
+            return
         project = identify(cwd)
         if project.evidence == "path":
             project = self.writer.adopted(cwd) or project

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 
 from backstory.capture import decode
+from backstory.model.printed import printed, reported
 from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
 
@@ -22,6 +24,7 @@ _FACTS = (
     "transcript_path agent_transcript_path error"
 ).split()
 _MAX_FACT = 500
+_REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")  # prints commits that may be somebody else's
 # Which session a command runs in, by what its agent puts into the environment.
 _OWN = {
     "claude": ("CLAUDE_CODE_SESSION_ID",),
@@ -100,6 +103,8 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
     data: dict[str, Any] = {name: value[:_MAX_FACT] for name in _FACTS if isinstance(value := payload.get(name), str)}
     if process := next((p for p in envelope.chain if p.start and p.name.lstrip("-") not in _SHELLS), None):
         data["process"] = [process.pid, process.start]
+    if made := _made(payload):
+        data["made"] = made
     ident, how = _own_session(envelope, payload)
     return Signal(
         at=envelope.at,
@@ -112,6 +117,21 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
         chain=envelope.chain,
         data=data,
     )
+
+
+def _made(payload: dict[str, Any]) -> list[str]:
+    """Commits a shell command just made, by the agent's own account or by what git printed: abbreviated hashes.
+
+    Some agents turn git's own hooks off for their commands; this is theirs.
+    """
+    answer, given = payload.get("tool_response"), payload.get("tool_input")
+    command = given.get("command") if isinstance(given, dict) else None
+    if not isinstance(command, str) or "git" not in command or _REPLAYS.search(command):
+        return []
+    texts = [answer] if isinstance(answer, str) else list(answer.values()) if isinstance(answer, dict) else []
+    found = [sha for text in texts if isinstance(text, str) for sha, _ in printed(text)]
+    told = reported(answer.get("gitOperation")) if isinstance(answer, dict) else None
+    return list(dict.fromkeys(sha[:7] for sha in [*([told] if told else []), *found]))
 
 
 def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -149,6 +169,10 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
     """Whose commit it is: what the environment says, unless the processes say that it was only inherited."""
     told = _told(envelope.env)
     nearest = around(envelope.chain, envelope.at)
+    # An agent whose hooks nobody approved is known by its program's name all the same.
+    inner = next((process.name for process in envelope.chain if process.name in _OWN), None)
+    if inner and nearest and nearest[0] != inner and (own := next((s for s in told if s[0] == inner), None)):
+        return own, "env"
     if nearest in told:
         return nearest, "env"
     if nearest and (not told or told[0][0] != nearest[0]):

@@ -344,13 +344,13 @@ look() {
     done
 }
 """
-# Some agents kill what their command leaves running, so inside one we wait, as for its own hooks; a person never does.
+# Codex kills what its command leaves running, so inside it we wait, as it does for its own hooks. Nobody else waits.
 _START = """
 if [ -x "$python" ] && [ -r "$hook" ]; then
     look 2>/dev/null
     {feed}"$python" -I -S "$hook" \\
         --agent git {name} "$@" --sha "$sha" --chain "$chain" $rebasing {input}>/dev/null 2>&1 &
-    [ -z "$AI_AGENT$CLAUDECODE$CODEX_THREAD_ID$GEMINI_CLI$COPILOT_SESSION_ID$OPENCODE" ] || wait
+    [ -z "$CODEX_THREAD_ID" ] || wait
 fi
 [ -z "$BACKSTORY_PROBE" ] || exit 0
 """

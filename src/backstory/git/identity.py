@@ -43,6 +43,17 @@ def _by_remote(remote: str, top: Path, hops: int) -> Project:
     return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
 
 
+def still(folder: str, project: Project) -> bool:
+    """Whether a folder is this project for sure, told without walking its history; False leaves it open."""
+    at = _repository(folder)
+    if at is None or project.evidence == "path":
+        return False
+    remote = _remote(at)
+    if remote is not None:
+        return not _local(remote) and normalise(remote) == project.identity
+    return project.root_commit is not None and project.remote is None and has_commit(str(at), project.root_commit)
+
+
 def normalise(url: str) -> str:
     """One spelling for one remote: ssh, https and scp forms, `.git`, credentials, port and case aside."""
     text = url.strip()

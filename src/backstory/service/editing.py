@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 
 from backstory.agents import AGENTS
@@ -23,7 +24,7 @@ from backstory.service.library import Library, journal, reading
 from backstory.service.linking import Outcome, Repository, apply, compute, kept, link_project, repository_at
 from backstory.service.stories import required, tell, top
 from backstory.store.checkpoints import Checkpoints
-from backstory.store.journal import AliasEntry, NoteEntry, OverrideEntry, PlaceEntry
+from backstory.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry
 from backstory.store.sqlite import connect, fetch
 from backstory.store.write import Writer
 
@@ -49,12 +50,12 @@ def link_history(settings: Settings, cwd: Path, revisions: str | None, announce:
     with ingest_lock(settings.home, LOCK_WAIT):
         db = connect(settings.database)
         try:
-            repository = repository_at(db, folder)
+            record = journal(settings)
+            repository = _placed(db, record, repository_at(db, folder))
             if repository is None:
                 return LinkReport(None, 0, 0, round(time.monotonic() - begun, 3))
             only = [c.sha for c in history.commits(folder, [revisions])] if revisions else None
             outcome = compute(db, repository, only=only, again=True, announce=announce)
-            record = journal(settings)
             with kept(db, record):
                 apply(db, record, outcome)
             judged = [row[0] for row in outcome.seen]
@@ -62,6 +63,17 @@ def link_history(settings: Settings, cwd: Path, revisions: str | None, announce:
         finally:
             db.close()
     return LinkReport(repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3))
+
+
+def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> Repository | None:
+    """A repository no session ran in becomes known by name before something is kept about it."""
+    if found is None or found.id:
+        return found
+    now = wall_clock()
+    with kept(db, record):
+        number = Writer(db).learn_place(str(found.folder), found.project, [], now)
+        record.add(PlaceEntry(str(found.folder), found.project, now))
+    return msgspec.structs.replace(found, id=number)
 
 
 # -- a person's word -------------------------------------------------------------------------------
@@ -141,6 +153,7 @@ def _say(settings: Settings, repository: Repository | None, sha: str, *entries: 
                 for entry in entries:
                     record.add(entry)
                     store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
+            repository = _placed(db, record, repository)
             outcome = compute(db, repository, only=[sha], again=True) if repository else Outcome(0)
             with kept(db, record):
                 apply(db, record, outcome)

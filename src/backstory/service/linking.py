@@ -16,7 +16,7 @@ import msgspec
 
 from backstory.config import Settings
 from backstory.git import history
-from backstory.git.identity import git, identify
+from backstory.git.identity import git, has_commit, identify, still
 from backstory.model.checkpoints import ChangedFile, Checkpoint, Part, checkpoint_id
 from backstory.model.sessions import Project
 from backstory.store.checkpoints import Checkpoints
@@ -24,6 +24,7 @@ from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry
 from backstory.store.read import Reader
 from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch
+from backstory.store.write import Writer
 from backstory.story import annotate
 from backstory.story.acts import Acts, acts, merged
 from backstory.story.checkpoints import Claim, Outline, continue_from, group_roots, outline, parts
@@ -100,15 +101,36 @@ def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
 
 def waiting(db: apsw.Connection) -> list[int]:
     """Projects with sessions or git hooks' signals that no run has looked at."""
-    after = Checkpoints(db).mark("signals")
+    grown = fetch(
+        db,
+        "SELECT s.id, s.project_id FROM sessions s LEFT JOIN linked l ON l.project_id=s.project_id AND "
+        "l.session_id=s.id WHERE s.project_id IS NOT NULL AND s.last_seq > coalesce(l.last_seq, -1)",
+    )
+    hooked = fetch(
+        db,
+        "SELECT p.project_id FROM signals g JOIN places p ON p.cwd=g.repository WHERE g.id > ? AND g.agent='git'",
+        (Checkpoints(db).mark("signals"),),
+    )
+    found = {project for _, project in grown} | {row[0] for row in hooked}
+    return sorted(found | _written_in(db, [session for session, _ in grown]))
+
+
+def _written_in(db: apsw.Connection, sessions: list[int]) -> set[int]:
+    """Projects these sessions wrote in, wherever they ran."""
+    places = {**{p.path: number for number, p in Reader(db).projects() if p.path}, **Reader(db).places()}
     rows = fetch(
         db,
-        "SELECT DISTINCT s.project_id FROM sessions s LEFT JOIN linked l ON l.project_id=s.project_id AND "
-        "l.session_id=s.id WHERE s.project_id IS NOT NULL AND s.last_seq > coalesce(l.last_seq, -1) "
-        "UNION SELECT p.project_id FROM signals g JOIN places p ON p.cwd=g.repository WHERE g.id > ? AND g.agent='git'",
-        (after,),
+        "SELECT DISTINCT path FROM touches WHERE action='write' AND session_id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(sessions).decode(),),
     )
-    return [row[0] for row in rows]
+    folders = {path.rpartition("/")[0] for (path,) in rows}
+    return {places[at] for folder in folders for at in _upwards(folder) if at in places}
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
 
 
 def link_waiting(db: apsw.Connection, journal: Journal, announce: Announce | None = None) -> int:
@@ -179,19 +201,53 @@ def repository_of(db: apsw.Connection, project: int) -> Repository | None:
         return None
     places = [cwd for cwd, number in Reader(db).places().items() if number == project]
     for folder in dict.fromkeys(path for path in (known[project].path, *places) if path):
-        if Path(folder).is_dir() and identify(folder).identity == known[project].identity:
+        same = still(folder, known[project]) or identify(folder).identity == known[project].identity
+        if same and Path(folder).is_dir():
             return _repository(project, known[project], Path(folder), places)
     return None
 
 
 def repository_at(db: apsw.Connection, folder: Path) -> Repository | None:
-    """The repository a folder is in, if anything is known of its project."""
-    project = identify(str(folder))
-    known = Checkpoints(db).project(project.identity)
-    if known is None or project.evidence == "path":
+    """The repository a folder is in; of number 0 if nothing is known of it but what sessions elsewhere wrote there."""
+    known = _placed(db, folder)
+    project = known[1] if known else identify(str(folder))
+    if project.evidence == "path":
         return None
+    known = known or Checkpoints(db).project(project.identity) or _formerly(db, project)
+    if known is None:
+        found = _repository(0, project, folder, [])
+        return found if _wrote_below(db, found.folders) else None
     places = [cwd for cwd, number in Reader(db).places().items() if number == known[0]]
     return _repository(known[0], known[1], folder, places)
+
+
+def _placed(db: apsw.Connection, folder: Path) -> tuple[int, Project] | None:
+    """The project the folder was known for, if it still is that."""
+    writer = Writer(db)
+    number = writer.place(str(folder))
+    project = writer.project(number) if number is not None else None
+    return (number, project) if number is not None and project and still(str(folder), project) else None
+
+
+def _wrote_below(db: apsw.Connection, folders: Iterable[str]) -> set[int]:
+    """Sessions that wrote below one of these folders."""
+    return {
+        row[0]
+        for folder in folders
+        for row in fetch(
+            db,
+            "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path < ?",
+            (folder.rstrip("/") + "/", folder.rstrip("/") + "0"),
+        )
+    }
+
+
+def _formerly(db: apsw.Connection, project: Project) -> tuple[int, Project] | None:
+    """The same repository before it had this remote or this root commit, if nothing was read of it since."""
+    for identity, root in Writer(db).former(project):
+        if project.path and (root is None or has_commit(project.path, root)):
+            return Checkpoints(db).project(identity)
+    return None
 
 
 def lost(folder: Path, shas: Iterable[str]) -> list[history.Commit]:
@@ -203,12 +259,22 @@ def lost(folder: Path, shas: Iterable[str]) -> list[history.Commit]:
 def _repository(number: int, project: Project, folder: Path, places: list[str]) -> Repository:
     trees = (git(folder, "worktree", "list", "--porcelain") or "").splitlines()
     tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
+    if top := git(folder, "rev-parse", "--show-toplevel"):  # of a submodule the list names its git folder only
+        tops.append(top)
     if project.path:
         tops.append(project.path)
     return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
 
 
 # -- deciding --------------------------------------------------------------------------------------
+
+
+def _last(superseded: dict[str, str], commit: str) -> str:
+    """What stands in the place of a commit that was rewritten, perhaps again and again."""
+    seen = {commit}
+    while (commit := superseded.get(commit, "")) in superseded and commit not in seen:
+        seen.add(commit)
+    return commit
 
 
 def compute(
@@ -246,11 +312,12 @@ class _Run:
         facts: dict[str, CommitFacts] = {}
         links: list[Link] = []
         superseded: dict[str, str] = {}
-        if todo:
-            progress = announce(len(todo)) if announce else None
-            facts, links, superseded = self._infer(commits, todo, progress)
+        judged = todo if again else self._possible({sha: commits[sha] for sha in todo})
+        if judged:
+            progress = announce(len(judged)) if announce else None
+            facts, links, superseded = self._infer(commits, judged, progress)
         self._assemble({sha: commits[sha] for sha in todo}, facts, links, superseded, grown)
-        self.outcome.looked = len(todo)
+        self.outcome.looked = len(judged)
         if only is None:
             self.outcome.linked = [(row.id, row.last_seq) for row in self.rows]
             self.outcome.tips = self._tips()
@@ -260,16 +327,7 @@ class _Run:
 
     def _candidates(self) -> list[_Row]:
         """Sessions of the project, others that wrote below its folders, and the subagents of both."""
-        below = [(folder.rstrip("/") + "/", folder.rstrip("/") + "0") for folder in self.repository.folders]
-        wrote = {
-            row[0]
-            for first, beyond in below
-            for row in fetch(
-                self.db,
-                "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path < ?",
-                (first, beyond),
-            )
-        }
+        wrote = _wrote_below(self.db, self.repository.folders)
         sql = (
             "SELECT s.id, s.agent, s.session_id, s.parent, s.project_id, s.started_at, s.ended_at, s.last_seq, "
             "coalesce(l.last_seq, -1) FROM sessions s LEFT JOIN linked l ON l.session_id=s.id AND l.project_id=? "
@@ -314,6 +372,37 @@ class _Run:
             self._outlines[session] = outline(rows)
         return self._outlines[session]
 
+    def _inherited(self, session: int, claims: list[Claim]) -> int:
+        """Where that part of a fork ends which it was given by another session, and which has its story there."""
+        origins = fetch(
+            self.db,
+            "SELECT o.id FROM sessions s JOIN sessions o ON o.session_id=s.forked_from WHERE s.id=?1 UNION "
+            "SELECT b.session_id FROM usage a JOIN usage b ON b.key=a.key AND b.counts WHERE a.session_id=?1 AND NOT "
+            "a.counts",  # not every fork says that it is one, but what was paid for is not paid for again
+            (session,),
+        )
+        own = self._spoken(session) if origins else {}
+        ends = [0]
+        for (origin,) in origins:
+            copies = {seq: own[line] for line, seq in self._spoken(origin).items() if line in own}
+            cuts = {row[0] for row in fetch(self.db, "SELECT cut FROM parts WHERE session_id=?", (origin,))}
+            cuts |= {claim.cut for claim in claims if claim.session == origin}
+            if told := [cut for cut in cuts if cut <= max(copies, default=0)]:
+                end = self._outline(origin).turn_end(max(told))
+                ends += [copy for seq, copy in copies.items() if seq <= end]
+        return max(ends)
+
+    def _spoken(self, session: int) -> dict[tuple[int, str, str], int]:
+        """By what an event is known again in a copy."""
+        base = session << SEQ_BITS
+        rows = fetch(
+            self.db,
+            "SELECT created_at, kind, text, id - ? FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL AND "
+            "kind IN ('user.prompt', 'assistant.message', 'tool.call', 'tool.result', 'turn.completed')",
+            (base, base, base + (1 << SEQ_BITS) - 1),
+        )
+        return {(at, kind, text): seq for at, kind, text, seq in rows}
+
     def _sessions(self, since: int) -> tuple[dict[int, Acts], set[int]]:
         """Acts of main sessions, those of their subagents among them; and which of them ran elsewhere."""
         groups: dict[int, list[Acts]] = {}
@@ -357,6 +446,17 @@ class _Run:
         rows = [row for row in self.rows if again or before is None or row.linked < row.last_seq]
         return {**known, **{commit.sha: commit for commit in self._unreachable(set(known), rows)}}
 
+    def _possible(self, commits: dict[str, history.Commit]) -> set[str]:
+        """Those that a session may have a part in: made since the first began, or inside one by a hook's account."""
+        begun = min((row.started_at for row in self.rows if row.started_at is not None), default=None)
+        told = fetch(
+            self.db,
+            "SELECT sha FROM signals WHERE session_id IS NOT NULL AND sha IN (SELECT value FROM json_each(?))",
+            (msgspec.json.encode(list(commits)).decode(),),
+        )
+        later = {sha for sha, c in commits.items() if begun is not None and c.committed_at >= begun - DAY}
+        return later | {row[0] for row in told}
+
     def _tips(self) -> list[str]:
         listed = git(self.repository.folder, "rev-parse", *ALL) or ""
         return sorted(set(listed.split()))
@@ -374,9 +474,17 @@ class _Run:
             )
         }
         begins = {sha[:7] for sha in known}
-        missing = [sha for sha in (*printed, *hooked) if sha[:7] not in begins]
+        missing = [sha for sha in (*printed, *hooked, *self._rewritten(known)) if sha[:7] not in begins]
         shas = sorted(set(history.resolve(self.repository.folder, missing).values()) - known) if missing else []
         return history.commits(self.repository.folder, ["--no-walk=unsorted", *shas]) if shas else []
+
+    def _rewritten(self, known: set[str]) -> set[str]:
+        """All that these commits were before: what is known of the first of them goes for the last."""
+        found: set[str] = set()
+        for old, new in reversed(self._pairs()):
+            if new in known or new in found:
+                found.add(old)
+        return found - known
 
     def _todo(self, commits: dict[str, history.Commit]) -> set[str]:
         """What nobody looked at, and what a session did something before that nobody had read then."""
@@ -420,14 +528,16 @@ class _Run:
         earlier |= commits
         before = {f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)}
         order = [*before.values(), *judged.values()]
+        seeds = self._seeds(todo, judged.values())
+        since = min([since, *(seed.authored_at for seed in seeds)])
         reachable = {c.sha for c in history.commits(self.repository.folder, ALL, since=since)}
         links, superseded = linker.link(
             order,
             todo=todo,
             hooks=self._hooks(todo, commits, sessions),
-            pairs=self._pairs(commits),
-            seeds=self._seeds(todo, judged.values()),
-            unreachable={sha for sha in commits if sha not in reachable},
+            pairs=[(old, new) for old, new in self._pairs() if new in commits],
+            seeds=seeds,
+            unreachable={sha for sha in (*commits, *(seed.sha for seed in seeds)) if sha not in reachable},
         )
         return judged, links, superseded
 
@@ -436,13 +546,7 @@ class _Run:
     ) -> dict[str, list[tuple[int, int, bool]]]:
         """Commits that ran inside an agent's process: session, the event to cut at, whether it only rewrote."""
         found: dict[str, list[tuple[int, int, bool]]] = {}
-        rows = fetch(
-            self.db,
-            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE event='post-commit' AND session_id IS "
-            "NOT NULL AND sha IN (SELECT value FROM json_each(?)) ORDER BY at",
-            (msgspec.json.encode(sorted(todo)).decode(),),
-        )
-        for sha, agent, session_id, data, at in rows:
+        for sha, agent, session_id, data, at in [*self._by_git(todo), *self._by_agent(todo, commits)]:
             row = self._row(agent, session_id)
             if row is None:
                 self._unkept[sha] = f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
@@ -457,6 +561,30 @@ class _Run:
             cut = max(spans) if spans else self._outline(row.id).at(when + 999)
             found.setdefault(sha, []).append((row.id, cut, bool(msgspec.json.decode(data).get("rebasing"))))
         return found
+
+    def _by_git(self, todo: set[str]) -> list[tuple[Any, ...]]:
+        """What git's own hook told: commit, agent, session, facts, when."""
+        return fetch(
+            self.db,
+            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE event='post-commit' AND session_id IS "
+            "NOT NULL AND sha IN (SELECT value FROM json_each(?)) ORDER BY at",
+            (msgspec.json.encode(sorted(todo)).decode(),),
+        )
+
+    def _by_agent(self, todo: set[str], commits: dict[str, history.Commit]) -> Iterator[tuple[Any, ...]]:
+        """The same from the agents' hooks, which name a commit right after the command that made it."""
+        begins = {sha[:7]: sha for sha in todo}
+        rows = fetch(
+            self.db,
+            "SELECT session_agent, session_id, data, at FROM signals WHERE json_extract(data, '$.made') IS NOT NULL "
+            "AND session_id IS NOT NULL AND at >= ? ORDER BY at",
+            (min(commits[sha].committed_at for sha in todo) - _SLACK,),
+        )
+        for agent, session_id, data, at in rows:
+            for name in msgspec.json.decode(data)["made"]:
+                sha = begins.get(name)
+                if sha and commits[sha].committed_at - _SLACK <= at <= commits[sha].committed_at + DAY:
+                    yield sha, agent, session_id, data, at
 
     def _row(self, agent: str, session_id: str) -> _Row | None:
         """A main session by name; it need not be of this project."""
@@ -475,11 +603,10 @@ class _Run:
             self.by_name[agent, session_id] = row
         return self._main(row)
 
-    def _pairs(self, commits: dict[str, history.Commit]) -> list[tuple[str, str]]:
+    def _pairs(self) -> list[tuple[str, str]]:
         """What post-rewrite told: old and new."""
         rows = fetch(self.db, "SELECT data FROM signals WHERE event='post-rewrite' ORDER BY at, id")
-        pairs = [tuple(pair) for row in rows for pair in msgspec.json.decode(row[0]).get("pairs", [])]
-        return [(old, new) for old, new in pairs if new in commits]
+        return [(old, new) for row in rows for old, new in msgspec.json.decode(row[0]).get("pairs", [])]
 
     def _seeds(self, todo: set[str], judged: Iterable[CommitFacts]) -> list[Seed]:
         """Links of earlier runs: a commit that is gone may live on in a copy, of the same author date or change."""
@@ -523,10 +650,14 @@ class _Run:
         claims += [
             claim for sha, known in stored.items() if sha not in todo for claim in self._claims(known, superseded)
         ]
-        found = parts(claims, {claim.session: self._outline(claim.session) for claim in claims})
+        shapes = {claim.session: self._outline(claim.session) for claim in claims}
+        for session, shape in shapes.items():
+            shape.inherited = self._inherited(session, claims)
+        found = parts(claims, shapes)
         roots = group_roots(found)
         kept = {**{sha: known.parts for sha, known in stored.items()}, **found}
         merges = {sha: commit for sha, commit in todo.items() if commit.is_merge}
+        stored |= self.store.of_commits(merges)
         for sha in [*found, *(sha for sha in merges if sha not in found)]:
             before = stored.get(sha)
             own = continue_from(found.get(sha, []), self._parents(todo, before, sha, kept))
@@ -577,6 +708,7 @@ class _Run:
             link.share or None,
             link.why,
             link.commit in superseded,
+            _last(superseded, link.commit),
             tuple(commit.parents),
         )
 
@@ -597,6 +729,7 @@ class _Run:
                     part.share,
                     part.why,
                     known.commit in superseded,
+                    _last(superseded, known.commit),
                     tuple(known.parents),
                 )
 

@@ -22,8 +22,8 @@ from backstory.service.library import Library, reading
 from backstory.service.linking import ALL, NO_SESSION, compute, lost, repository_at
 from backstory.store.checkpoints import Checkpoints
 
-_SHA = re.compile(r"^[0-9a-f]{7,40}$")
-_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
+_SHA = re.compile(r"^[0-9a-f]{7,64}$")
+_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 MERGE = "context_reset"
 
 
@@ -34,6 +34,7 @@ class Told(msgspec.Struct, frozen=True):
     checkpoint: Checkpoint | None
     reason: str | None
     nearby: list[dict[str, Any]] = []  # hints, never links
+    beside: list[Checkpoint] = []  # of its group, found only now
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
             return True
     if sha is None or session.session_id == reference:
         return False
-    if len(reference) == 40:
+    if len(reference) in (40, 64):
         return True
     raise Ambiguous(
         f"{reference!r} is a commit and a session",
@@ -152,17 +153,22 @@ def tell(library: Library, cwd: Path, shas: list[str]) -> list[Told]:
     )
     kept = store.of_commits(shas)
     seen = store.seen(shas)
+    judged: dict[str, Checkpoint] = {}
     fresh = [sha for sha in shas if sha in found and sha not in seen and sha not in kept]
     live = [sha for sha, known in kept.items() if sha in found and known.parts and not known.superseded_by]
     gone = bool(folder and live and lost(folder, live))  # perhaps rewritten, and nobody has looked since
     if (fresh or gone) and (repository := repository_at(library.db, folder or cwd)):
-        outcomes = [compute(library.db, repository)] if gone else []
-        outcomes += [compute(library.db, repository, only=fresh)] if fresh else []
+        # Everything new, not only what was asked for: where a story begins depends on the commit before.
+        outcomes = [compute(library.db, repository)]
+        known = {row[0] for row in outcomes[0].seen}
+        if older := [sha for sha in fresh if sha not in known]:
+            outcomes.append(compute(library.db, repository, only=older))
         for outcome in outcomes:
-            kept.update({checkpoint.commit: checkpoint for checkpoint in outcome.saved if checkpoint.commit in shas})
+            judged |= {checkpoint.commit: checkpoint for checkpoint in outcome.saved}
             for sha, _, _, reason, nearby in outcome.seen:
                 seen[sha] = (reason, msgspec.json.decode(nearby) if nearby else [])
-    return [_told(sha, found.get(sha), kept.get(sha), seen.get(sha)) for sha in shas]
+        kept.update({sha: judged[sha] for sha in shas if sha in judged})
+    return [_told(sha, found.get(sha), kept.get(sha), seen.get(sha), judged) for sha in shas]
 
 
 def _told(
@@ -170,6 +176,7 @@ def _told(
     commit: history.Commit | None,
     checkpoint: Checkpoint | None,
     seen: tuple[str | None, list[dict[str, Any]]] | None,
+    judged: dict[str, Checkpoint],
 ) -> Told:
     if commit is None:
         if checkpoint is None:
@@ -181,7 +188,9 @@ def _told(
         reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
     elif reason is None:
         reason = NO_SESSION
-    return Told(commit, checkpoint, reason, nearby if checkpoint is None else [])
+    if checkpoint is None:
+        return Told(commit, None, reason, nearby)
+    return Told(commit, checkpoint, reason, [], [c for c in judged.values() if c.group_root == checkpoint.group_root])
 
 
 def log(settings: Settings, cwd: Path, revisions: str | None, limit: int, *, everywhere: bool = False) -> list[Told]:
@@ -210,7 +219,9 @@ def tell_all(library: Library, cwd: Path, told: Told) -> Story:
     sessions = {f"{part.agent}:{part.session_id}": _session(library, part) for part in own}
     said = [item for part in own for item in said_in(part, _asked_for(library, part, sessions))]
     store = Checkpoints(library.db)
-    group = list(store.of_group(told.checkpoint.group_root).values()) if told.checkpoint else []
+    kept = store.of_group(told.checkpoint.group_root) if told.checkpoint else {}
+    members = {**kept, **{checkpoint.commit: checkpoint for checkpoint in told.beside}}
+    group = sorted(members.values(), key=lambda member: (member.committed_at, member.commit))
     spans = [(sessions[f"{part.agent}:{part.session_id}"].id, part.first, part.last) for part in own]
     return Story(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
 

@@ -39,6 +39,8 @@ class StoreWriter(Protocol):
     def place(self, cwd: str) -> int | None:
         """The project a folder is known to belong to."""
 
+    def project(self, number: int) -> Project | None: ...
+
     def former(self, project: Project) -> list[tuple[str, str | None]]: ...
 
     def adopt(self, path: str, project: Project) -> int:

@@ -77,6 +77,7 @@ CREATE TABLE signals(
 CREATE INDEX signals_by_sha ON signals(sha) WHERE sha IS NOT NULL;
 CREATE INDEX signals_by_agent ON signals(agent, at);
 CREATE INDEX signals_by_session ON signals(session_agent, session_id, at) WHERE session_id IS NOT NULL;
+CREATE INDEX signals_made ON signals(at) WHERE json_extract(data, '$.made') IS NOT NULL;
 CREATE INDEX signals_by_process ON signals(json_extract(data, '$.process'), at) WHERE how = 'payload';
 
 CREATE TABLE acts(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, body BLOB NOT NULL);

@@ -155,6 +155,12 @@ class Writer:
         row = first(self.db, "SELECT project_id FROM places WHERE cwd=?", (cwd,))
         return int(row[0]) if row else None
 
+    def project(self, number: int) -> Project | None:
+        row = first(
+            self.db, "SELECT identity, evidence, name, remote, root_commit, path FROM projects WHERE id=?", (number,)
+        )
+        return Project(*row) if row else None
+
     def former(self, project: Project) -> list[tuple[str, str | None]]:
         """Projects met at the same path that may be this one before it had a commit or a remote: identity, root."""
         if project.path is None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from backstory.model.events import StoredEvent
+from backstory.model.printed import printed, reported
 from backstory.story.edits import PATCH, Contents, by_shell, by_tool, command_of, first, is_edit
 from backstory.story.shell import absolute
 
@@ -18,7 +19,6 @@ SHELLS = frozenset(
 OPEN_MAX = 200  # calls without a result that are remembered; older ones are never answered
 COMMAND_MAX = 8000  # characters kept of a command that may have made a commit: enough for its message
 _REFUSED = ("The user doesn't want to proceed", "exec command rejected")
-_PRINTED = re.compile(r"^[ \t]*\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.M)
 _WORD = r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+"
 _GIT = rf"\bgit(?:\s+(?:-[cC]\s+{_WORD}|-(?![cC]\s)-?[\w-]+(?:={_WORD})?))*\s+"
 _MAKES = re.compile(_GIT + r"(?:commit|merge|revert|am|rebase|cherry-pick|pull)\b")
@@ -137,8 +137,8 @@ def _result(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
         return
     if call is None:
         # The end of something that ran in the background: what git printed still counts.
-        if printed := _printed(event, data):
-            found.made.append(Made(at, at, event.seq, ident or None, "", printed))
+        if names := _printed(event, data):
+            found.made.append(Made(at, at, event.seq, ident or None, "", names))
         return
     failed = bool(data.get("failed"))
     cwd = absolute(first(call.given, "workdir", "dir_path", "cwd"), call.cwd) or call.cwd
@@ -156,9 +156,9 @@ def _result(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
 
 
 def _ran(found: Acts, call: Open, command: str, event: StoredEvent, data: dict[str, Any], at: int) -> None:
-    printed = _printed(event, data)
+    names = _printed(event, data)
     makes = _MAKES.search(command)
-    if printed or makes:
+    if names or makes:
         start = makes.start() if makes and len(command) > COMMAND_MAX else 0
         found.made.append(
             Made(
@@ -167,7 +167,7 @@ def _ran(found: Acts, call: Open, command: str, event: StoredEvent, data: dict[s
                 seq=event.seq,
                 call=str(data["id"]) if data.get("id") else None,
                 command=command[start : start + COMMAND_MAX],
-                printed=printed,
+                printed=names,
                 commits=bool(_COMMIT.search(command)),
                 rewrites=bool(_REWRITES.search(command)),
                 failed=bool(data.get("failed")),
@@ -176,10 +176,8 @@ def _ran(found: Acts, call: Open, command: str, event: StoredEvent, data: dict[s
 
 
 def _printed(event: StoredEvent, data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    printed = tuple((sha, subject.strip()) for sha, subject in _PRINTED.findall(event.text))
-    operation = data.get("git")
-    commit = operation.get("commit") if isinstance(operation, dict) else None
-    sha = commit.get("sha") if isinstance(commit, dict) else None
-    if isinstance(sha, str) and not any(known.startswith(sha[:7]) for known, _ in printed):
-        printed = (*printed, (sha, ""))
-    return printed
+    found = printed(event.text)
+    sha = reported(data.get("git"))
+    if sha is not None and not any(known.startswith(sha[:7]) for known, _ in found):
+        found = (*found, (sha, ""))
+    return found

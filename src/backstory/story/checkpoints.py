@@ -22,6 +22,7 @@ class Outline(msgspec.Struct):
     messages: list[int] = []  # prompts and answers
     turn_ends: list[int] = []  # the last event of each turn
     opening: int = 0  # the last event before the first turn
+    inherited: int = 0  # the last event copied from another session where it belongs to a commit
     seqs: list[int] = []  # of events that say when they were
     times: list[int] = []  # the latest so far: clocks of parallel calls may step back
 
@@ -42,7 +43,7 @@ class Outline(msgspec.Struct):
 
 def outline(rows: Iterable[tuple[int, int, str, str, int | None]]) -> Outline:
     """From seq, turn, kind, actor and time of a session's events, in order."""
-    found = Outline([], [], [], 0, [], [])
+    found = Outline([], [], [], 0, 0, [], [])
     current: int | None = None
     for seq, turn, kind, actor, when in rows:
         if turn == 0:
@@ -77,6 +78,7 @@ class Claim(msgspec.Struct, frozen=True):
     share: float | None = None
     why: str = ""
     superseded: bool = False  # another commit took this one's place
+    heir: str = ""  # which
     parents: tuple[str, ...] = ()
 
 
@@ -124,16 +126,18 @@ def _rank(part: Part) -> tuple[int, int]:
 def _ranges(claims: list[Claim], shape: Outline) -> Iterable[tuple[Claim, tuple[int, int]]]:
     live = sorted((c for c in claims if not c.superseded), key=lambda c: (c.cut, c.committed_at, c.commit))
     cuts = sorted({claim.cut for claim in live})
-    ends = [0]  # where the range of each cut ended, one ahead
+    # where the range of each cut ended, one ahead; what a fork was given has been told there
+    ends = [min(shape.inherited, cuts[0] - 1) if cuts else 0]
     for index, cut in enumerate(cuts):
         turn_end = shape.turn_end(cut)  # the agent's closing words belong to the last commit of the turn
         last = turn_end if index + 1 == len(cuts) or cuts[index + 1] > turn_end else cut
         yield from _same_cut(_parents_first([c for c in live if c.cut == cut]), ends[-1] + 1, cut, last)
         ends.append(last)
     for claim in claims:
-        if claim.superseded:
-            before = bisect_left(cuts, claim.cut)
-            yield claim, (min(ends[before] + 1, claim.cut), claim.cut)
+        if claim.superseded:  # as if what took its place were not there
+            heirs = {c.cut for c in live if c.commit == claim.heir}
+            before = [end for cut, end in zip(cuts, ends[1:], strict=True) if cut < claim.cut and cut not in heirs]
+            yield claim, (min(max(before, default=0) + 1, claim.cut), claim.cut)
 
 
 def _parents_first(claims: list[Claim]) -> list[Claim]:

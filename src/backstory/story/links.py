@@ -148,11 +148,13 @@ class _Run:
         for sha, maker in self.makers.unnamed(quiet).items():
             found[sha] = {maker.session: _output(sha, maker)}
         for sha, told in hooks.items():
-            own_links = found.setdefault(sha, {})
-            for session, link in _hooked(sha, told).items():
+            hooked = _hooked(sha, told)
+            # Who made it is known: others that printed it, or ran the like at that time, only looked on.
+            if made := {session: link for session, link in hooked.items() if link.role == "made"}:
+                found[sha] = made
+            else:
                 # During a rebase an agent may also make commits of its own: what it ran says so.
-                if link.role == "made" or session not in own_links:
-                    own_links[session] = link
+                found[sha] = {**hooked, **found.get(sha, {})}
         for commit in self.commits:
             if known := found.get(commit.sha):
                 self.copies.add(commit, known)
@@ -338,7 +340,7 @@ def _stronger(mine: Link, copied: Link) -> Link:
     if mine.role == "rewrote" and copied.role != "rewrote":
         return copied
     best = min(mine, copied, key=lambda link: EVIDENCE.index(link.evidence))
-    return msgspec.structs.replace(best, seq=max(mine.seq, copied.seq))
+    return msgspec.structs.replace(best, seq=max(mine.seq, copied.seq), lines=mine.lines, share=mine.share)
 
 
 def _copied(link: Link, commit: str) -> Link:
