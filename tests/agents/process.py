@@ -44,11 +44,11 @@ def run_clean(argv: list[str], cwd: Path, env: Mapping[str, str], timeout: float
         )
         try:
             process.wait(timeout)
-            _wait_for_descendants(mark, grace)
+            wait_for_descendants(mark, grace)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{argv} ran over {timeout} s\n{_text(out)}\n{_text(err)}") from None
         finally:
-            killed = _kill_all(process, mark)
+            killed = kill_all(process, mark)
         return Finished(process.returncode, _text(out), _text(err), killed)
 
 
@@ -64,14 +64,14 @@ def descendants(mark: str) -> dict[int, str]:
     return found
 
 
-def _wait_for_descendants(mark: str, seconds: float) -> None:
+def wait_for_descendants(mark: str, seconds: float) -> None:
     # Orphans are not our children: nothing but looking tells when they are gone.
     deadline = time.monotonic() + seconds
     while descendants(mark) and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
-def _kill_all(process: subprocess.Popen[bytes], mark: str) -> tuple[str, ...]:
+def kill_all(process: subprocess.Popen[bytes], mark: str) -> tuple[str, ...]:
     killed = descendants(mark)
     # The group too: it may hold children that were given another environment.
     with suppress(ProcessLookupError, PermissionError):

@@ -297,6 +297,8 @@ def stale(pending: bytes) -> bool:
         return True
     except PermissionError:
         pass
+    if content(b"/proc/%s/stat" % pid).rpartition(b")")[2][:2] == b" Z":
+        return True  # dead, and in many containers nobody buries it
     return age > PATIENCE  # another process has that number by now
 
 

@@ -55,7 +55,7 @@ def load(settings: Settings) -> Footprint:
     path = hook_folder(settings) / "installed.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=Footprint)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Footprint()
     except (OSError, msgspec.DecodeError) as error:
         hint = "It says what init changed. Bring it back from a backup, or move it away and run: backstory init"

@@ -75,8 +75,9 @@ def ingest(
         rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
     with _writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else LOCK_WAIT):
         if background:
+            # Hooks from now on start another: of those before it, the agents have written by the end of the pause.
+            (settings.home / "hook" / "pending").unlink(missing_ok=True)
             time.sleep(LAG)
-            (settings.home / "hook" / "pending").unlink(missing_ok=True)  # hooks from now on must start another
         found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)

@@ -17,16 +17,16 @@ import msgspec
 from backstory.config import Settings
 from backstory.git import history
 from backstory.git.identity import git, has_commit, identify, still
-from backstory.model.checkpoints import ChangedFile, Checkpoint, Part, checkpoint_id
+from backstory.model.checkpoints import ChangedFile, Checkpoint, Note, Part, checkpoint_id
 from backstory.model.sessions import Project
 from backstory.store.checkpoints import Checkpoints
-from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry
+from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, NoteEntry, OverrideEntry
 from backstory.store.read import Reader
 from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch
 from backstory.store.write import Writer
 from backstory.story import annotate
-from backstory.story.acts import Acts, acts, merged
+from backstory.story.acts import Acts, Made, acts, merged
 from backstory.story.checkpoints import Claim, Outline, continue_from, group_roots, outline, parts
 from backstory.story.links import CommitFacts, Link, Linker, Seed
 
@@ -66,6 +66,7 @@ class Outcome(msgspec.Struct):
     acts: list[tuple[int, int, bytes]] = []
     linked: list[tuple[int, int]] = []
     tips: list[str] | None = None  # where the refs were: what they reach need not be listed again
+    said: list[OverrideEntry | NoteEntry] = []  # of commits that were rewritten; it goes for the new ones too
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True):
@@ -92,6 +93,9 @@ def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
     for commit in outcome.removed:
         store.remove(commit)
         journal.add(NoCheckpointEntry(commit))
+    for entry in outcome.said:
+        store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
+        journal.add(entry)
     store.saw(outcome.project, outcome.seen)
     if outcome.tips is not None:
         store.set_tips(outcome.project, outcome.tips)
@@ -277,6 +281,17 @@ def _last(superseded: dict[str, str], commit: str) -> str:
     return commit
 
 
+def _about(entry: OverrideEntry | NoteEntry) -> tuple[str, ...]:
+    """Two entries about the same thing: the later one counts."""
+    if isinstance(entry, OverrideEntry):
+        return entry.commit, entry.agent, entry.session_id
+    return entry.commit, str(entry.at)
+
+
+def _names(made: Made, commit: history.Commit) -> bool:
+    return commit.subject in made.command or any(commit.sha.startswith(sha) for sha, _ in made.printed)
+
+
 def compute(
     db: apsw.Connection,
     repository: Repository,
@@ -297,7 +312,7 @@ class _Run:
         self.db = db
         self.repository = repository
         self.store = Checkpoints(db)
-        self.outcome = Outcome(repository.id, saved=[], removed=[], seen=[], acts=[], linked=[])
+        self.outcome = Outcome(repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[])
         self.rows = self._candidates()
         self.by_name = {(row.agent, row.session_id): row for row in self.rows}
         self._acts: dict[int, Acts] = {}
@@ -552,13 +567,15 @@ class _Run:
                 self._unkept[sha] = f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
                 continue
             when = commits[sha].committed_at
-            # The hook ran after the call began: of several within a second or two, the last one begun by then.
+            # The hook ran after the call began: of several within a second or two, the one that names the commit, else
+            # the last one begun by then.
             spans = [
-                m.seq
+                m
                 for m in (sessions.get(row.id) or self._acts_of(row)).made
                 if m.called_at <= max(at, when) and when <= m.done_at + 1000
             ]
-            cut = max(spans) if spans else self._outline(row.id).at(when + 999)
+            named = [m for m in spans if _names(m, commits[sha])]
+            cut = max(m.seq for m in named or spans) if spans else self._outline(row.id).at(when + 999)
             found.setdefault(sha, []).append((row.id, cut, bool(msgspec.json.decode(data).get("rebasing"))))
         return found
 
@@ -636,6 +653,7 @@ class _Run:
         grown: set[int],
     ) -> None:
         proved = [link for link in links if link.evidence != "nearby" and not todo[link.commit].is_merge]
+        self._pass_on(superseded)
         proved = self._overridden(todo, proved)
         touched = {link.session for link in proved} | grown
         touched |= {
@@ -667,9 +685,27 @@ class _Run:
         self.outcome.removed = [sha for sha in stored if sha in todo and sha not in found and sha not in merges]
         self._saw(todo, facts, found, links)
 
+    def _pass_on(self, superseded: dict[str, str]) -> None:
+        """What was said of a commit goes for the one that took its place, unless more was said of that."""
+        heirs = {old: _last(superseded, old) for old in superseded}
+        known = {_about(entry) for entry in self.store.said(set(heirs.values()))}
+        for entry in self.store.said(heirs):
+            again = msgspec.structs.replace(entry, commit=heirs[entry.commit])
+            if _about(again) not in known:
+                known.add(_about(again))
+                self.outcome.said.append(again)
+
+    def _noted(self, sha: str) -> tuple[str, Note] | None:
+        passed = ((e.by, e.note) for e in self.outcome.said if isinstance(e, NoteEntry) and e.commit == sha)
+        return self.store.notes([sha]).get(sha) or next(passed, None)
+
     def _overridden(self, todo: dict[str, history.Commit], links: list[Link]) -> list[Link]:
         """A person's word counts more than any evidence."""
-        for sha, said in self.store.overrides(todo).items():
+        overrides = self.store.overrides(todo)
+        for entry in self.outcome.said:
+            if isinstance(entry, OverrideEntry) and entry.commit in todo:
+                overrides.setdefault(entry.commit, []).append((entry.agent, entry.session_id, entry.action))
+        for sha, said in overrides.items():
             for agent, session_id, action in said:
                 row = self._row(agent, session_id)
                 if row is None:
@@ -760,7 +796,7 @@ class _Run:
             subject, body = commit.subject, commit.body
             files = [ChangedFile(file.path, file.plus, file.minus) for file in facts.files] if facts else []
         same = before is not None and [(p.first, p.last) for p in before.parts] == [(p.first, p.last) for p in own]
-        noted = self.store.notes([sha])
+        noted = self._noted(sha)
         annotation = before.annotation if before is not None and same and commit is None and not noted else None
         if own and annotation is None:
             annotation = self._annotation(sha, subject, body, files, own[0])
@@ -794,7 +830,7 @@ class _Run:
         reader = Reader(self.db)
         prompts = [event.text for seq in inside[:1] for event in reader.events(row.id, seq, seq)]
         derived = annotate.derive(subject, body, files, prompts, reader.events(row.id, part.first, part.last))
-        noted = self.store.notes([sha]).get(sha)
+        noted = self._noted(sha)
         return annotate.noted(derived, *noted) if noted else derived
 
     def _saw(

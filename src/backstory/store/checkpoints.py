@@ -117,6 +117,17 @@ class Checkpoints:
             found.setdefault(sha, []).append((agent, session_id, action))
         return found
 
+    def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
+        """All that was ever said of these commits."""
+        asked = (_encode(list(shas)),)
+        among = "WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at"
+        overrides = self._all(f"SELECT sha, agent, session_id, action, at FROM overrides {among}", asked)
+        notes = self._all(f"SELECT sha, by, at, body FROM notes {among}", asked)
+        return [
+            *(OverrideEntry(*row) for row in overrides),
+            *(NoteEntry(sha, by, at, _decode(body, type=Note)) for sha, by, at, body in notes),
+        ]
+
     def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
         """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin share nothing.
 
