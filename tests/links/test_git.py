@@ -321,6 +321,10 @@ def assert_replaced(shop: Workshop, agent: Agent, *pairs: tuple[str, str]) -> No
         assert after["checkpoint"]["superseded_by"] is None
 
 
+def requests(shop: Workshop, commit: str) -> list[str]:
+    return [said["text"] for said in shop.show(commit)["related"] if said["role"] == "request"]
+
+
 def every_line_once(shop: Workshop, *commits: str) -> None:
     lines = [(line["session_id"], line["seq"]) for sha in commits for line in shop.show(sha)["conversation"]]
     assert len(lines) == len(set(lines))
@@ -411,8 +415,7 @@ def test_rebased_by_the_agent_that_made_them(shop: Workshop) -> None:
     one, two = shop.repo.sha("topic~1"), shop.repo.sha("topic")
     assert_replaced(shop, agent, (first, one), (second, two))
     every_line_once(shop, one, two)
-    requests = [[said["text"] for said in shop.show(sha)["related"] if said["role"] == "request"] for sha in (one, two)]
-    assert requests == [["Add a cart"], ["Add a till"]]
+    assert [requests(shop, sha) for sha in (one, two)] == [["Add a cart"], ["Add a till"]]
 
 
 def test_a_commit_skipped_in_a_rebase_does_not_become_somebody_elses(shop: Workshop) -> None:
@@ -438,8 +441,7 @@ def test_squashed_in_a_rebase(shop: Workshop) -> None:
     shop.repo.git("rebase", "-q", "-i", f"{first}^", env={"GIT_SEQUENCE_EDITOR": "sed -i '2s/^pick/squash/'"})
     shop.ingest(agent)
     assert_replaced(shop, agent, (first, shop.repo.head), (second, shop.repo.head))
-    told = shop.show(shop.repo.head)
-    assert [said["text"] for said in told["related"] if said["role"] == "request"] == ["Add a cart", "Add a till"]
+    assert requests(shop, shop.repo.head) == ["Add a cart", "Add a till"]
 
 
 def test_merged_as_a_squash(shop: Workshop) -> None:
@@ -448,22 +450,31 @@ def test_merged_as_a_squash(shop: Workshop) -> None:
     shop.repo.git("merge", "-q", "--squash", "topic")
     shop.repo.git("commit", "-q", "-m", "Cart and till")
     shop.ingest(agent)
-    told = shop.show(shop.repo.head)
-    assert agent.session_id in linked(told)
+    assert agent.session_id in linked(shop.show(shop.repo.head))
     assert linked(shop.show(second))
     assert shop.show(second)["checkpoint"]["superseded_by"] is None  # its branch still has it
+    shop.repo.git("branch", "-q", "-D", "topic")
+    assert_replaced(shop, agent, (second, shop.repo.head))
+    agent.say("Glad that it is merged.")
+    shop.ingest(agent)
+    assert_replaced(shop, agent, (second, shop.repo.head))
+    assert requests(shop, shop.repo.head) == ["Add a cart", "Add a till"]
 
 
-def test_squashed_by_a_forge(shop: Workshop) -> None:
+@pytest.mark.parametrize("read_between", [False, True], ids=["at-once", "read-between"])
+def test_squashed_by_a_forge(shop: Workshop, read_between: bool) -> None:
     """Its body lists the subjects; author and dates are new, and the branch is gone."""
-    agent, _, second = two_commits(shop, branch="topic")
+    agent, first, second = two_commits(shop, branch="topic")
+    if read_between:
+        shop.ingest(agent)
     shop.repo.git("checkout", "-q", "main")
     shop.repo.git("merge", "-q", "--squash", "topic")
     shop.repo.clock.tick(3600)
     shop.repo.git("commit", "-q", "-m", "Cart and till (#7)\n\n* Add a cart, for the shop\n\n* Add a till\n")
     shop.repo.git("branch", "-q", "-D", "topic")
     shop.ingest(agent)
-    assert agent.session_id in linked(shop.show(shop.repo.head))
+    assert_replaced(shop, agent, (first, shop.repo.head), (second, shop.repo.head))
+    assert requests(shop, shop.repo.head) == ["Add a cart", "Add a till"]
     assert linked(shop.show(second)) == {agent.session_id: "hook" if shop.hooked else "output"}
 
 
@@ -474,10 +485,9 @@ def test_cherry_picked(shop: Workshop) -> None:
     shop.repo.clock.tick(3600)
     shop.repo.git("cherry-pick", first)
     shop.ingest(agent)
-    copy, original = shop.show(shop.repo.head), shop.show(first)
-    assert agent.session_id in linked(copy)
-    assert [said["text"] for said in copy["related"] if said["role"] == "request"] == ["Add a cart"]
-    assert original["checkpoint"]["superseded_by"] is None
+    assert agent.session_id in linked(shop.show(shop.repo.head))
+    assert requests(shop, shop.repo.head) == requests(shop, first) == ["Add a cart"]
+    assert shop.show(first)["checkpoint"]["superseded_by"] is None
 
 
 def test_a_persons_commit_of_an_agents_work_cherry_picked(shop: Workshop) -> None:
@@ -532,9 +542,8 @@ def test_reset_and_committed_again(shop: Workshop, read_between: bool) -> None:
     shop.repo.git("reset", "-q", "--soft", f"{first}^")
     shop.repo.git("commit", "-q", "-m", "All of it at once")
     shop.ingest(agent)
-    assert agent.session_id in linked(shop.show(shop.repo.head))
-    assert linked(shop.show(first))
-    assert linked(shop.show(second))
+    assert_replaced(shop, agent, (first, shop.repo.head), (second, shop.repo.head))
+    assert requests(shop, shop.repo.head) == ["Add a cart", "Add a till"]
 
 
 def test_pulled_with_a_rebase(shop: Workshop, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -105,8 +106,6 @@ class Repo:
         return out
 
     def git(self, *arguments: str, env: Mapping[str, str] = {}, check: bool = True) -> str:
-        import shlex
-
         return self.shell(shlex.join(["git", *arguments]), env, check=check).strip()
 
     def write(self, path: str, content: str) -> None:

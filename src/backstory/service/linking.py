@@ -455,11 +455,19 @@ class _Run:
             found = history.commits(folder, [*ALL, *(f"^{sha}" for sha in kept)])
             if (since := self._news_since()) is not None:
                 found += history.commits(folder, ALL, since=since - _SLACK)
-        gone = lost(folder, kept)
-        self._lost = {commit.sha for commit in gone}
+        gone = self._without_ref(kept)
+        if gone and not again and before is not None:  # one of those since may have taken their place, looked at or not
+            found += history.commits(folder, ALL, since=min(commit.committed_at for commit in gone))
         known = {commit.sha: commit for commit in (*found, *gone)}
         rows = [row for row in self.rows if again or before is None or row.linked < row.last_seq]
         return {**known, **{commit.sha: commit for commit in self._unreachable(set(known), rows)}}
+
+    def _without_ref(self, shas: Iterable[str]) -> list[history.Commit]:
+        """Of what these reach, commits whose story has no ref any more, and nothing in its place yet."""
+        gone = {commit.sha: commit for commit in lost(self.repository.folder, shas)}
+        stored = self.store.of_commits(gone)
+        self._lost = {sha for sha, known in stored.items() if known.parts and not known.superseded_by}
+        return [gone[sha] for sha in self._lost]
 
     def _possible(self, commits: dict[str, history.Commit]) -> set[str]:
         """Those that a session may have a part in: made since the first began, or inside one by a hook's account."""
@@ -561,7 +569,10 @@ class _Run:
     ) -> dict[str, list[tuple[int, int, bool]]]:
         """Commits that ran inside an agent's process: session, the event to cut at, whether it only rewrote."""
         found: dict[str, list[tuple[int, int, bool]]] = {}
-        for sha, agent, session_id, data, at in [*self._by_git(todo), *self._by_agent(todo, commits)]:
+        by_git = self._by_git(todo)
+        known = {row[0] for row in by_git}  # agents also see what others committed; where git told itself, that counts
+        by_agent = [row for row in self._by_agent(todo, commits) if row[0] not in known]
+        for sha, agent, session_id, data, at in [*(row for row in by_git if row[2]), *by_agent]:
             row = self._row(agent, session_id)
             if row is None:
                 self._unkept[sha] = f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
@@ -580,11 +591,11 @@ class _Run:
         return found
 
     def _by_git(self, todo: set[str]) -> list[tuple[Any, ...]]:
-        """What git's own hook told: commit, agent, session, facts, when."""
+        """What git's own hook told: commit, agent and session if there was one around it, facts, when."""
         return fetch(
             self.db,
-            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE event='post-commit' AND session_id IS "
-            "NOT NULL AND sha IN (SELECT value FROM json_each(?)) ORDER BY at",
+            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE event='post-commit' AND sha IN "
+            "(SELECT value FROM json_each(?)) ORDER BY at",
             (msgspec.json.encode(sorted(todo)).decode(),),
         )
 
