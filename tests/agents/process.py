@@ -65,9 +65,12 @@ def descendants(mark: str) -> dict[int, str]:
 
 
 def wait_for_descendants(mark: str, seconds: float) -> None:
-    # Orphans are not our children: nothing but looking tells when they are gone.
+    # Orphans are not our children: nothing but looking tells when they are gone. Twice, because a process that is
+    # just being started shows no environment for a moment.
     deadline = time.monotonic() + seconds
-    while descendants(mark) and time.monotonic() < deadline:
+    gone = 0
+    while gone < 2 and time.monotonic() < deadline:
+        gone = 0 if descendants(mark) else gone + 1
         time.sleep(0.02)
 
 
