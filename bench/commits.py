@@ -286,8 +286,8 @@ def _report_commits(report: Report, found: list[Measured], rounds: int) -> None:
         rows.append([*row, _against_plain(m.alone, AGENT)])
     note = (
         f"Wall time of a commit of one staged file, {rounds} of each in turn, while an ingest is on its way already.\n"
-        "Plain: the same repository without hooks. Person, agent: with hooks; inside an agent git waits for our hook, "
-        "because what an agent's command leaves running may be killed.\n"
+        "Plain: the same repository without hooks. Person: with hooks. Agent: inside Claude Code; inside Codex, which "
+        "kills what its commands leave running, git also waits for our hook, one Python interpreter.\n"
         "First: an agent's commit that starts the ingest, against plain ones made in the same quiet moments."
     )
     fewest = found[0]

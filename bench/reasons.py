@@ -4,6 +4,10 @@ _RAW = (
     "decoding is an eighth to a sixth of the work: each byte is also hashed, compressed and synced, and its words are "
     "indexed, in a process that pays 60 ms of imports first. Tool results, indexed in full, are the largest part."
 )
+_SHELL = (
+    "at the limit: a shell hook that does nothing at all is at 1.25× already, and on two busy cores the interpreter in "
+    "the background takes time from the next commit."
+)
 _START = (
     "nearly all of it is Python starting and importing (60 ms of CPU); the work itself takes 10 to 20 ms. "
     "A tenth of a compiled program's time is less than a Python interpreter needs to start."
@@ -22,11 +26,8 @@ REASONS: dict[str, str] = {
         "moving 2 MB from a pipe to a file takes most of the difference, as the program that only copies shows; "
         "the rest is the search for private tags. Payloads of this size are rare."
     ),
-    "git commit with hooks in an agent / plain": (
-        "git waits there for our hook, a Python interpreter of 10 ms, where the commit itself takes 5 to 8 ms: what an "
-        "agent's command leaves running may be killed with it, and a person never waits. A shell hook that does "
-        "nothing at all is at 1.25× already."
-    ),
+    "git commit with hooks / plain": _SHELL,
+    "git commit with hooks in an agent / plain": _SHELL,
     "common-word search CPU / agentsview's --fts (messages only), daemon running": (
         "a daemon with the database open answers from an index of messages alone, so nearly all of that time is "
         "its client starting; a tenth of it is about what a bare Python interpreter needs to start."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backstory.git import history, identity
-from backstory.service import linking
+from backstory.service import judging, repositories
 from tests.links.workshop import Agent, Cli, Clock, Repo, Workshop, body, linked, part_of
 
 
@@ -312,7 +312,7 @@ class Counted:
         monkeypatch.setattr(history, "changes", counting)
         monkeypatch.setattr(history, "_run", one(run))
         monkeypatch.setattr(history, "_diffed", one(diffed))
-        for module in (identity, linking):
+        for module in (identity, judging, repositories):
             monkeypatch.setattr(module, "git", one(git))
 
     def reset(self) -> None:

@@ -19,9 +19,12 @@ from backstory.git.identity import identify
 from backstory.model.checkpoints import TAGS, Checkpoint, Note
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.sessions import Project, Session
+from backstory.service.checkpointing import Outcome
 from backstory.service.ingesting import LOCK_WAIT
+from backstory.service.judging import compute
 from backstory.service.library import Library, journal, reading
-from backstory.service.linking import Outcome, Repository, apply, compute, kept, link_project, repository_at
+from backstory.service.linking import apply, kept, link_project
+from backstory.service.repositories import Repository, repository_at
 from backstory.service.stories import required, tell, top
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry

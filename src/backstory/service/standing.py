@@ -17,8 +17,8 @@ from backstory.model.query import Filters
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.library import Library, reading
-from backstory.service.linking import repository_at
 from backstory.service.reading import session_json
+from backstory.service.repositories import repository_at
 from backstory.service.stories import Said, Told, required, said_json, tell, tell_all, told_json, top
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.sqlite import fetch

@@ -18,8 +18,10 @@ from backstory.model.errors import Ambiguous, BadInput, NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
+from backstory.service.checkpointing import NO_SESSION
+from backstory.service.judging import compute
 from backstory.service.library import Library, reading
-from backstory.service.linking import ALL, NO_SESSION, compute, lost, repository_at
+from backstory.service.repositories import ALL, lost, repository_at
 from backstory.store.checkpoints import Checkpoints
 
 _SHA = re.compile(r"^[0-9a-f]{7,64}$")

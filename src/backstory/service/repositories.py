@@ -1,0 +1,105 @@
+"""Where a project can be asked about its commits: folders git answers in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from backstory.git import history
+from backstory.git.identity import git, has_commit, identify, still
+from backstory.model.sessions import Project
+from backstory.store.checkpoints import Checkpoints
+from backstory.store.read import Reader
+from backstory.store.sqlite import fetch
+from backstory.store.write import Writer
+
+ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """A project where it can be asked: a folder git answers in."""
+
+    id: int
+    project: Project
+    folder: Path
+    tops: list[str]  # its work trees: below them a path is known exactly
+    places: list[str]  # every folder of it that sessions ran in, clones and former places among them
+
+    @property
+    def folders(self) -> list[str]:
+        return list(dict.fromkeys([*self.tops, *self.places]))
+
+
+def repository_of(db: apsw.Connection, project: int) -> Repository | None:
+    """A folder of the project that is still there and still that project."""
+    known = dict(Reader(db).projects())
+    if project not in known:
+        return None
+    places = [cwd for cwd, number in Reader(db).places().items() if number == project]
+    for folder in dict.fromkeys(path for path in (known[project].path, *places) if path):
+        same = still(folder, known[project]) or identify(folder).identity == known[project].identity
+        if same and Path(folder).is_dir():
+            return _repository(project, known[project], Path(folder), places)
+    return None
+
+
+def repository_at(db: apsw.Connection, folder: Path) -> Repository | None:
+    """The repository a folder is in; of number 0 if nothing is known of it but what sessions elsewhere wrote there."""
+    known = _placed(db, folder)
+    project = known[1] if known else identify(str(folder))
+    if project.evidence == "path":
+        return None
+    known = known or Checkpoints(db).project(project.identity) or _formerly(db, project)
+    if known is None:
+        found = _repository(0, project, folder, [])
+        return found if wrote_below(db, found.folders) else None
+    places = [cwd for cwd, number in Reader(db).places().items() if number == known[0]]
+    return _repository(known[0], known[1], folder, places)
+
+
+def _repository(number: int, project: Project, folder: Path, places: list[str]) -> Repository:
+    trees = (git(folder, "worktree", "list", "--porcelain") or "").splitlines()
+    tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
+    if top := git(folder, "rev-parse", "--show-toplevel"):  # of a submodule the list names its git folder only
+        tops.append(top)
+    if project.path:
+        tops.append(project.path)
+    return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
+
+
+def _placed(db: apsw.Connection, folder: Path) -> tuple[int, Project] | None:
+    """The project the folder was known for, if it still is that."""
+    writer = Writer(db)
+    number = writer.place(str(folder))
+    project = writer.project(number) if number is not None else None
+    return (number, project) if number is not None and project and still(str(folder), project) else None
+
+
+def _formerly(db: apsw.Connection, project: Project) -> tuple[int, Project] | None:
+    """The same repository before it had this remote or this root commit, if nothing was read of it since."""
+    for identity, root in Writer(db).former(project):
+        if project.path and (root is None or has_commit(project.path, root)):
+            return Checkpoints(db).project(identity)
+    return None
+
+
+def wrote_below(db: apsw.Connection, folders: Iterable[str]) -> set[int]:
+    """Sessions that wrote below one of these folders."""
+    return {
+        row[0]
+        for folder in folders
+        for row in fetch(
+            db,
+            "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path < ?",
+            (folder.rstrip("/") + "/", folder.rstrip("/") + "0"),
+        )
+    }
+
+
+def lost(folder: Path, shas: Iterable[str]) -> list[history.Commit]:
+    """What these commits reach and no ref does."""
+    names = list(shas)
+    return history.commits(folder, ["--not", *ALL[:-1], "^HEAD", *names]) if names else []
