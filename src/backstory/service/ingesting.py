@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
@@ -14,7 +15,6 @@ from backstory.capture import spool, tail
 from backstory.capture.discover import Unreadable, at_home, at_paths, chosen
 from backstory.capture.ingest import Ingest, wall_clock
 from backstory.capture.lock import ingest_lock
-from backstory.capture.rebuild import Gap, Rebuild
 from backstory.config import Settings
 from backstory.model.errors import CorruptStore, NotFound, StoreError
 from backstory.service.library import journal
@@ -22,6 +22,9 @@ from backstory.service.linking import link_waiting, publish
 from backstory.store.blobs import FolderBlobs
 from backstory.store.read import Reader
 from backstory.store.sqlite import connect, explained
+
+if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
+    from backstory.capture.rebuild import Gap
 
 LOCK_WAIT = 120.0
 BACKGROUND_WAIT = 600.0  # as long as a hook takes a started ingest's word that it will read the spool
@@ -114,6 +117,8 @@ def ingest_for_hooks(settings: Settings) -> None:
 
 def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
     """Make the database again from journal and segments; the old one serves readers until the new one is whole."""
+    from backstory.capture.rebuild import Rebuild
+
     begun = time.monotonic()
     record = journal(settings)
     if not settings.journal.exists():

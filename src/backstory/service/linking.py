@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
 
 from backstory.config import Settings
-from backstory.service.checkpointing import Outcome
-from backstory.service.judging import Announce, compute
-from backstory.service.repositories import repository_of
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
 from backstory.store.read import Reader
 from backstory.store.sqlite import fetch
+
+if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
+    from backstory.service.checkpointing import Outcome
+    from backstory.service.judging import Announce
 
 
 def link_waiting(db: apsw.Connection, journal: Journal, announce: Announce | None = None) -> int:
@@ -64,6 +66,10 @@ def _upwards(folder: str) -> Iterator[str]:
 
 
 def link_project(db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None) -> Outcome:
+    from backstory.service.checkpointing import Outcome
+    from backstory.service.judging import compute
+    from backstory.service.repositories import repository_of
+
     found = repository_of(db, project)
     outcome = compute(db, found, announce=announce) if found else Outcome(project, linked=_unlinkable(db, project))
     with kept(db, journal):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -103,6 +102,8 @@ def _project_folder(path: Path) -> str | None:
         known = msgspec.json.decode(_small_file(project.parent.parent / "projects.json"))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take to look
+
     for folder, slug in as_dict(as_dict(known).get("projects")).items():
         if project.name in (slug, sha256(folder.encode("utf-8", "replace")).hexdigest()):
             return str(folder)
