@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from backstory import config
-from backstory.cli.render import agent, console, count, json_option, note, one_line, plural, print_json, table
+from backstory.cli.render import agent, console, json_option, note, one_line, plural, print_json, table
+from backstory.model.text import spent
 from backstory.service.standing import Between, between, between_json
 
 
@@ -39,14 +40,8 @@ def _tell(found: Between) -> None:
     out = console()
     stories = sum(1 for told in found.commits if told.checkpoint and told.checkpoint.parts)
     out.print(f"{plural(len(found.commits), 'commit')}, {stories} with a story; {plural(found.messages, 'message')}")
-    tokens = found.tokens
-    if tokens.output is not None:
-        out.print(
-            f"tokens in {count(tokens.input)}, cache {count(tokens.cache_read)} read, "
-            f"{count(tokens.cache_write)} written, out {count(tokens.output)}",
-            style="dim",
-        )
     if found.sessions:
+        out.print(spent(found.tokens), style="dim")
         out.print()
         made = table("", "session", "messages", "title", right=("messages",))
         for session, messages in found.sessions:

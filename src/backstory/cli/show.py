@@ -17,7 +17,6 @@ from backstory.cli.render import (
     agent,
     clean,
     console,
-    count,
     duration,
     json_option,
     moment,
@@ -28,6 +27,7 @@ from backstory.cli.render import (
     project,
 )
 from backstory.model.events import StoredEvent
+from backstory.model.text import count, spent
 from backstory.service.calls import argument, diff, failed
 from backstory.service.reading import (
     Conversation,
@@ -126,15 +126,7 @@ def _head(out: Console, found: Conversation) -> None:
     if session.started_at and session.ended_at:
         facts.append(duration(session.ended_at - session.started_at))
     out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
-    tokens = session.tokens
-    known = [tokens.input, tokens.cache_read, tokens.cache_write, tokens.output]
-    spent = (
-        f"tokens in {count(tokens.input)}, cache {count(tokens.cache_read)} read {count(tokens.cache_write)} written, "
-        f"out {count(tokens.output)}"
-        if any(value is not None for value in known)
-        else "tokens unknown"
-    )
-    counts = f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, {spent}"
+    counts = f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, {spent(session.tokens)}"
     out.print(f"   {counts}  ·  {', '.join(session.models) or 'model unknown'}", style="dim")
     if session.parent_session_id:
         out.print(f"   subagent of {session.parent_session_id}", style="dim")

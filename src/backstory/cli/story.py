@@ -7,8 +7,9 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from backstory.cli.render import MARK, agent, clean, count, moment, one_line, plural
+from backstory.cli.render import MARK, agent, clean, moment, one_line, plural
 from backstory.model.checkpoints import Checkpoint, Part
+from backstory.model.text import spent
 from backstory.service.stories import Said, Story
 
 _FILES = 12
@@ -32,13 +33,7 @@ def tell(out: Console, story: Story) -> None:
     for part in checkpoint.parts:
         _part(out, part, story)
     _files(out, checkpoint)
-    tokens = story.tokens
-    if tokens.output is not None:
-        out.print(
-            f"tokens    in {count(tokens.input)}, cache {count(tokens.cache_read)} read, "
-            f"{count(tokens.cache_write)} written, out {count(tokens.output)}",
-            style="dim",
-        )
+    out.print(spent(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
     others = [other for other in story.group if other.commit != commit.sha]
     if others:
         out.print(Text(f"group     one request, {plural(len(story.group), 'commit')}:", style="dim"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from backstory.model.sessions import Tokens
+
 # Escape sequences and control characters in a transcript are data; nothing that shows them may obey them.
 _SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
@@ -30,3 +32,10 @@ def count(number: int | None) -> str:
 
 def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def spent(tokens: Tokens) -> str:
+    if all(value is None for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)):
+        return "tokens unknown"
+    cache = f"cache {count(tokens.cache_read)} read, {count(tokens.cache_write)} written"
+    return f"tokens in {count(tokens.input)}, {cache}, out {count(tokens.output)}"

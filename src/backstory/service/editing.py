@@ -18,12 +18,13 @@ from backstory.git import history
 from backstory.git.identity import identify
 from backstory.model.checkpoints import TAGS, Checkpoint, Note
 from backstory.model.errors import BadInput, NotFound
-from backstory.model.sessions import Project, Session
+from backstory.model.sessions import Project
 from backstory.service.checkpointing import Outcome
 from backstory.service.ingesting import LOCK_WAIT
 from backstory.service.judging import compute
 from backstory.service.library import Library, journal, reading
 from backstory.service.linking import apply, kept, link_project
+from backstory.service.reading import find_session
 from backstory.service.repositories import Repository, repository_at
 from backstory.service.stories import required, tell, top
 from backstory.store.checkpoints import Checkpoints
@@ -86,7 +87,7 @@ def link(settings: Settings, cwd: Path, commit: str, session: str) -> Checkpoint
     """This session belongs to this commit."""
     with reading(settings) as library:
         sha = required(library, commit, cwd)
-        found = _session(library, session)
+        found = find_session(library, session)
         repository = _known(library, cwd)
     entry = OverrideEntry(sha, found.agent, found.session_id, "link", wall_clock())
     _say(settings, repository, sha, entry)
@@ -101,7 +102,7 @@ def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> l
         told = tell(library, cwd, [sha])[0]
         parts = told.checkpoint.parts if told.checkpoint else []
         if session is not None:
-            wanted = _session(library, session)
+            wanted = find_session(library, session)
             parts = [p for p in parts if (p.agent, p.session_id) == (wanted.agent, wanted.session_id)]
         if not parts:
             what = f"session {session} has no part in" if session else "no session has a part in"
@@ -246,11 +247,6 @@ def known_json(known: Known) -> dict[str, Any]:
         "sessions": known.sessions,
         "stories": known.stories,
     }
-
-
-def _session(library: Library, reference: str) -> Session:
-    agent, _, rest = reference.partition(":")
-    return library.reader.session(rest, agent) if agent in AGENTS and rest else library.reader.session(reference)
 
 
 def _inside(cwd: Path) -> Path:

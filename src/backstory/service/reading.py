@@ -92,7 +92,7 @@ def _orphans(reader: StoreReader, filters: Filters, listed: list[Listed]) -> lis
 
 def conversation(settings: Settings, reference: str) -> Conversation:
     with reading(settings) as library:
-        session = _session(library, reference)
+        session = find_session(library, reference)
         events = list(library.reader.events(session.id))
         return Conversation(
             session, events, turns(events), abandoned(events), library.reader.children([session.session_id])
@@ -102,7 +102,7 @@ def conversation(settings: Settings, reference: str) -> Conversation:
 def raw(settings: Settings, reference: str) -> Iterator[bytes]:
     """The stored records of a session's transcript, byte for byte, piece by piece."""
     with reading(settings) as library:
-        session = _session(library, reference)
+        session = find_session(library, reference)
         segments = library.reader.segments(session)
         if not segments:
             raise NotFound(
@@ -115,7 +115,7 @@ def raw(settings: Settings, reference: str) -> Iterator[bytes]:
                 yield library.blobs.get(digest)
 
 
-def _session(library: Library, reference: str) -> Session:
+def find_session(library: Library, reference: str) -> Session:
     agent, _, rest = reference.partition(":")
     return library.reader.session(rest, agent) if agent in AGENTS and rest else library.reader.session(reference)
 

@@ -13,8 +13,8 @@ import msgspec
 from backstory.agents import AGENTS
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.events import StoredEvent
-from backstory.model.sessions import Session, Tokens
-from backstory.model.text import clean, count, one_line, plural
+from backstory.model.sessions import Session
+from backstory.model.text import clean, one_line, plural, spent
 from backstory.service import calls
 from backstory.service.library import Library
 from backstory.service.reading import Conversation
@@ -273,13 +273,6 @@ def agent_title(name: str) -> str:
 
 def moment(millis: int | None) -> str:
     return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC") if millis else ""
-
-
-def spent(tokens: Tokens) -> str:
-    if tokens.output is None:
-        return "tokens unknown"
-    cache = f"cache {count(tokens.cache_read)} read, {count(tokens.cache_write)} written"
-    return f"tokens in {count(tokens.input)}, {cache}, out {count(tokens.output)}"
 
 
 def changed(checkpoint: Checkpoint) -> str:

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from backstory.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
-from backstory.model.text import clean, one_line
+from backstory.model.text import clean, one_line, spent
 from backstory.service.exporting import prose
 from backstory.service.exporting.document import (
     Call,
@@ -20,7 +20,6 @@ from backstory.service.exporting.document import (
     moment,
     name_of,
     reason,
-    spent,
     sure,
 )
 from backstory.service.stories import Story, Told

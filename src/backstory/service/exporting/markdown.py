@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backstory.model.checkpoints import Annotation, Checkpoint, Part
-from backstory.model.text import one_line
+from backstory.model.text import one_line, spent
 from backstory.service.exporting.document import (
     Call,
     Chapter,
@@ -17,7 +17,6 @@ from backstory.service.exporting.document import (
     agents,
     name_of,
     reason,
-    spent,
     sure,
 )
 from backstory.service.exporting.prose import cell, code, fenced, inline, prose, quoted
