@@ -253,6 +253,36 @@ def test_a_persons_commits_are_linked_by_what_is_in_them_or_not_at_all(name: str
     assert said(desk.show(log["A poem"]["commit"])) == ["Write of the quokka", "The quokka is written."]
 
 
+# -- an agent that is killed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_what_an_agent_did_before_it_was_killed_has_its_story(name: str, desk: Desk) -> None:
+    agent = desk.agent(name)
+    agent.model.add(
+        write(desk.repo / "quokka.txt", poem("quokka")),
+        commit("Add the quokka"),
+        write(desk.repo / "numbat.txt", poem("numbat")),
+        shell("sleep 1; kill -9 $PPID"),  # agents write their files a moment later: what they never wrote nobody has
+        Say("Nobody will hear this."),
+    )
+    run = agent.run("Write of the quokka and the numbat", *TRUST.get(name, []), grace=PATIENCE)
+    assert run.code != 0
+    assert run.killed == ()
+    desk.git("add", "-A")
+    desk.git("commit", "-q", "-m", "Add the numbat")
+
+    log = desk.log()
+    assert [log[f"Add the {animal}"]["checkpoint"]["evidence"] for animal in ("quokka", "numbat")] == [
+        "hook",
+        "content",
+    ]
+    for animal in ("quokka", "numbat"):
+        assert part(log[f"Add the {animal}"])["session_id"] == run.session_id
+    assert part(log["Add the numbat"])["from"] == part(log["Add the quokka"])["to"] + 1
+    assert said(desk.show(log["Add the quokka"]["commit"])) == ["Write of the quokka and the numbat"]
+
+
 # -- one command, one request -----------------------------------------------------------------------------------
 
 
