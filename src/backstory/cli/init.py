@@ -100,18 +100,20 @@ def show_steps(steps: list[Step]) -> None:
     from rich.text import Text
 
     out = console()
-    made = table("", "agent", "", "file", "hooks")
+    made = table("", "agent", "", "file and hooks")
     for step in steps:
         mark, style = SIGN[step.state]
         name = agent(step.name) if step.kind in ("agent", "skill") else Text(step.name)
         what = ", ".join(step.events) or {"skill": "skill", "exclude": "excluded"}.get(step.kind, "")
-        made.add_row(
-            Text(mark, style=style),
-            name,
-            step.state,
-            Text(step.file or step.note, style="" if step.file else "dim"),
-            what if step.state != "failed" else "",
-        )
+        where = Text(_short(step.file) if step.file else step.note, style="" if step.file else "dim")
+        made.add_row(Text(mark, style=style), name, step.state, where)
+        if what and step.state != "failed":
+            made.add_row("", "", "", Text(what, style="dim"))
         if step.file and step.note:
-            made.add_row("", "", "", Text(step.note, style="red" if step.state == "failed" else "dim"), "")
-    out.print(fitted(made, 4, out))
+            made.add_row("", "", "", Text(step.note, style="red" if step.state == "failed" else "dim"))
+    out.print(fitted(made, 3, out))
+
+
+def _short(path: str) -> str:
+    home = str(config.load().user_home)
+    return "~" + path[len(home) :] if path.startswith(home + "/") else path
