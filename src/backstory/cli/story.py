@@ -90,7 +90,7 @@ def _said(out: Console, said: Said) -> None:
 
 
 def _part(out: Console, part: Part, story: Story) -> None:
-    session = story.sessions[f"{part.agent}:{part.session_id}"]
+    session = story.sessions[part.name]
     line = Text.assemble("session   ", agent(part.agent), f" {part.session_id[:8]}  {one_line(session.title)[:60]}")
     out.print(line)
     facts = [

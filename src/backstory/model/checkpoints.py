@@ -36,6 +36,11 @@ class Part(msgspec.Struct, frozen=True):
     share: float | None = None  # of the commit's changed lines
     why: str = ""
 
+    @property
+    def name(self) -> str:
+        """Of its session, whole."""
+        return f"{self.agent}:{self.session_id}"
+
 
 class Annotation(msgspec.Struct, frozen=True):
     """Written by the agent, by a person, or derived from what they said."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import apsw
@@ -125,6 +126,7 @@ class Candidates:
                 foreign.add(main.id)
         return {number: merged(own) for number, own in groups.items()}, foreign
 
+    @cached_property
     def news_since(self) -> int | None:
         """The time of the earliest thing a session did that no run has looked at."""
         times = [

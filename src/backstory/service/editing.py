@@ -26,13 +26,16 @@ from backstory.service.library import Library, journal, reading
 from backstory.service.linking import apply, kept, link_project
 from backstory.service.reading import find_session
 from backstory.service.repositories import Repository, repository_at
-from backstory.service.stories import required, tell, top
+from backstory.service.stories import inside, required, tell, top
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry
 from backstory.store.sqlite import connect, fetch
 from backstory.store.write import Writer
 
 Announce = Callable[[int], Callable[[int], None]]
+
+
+_THERE = "Go to one, then try again."
 
 
 class LinkReport(msgspec.Struct, frozen=True):
@@ -48,7 +51,7 @@ class LinkReport(msgspec.Struct, frozen=True):
 def link_history(settings: Settings, cwd: Path, revisions: str | None, announce: Announce | None = None) -> LinkReport:
     """Judge a repository's commits (again): all that sessions may have a part in, or those of a range."""
     begun = time.monotonic()
-    folder = _inside(cwd)
+    folder = inside(cwd, _THERE)
     with reading(settings):
         pass  # says so if nothing is kept yet
     with ingest_lock(settings.home, LOCK_WAIT):
@@ -111,7 +114,7 @@ def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> l
     now = wall_clock()
     entries = [OverrideEntry(sha, part.agent, part.session_id, "unlink", now) for part in parts]
     _say(settings, repository, sha, *entries)
-    return [f"{part.agent}:{part.session_id}" for part in parts]
+    return [part.name for part in parts]
 
 
 def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Checkpoint | None:
@@ -122,7 +125,7 @@ def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Check
         raise BadInput("nothing to note", 'Say e.g.: backstory note --title "Retry with backoff" --tag BUGFIX')
     with reading(settings) as library:
         sha = required(library, commit, cwd)
-        repository = repository_at(library.db, _inside(cwd))
+        repository = repository_at(library.db, inside(cwd, _THERE))
     entry = NoteEntry(sha, author(settings), wall_clock(), said)
     _say(settings, repository, sha, entry)
     with reading(settings) as library:
@@ -249,15 +252,8 @@ def known_json(known: Known) -> dict[str, Any]:
     }
 
 
-def _inside(cwd: Path) -> Path:
-    folder = top(cwd)
-    if folder is None:
-        raise NotFound(f"{cwd} is not in a git repository", "Go to one, then try again.")
-    return folder
-
-
 def _known(library: Library, cwd: Path) -> Repository:
-    repository = repository_at(library.db, _inside(cwd))
+    repository = repository_at(library.db, inside(cwd, _THERE))
     if repository is None:
         raise NotFound("no session of this repository is kept", "Read what your agents wrote: backstory ingest")
     return repository

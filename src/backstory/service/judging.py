@@ -7,6 +7,7 @@ it found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import apsw
@@ -92,7 +93,7 @@ class _Run:
         else:
             kept = history.resolve(folder, before).values()  # a tip that is gone says nothing
             found = history.commits(folder, [*ALL, *(f"^{sha}" for sha in kept)])
-            if (since := self.sessions.news_since()) is not None:
+            if (since := self.sessions.news_since) is not None:
                 found += history.commits(folder, ALL, since=since - _SLACK)
         gone = self._without_ref(kept)
         if gone and not again and before is not None:  # one of those since may have taken their place, looked at or not
@@ -145,7 +146,7 @@ class _Run:
     def _rewritten(self, known: set[str]) -> set[str]:
         """All that these commits were before: what is known of the first of them goes for the last."""
         found: set[str] = set()
-        for old, new in reversed(self._pairs()):
+        for old, new in reversed(self._pairs):
             if new in known or new in found:
                 found.add(old)
         return found - known
@@ -155,7 +156,7 @@ class _Run:
         todo = set(commits) - set(self.store.seen(commits))
         if self._lost:
             todo |= set(commits) - self._lost  # one of them may have taken their place
-        if (since := self.sessions.news_since()) is not None:
+        if (since := self.sessions.news_since) is not None:
             todo |= {sha for sha, commit in commits.items() if commit.committed_at >= since - _SLACK}
         return todo
 
@@ -177,21 +178,18 @@ class _Run:
         sessions, foreign = self.sessions.since(since)
         linker = Linker(sessions, foreign=foreign, folders=self.repository.tops)
         judged = {f.sha: f for f in self._facts((commits[sha] for sha in commits if sha in todo), progress)}
-        horizon = linker.horizon(judged.values())
-        earlier: dict[str, history.Commit] = {}
-        if horizon is not None:
-            earlier = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=horizon)}
-        earlier |= commits
-        before = {f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)}
-        order = [*before.values(), *judged.values()]
         seeds = self._seeds(todo, judged.values())
         since = min([since, *(seed.authored_at for seed in seeds)])
-        reachable = {c.sha for c in history.commits(self.repository.folder, ALL, since=since)}
+        reachable = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=since)}
+        horizon = linker.horizon(judged.values())
+        earlier = {s: c for s, c in reachable.items() if horizon is not None and c.committed_at >= horizon} | commits
+        before = {f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)}
+        order = [*before.values(), *judged.values()]
         links, superseded = linker.link(
             order,
             todo=todo,
             hooks=self._hooks(todo, commits, sessions),
-            pairs=[(old, new) for old, new in self._pairs() if new in commits],
+            pairs=[(old, new) for old, new in self._pairs if new in commits],
             seeds=seeds,
             unreachable={sha for sha in (*commits, *(seed.sha for seed in seeds)) if sha not in reachable},
         )
@@ -247,6 +245,7 @@ class _Run:
                 if sha and commits[sha].committed_at - _SLACK <= at <= commits[sha].committed_at + DAY:
                     yield sha, agent, session_id, data, at
 
+    @cached_property
     def _pairs(self) -> list[tuple[str, str]]:
         """What post-rewrite told: old and new."""
         rows = fetch(self.db, "SELECT data FROM signals WHERE event='post-rewrite' ORDER BY at, id")

@@ -10,6 +10,7 @@ import apsw
 import msgspec
 
 from backstory.config import Settings
+from backstory.files import replace
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
 from backstory.store.read import Reader
@@ -125,9 +126,7 @@ def publish(settings: Settings, db: apsw.Connection) -> None:
         db, "SELECT sha, id, coalesce(annotation ->> 'title', subject) FROM checkpoints WHERE evidence IS NOT NULL"
     )
     lines = [f"{sha}\t{ident}\t{_line(title)}\n" for sha, ident, title in rows] if settings.checkout_line else []
-    fresh = folder / "stories.new"
-    fresh.write_text("".join(lines), encoding="utf-8")
-    fresh.replace(folder / "stories")
+    replace(folder / "stories", "".join(lines).encode())
 
 
 def _line(title: str) -> str:

@@ -72,9 +72,8 @@ def _repository(number: int, project: Project, folder: Path, places: list[str]) 
 
 def _placed(db: apsw.Connection, folder: Path) -> tuple[int, Project] | None:
     """The project the folder was known for, if it still is that."""
-    writer = Writer(db)
-    number = writer.place(str(folder))
-    project = writer.project(number) if number is not None else None
+    number = Reader(db).places().get(str(folder))
+    project = dict(Reader(db).projects()).get(number) if number is not None else None
     return (number, project) if number is not None and project and still(str(folder), project) else None
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from backstory.agents import AGENTS
+from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.git import history
 from backstory.git.identity import git
-from backstory.model.errors import NotFound
 from backstory.model.query import Filters
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.library import Library, reading
 from backstory.service.reading import session_json
 from backstory.service.repositories import repository_at
-from backstory.service.stories import Said, Told, required, said_json, tell, tell_all, told_json, top
+from backstory.service.stories import Said, Told, inside, required, said_json, tell, tell_all, told_json, top
 from backstory.store.checkpoints import Checkpoints
+from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch
 
 ACTIVE = 30 * 60_000  # a session is active if it wrote something in the last half hour and has not said goodbye
@@ -58,18 +58,18 @@ def status(settings: Settings, cwd: Path) -> Status:
         return Status(
             head,
             [session for session in sessions if _active(library, session)],
-            [found for session in sessions if folder and (found := _open(library, session, folder))],
-            [_capture(library, name) for name in AGENTS],
+            _uncommitted(library, sessions, _changed(folder)) if folder and sessions else [],
+            [Capture(name, library.reader.last_record(name), library.reader.last_signal(name)) for name in AGENTS],
         )
 
 
 def _recent(library: Library, project: int) -> list[Session]:
-    since = _now() - RECENT
+    since = wall_clock() - RECENT
     return library.reader.sessions(Filters(projects=(project,), since=since), limit=None, subagents=False)
 
 
 def _active(library: Library, session: Session) -> bool:
-    if session.ended_at is None or _now() - session.ended_at > ACTIVE:
+    if session.ended_at is None or wall_clock() - session.ended_at > ACTIVE:
         return False
     rows = fetch(
         library.db,
@@ -79,7 +79,11 @@ def _active(library: Library, session: Session) -> bool:
     return rows[0][0] is None or rows[0][0] < session.ended_at
 
 
-def _open(library: Library, session: Session, folder: Path) -> Open | None:
+def _uncommitted(library: Library, sessions: list[Session], changed: set[str]) -> list[Open]:
+    return [found for session in sessions if (found := _open(library, session, changed))]
+
+
+def _open(library: Library, session: Session, changed: set[str]) -> Open | None:
     last = fetch(library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,))[0][0]
     wrote = fetch(
         library.db,
@@ -87,19 +91,19 @@ def _open(library: Library, session: Session, folder: Path) -> Open | None:
         "(SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))",
         (session.id, last, session.session_id, session.agent, _ended(library, session.id, last)),
     )
-    files = sorted({path for (path,) in wrote} & _changed(folder)) if wrote else []
+    files = sorted({path for (path,) in wrote} & changed)
     if not files:
         return None
     prompts = fetch(
         library.db,
         "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND actor='user'",
-        (session.id, (session.id << 24) + last),
+        (session.id, (session.id << SEQ_BITS) + last),
     )[0][0]
     return Open(session, prompts, files)
 
 
 def _ended(library: Library, session: int, seq: int) -> int:
-    rows = fetch(library.db, "SELECT created_at FROM events WHERE id=?", ((session << 24) + seq,))
+    rows = fetch(library.db, "SELECT created_at FROM events WHERE id=?", ((session << SEQ_BITS) + seq,))
     return rows[0][0] or 0 if rows else 0
 
 
@@ -107,15 +111,6 @@ def _changed(folder: Path) -> set[str]:
     """Files that differ from the last commit, by their whole path."""
     listed = (git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames") or "").split("\0")
     return {str(folder / line.lstrip()[2:].strip()) for line in listed if len(line) > 3}
-
-
-def _capture(library: Library, name: str) -> Capture:
-    rows = fetch(library.db, "SELECT max(at) FROM signals WHERE agent=? AND event<>'probe'", (name,))
-    return Capture(name, library.reader.last_record(name), rows[0][0])
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def status_json(found: Status) -> dict[str, Any]:
@@ -144,9 +139,7 @@ class Between(msgspec.Struct, frozen=True):
 
 
 def between(settings: Settings, cwd: Path, old: str, new: str) -> Between:
-    folder = top(cwd)
-    if folder is None:
-        raise NotFound(f"{cwd} is not in a git repository", "Go to one, or list sessions: backstory sessions")
+    folder = inside(cwd)
     with reading(settings) as library:
         first, last = required(library, old, cwd), required(library, new, cwd)
         found = history.commits(folder, [f"{first}..{last}"])
@@ -157,7 +150,7 @@ def between(settings: Settings, cwd: Path, old: str, new: str) -> Between:
         for one in told:
             story = tell_all(library, cwd, one)
             for part in one.checkpoint.parts if one.checkpoint else []:
-                session = story.sessions[f"{part.agent}:{part.session_id}"]
+                session = story.sessions[part.name]
                 before = sessions.get(session.id, (session, 0))[1]
                 sessions[session.id] = (session, before + part.new_messages)
                 spans.append((session.id, part.first, part.last))

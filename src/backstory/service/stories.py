@@ -70,6 +70,14 @@ def top(cwd: Path) -> Path | None:
     return Path(found) if found else None
 
 
+def inside(cwd: Path, hint: str = "Go to one, or list sessions: backstory sessions") -> Path:
+    """The same, where there must be one."""
+    folder = top(cwd)
+    if folder is None:
+        raise NotFound(f"{cwd} is not in a git repository", hint)
+    return folder
+
+
 def resolve(library: Library, reference: str | None, cwd: Path) -> str | None:
     """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it is nothing of those."""
     name = "HEAD" if reference is None else reference
@@ -197,9 +205,7 @@ def _told(
 
 def log(settings: Settings, cwd: Path, revisions: str | None, limit: int, *, everywhere: bool = False) -> list[Told]:
     """Newest first."""
-    folder = top(cwd)
-    if folder is None:
-        raise NotFound(f"{cwd} is not in a git repository", "Go to one, or list sessions: backstory sessions")
+    folder = inside(cwd)
     if git(folder, "rev-parse", "--verify", "--quiet", "HEAD") is None and revisions is None:
         return []
     with reading(settings) as library:
@@ -218,13 +224,13 @@ def read(settings: Settings, reference: str | None, cwd: Path) -> Story:
 
 def tell_all(library: Library, cwd: Path, told: Told) -> Story:
     own = told.checkpoint.parts if told.checkpoint else []
-    sessions = {f"{part.agent}:{part.session_id}": _session(library, part) for part in own}
+    sessions = {part.name: _session(library, part) for part in own}
     said = [item for part in own for item in said_in(part, _asked_for(library, part, sessions))]
     store = Checkpoints(library.db)
     kept = store.of_group(told.checkpoint.group_root) if told.checkpoint else {}
     members = {**kept, **{checkpoint.commit: checkpoint for checkpoint in told.beside}}
     group = sorted(members.values(), key=lambda member: (member.committed_at, member.commit))
-    spans = [(sessions[f"{part.agent}:{part.session_id}"].id, part.first, part.last) for part in own]
+    spans = [(sessions[part.name].id, part.first, part.last) for part in own]
     return Story(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
 
 
@@ -234,7 +240,7 @@ def _session(library: Library, part: Part) -> Session:
 
 def _asked_for(library: Library, part: Part, sessions: dict[str, Session]) -> Iterable[StoredEvent]:
     """The range, from the last prompt before it on."""
-    session = sessions[f"{part.agent}:{part.session_id}"].id
+    session = sessions[part.name].id
     return library.reader.events(session, library.reader.prompt_before(session, part.first), part.last)
 
 

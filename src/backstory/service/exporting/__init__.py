@@ -16,7 +16,7 @@ from backstory.service.exporting import html, markdown
 from backstory.service.exporting.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
 from backstory.service.library import Library, reading
 from backstory.service.reading import conversation, event_json, session_json
-from backstory.service.stories import Story, Told, is_commit, required, story_json, tell, top
+from backstory.service.stories import Story, Told, inside, is_commit, required, story_json, tell
 
 
 def export(
@@ -53,9 +53,7 @@ def _commits(library: Library, reference: str, cwd: Path) -> list[Told]:
     """Oldest first."""
     if ".." not in reference:
         return tell(library, cwd, [required(library, reference, cwd)])
-    folder = top(cwd)
-    if folder is None:
-        raise NotFound(f"{cwd} is not in a git repository", "Go to one, or export a session: backstory sessions")
+    folder = inside(cwd, "Go to one, or export a session: backstory sessions")
     if reference.startswith("-"):
         raise BadInput(f"not a range: {reference}", "Give one such as main..HEAD.")
     found = history.commits(folder, [reference])

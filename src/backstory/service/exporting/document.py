@@ -76,9 +76,9 @@ class Narrator:
 
     def story(self, told: Told) -> Story:
         parts = told.checkpoint.parts if told.checkpoint else []
-        sessions = {name_of(part): self._session(part) for part in parts}
+        sessions = {part.name: self._session(part) for part in parts}
         said = [line for part in parts for line in said_in(part, self._events(part))]
-        spans = [(sessions[name_of(part)].id, part.first, part.last) for part in parts]
+        spans = [(sessions[part.name].id, part.first, part.last) for part in parts]
         group = self._group(told.checkpoint) if told.checkpoint else []
         return Story(told, said, sessions, self.store.spent(spans), group, reverted(self.library, self.cwd, told))
 
@@ -98,9 +98,9 @@ class Narrator:
         return found
 
     def _session(self, part: Part) -> Session:
-        if name_of(part) not in self.sessions:
-            self.sessions[name_of(part)] = self.library.reader.session(part.session_id, part.agent)
-        return self.sessions[name_of(part)]
+        if part.name not in self.sessions:
+            self.sessions[part.name] = self.library.reader.session(part.session_id, part.agent)
+        return self.sessions[part.name]
 
     def _group(self, checkpoint: Checkpoint) -> list[Checkpoint]:
         root = checkpoint.group_root
@@ -150,10 +150,6 @@ def place(line: Line) -> tuple[str, str, int]:
     return line.agent, line.session_id, line.seq
 
 
-def name_of(part: Part) -> str:
-    return f"{part.agent}:{part.session_id}"
-
-
 def _counted(reference: str, chapters: list[Chapter]) -> list[str]:
     parts = [part for chapter in chapters for part in _parts(chapter)]
     agents = dict.fromkeys(part.agent for part in parts)
@@ -161,7 +157,7 @@ def _counted(reference: str, chapters: list[Chapter]) -> list[str]:
         reference,
         plural(len(chapters), "commit"),
         f"{sum(1 for chapter in chapters if _parts(chapter))} with a story",
-        plural(len({name_of(part) for part in parts}), "session"),
+        plural(len({part.name for part in parts}), "session"),
         ", ".join(map(agent_title, agents)),
     ]
 

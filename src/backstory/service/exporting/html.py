@@ -18,7 +18,6 @@ from backstory.service.exporting.document import (
     agent_title,
     agents,
     moment,
-    name_of,
     reason,
     sure,
 )
@@ -139,7 +138,7 @@ def _details(checkpoint: Checkpoint, story: Story) -> str:
 
 
 def _session(part: Part, story: Story) -> Iterator[str]:
-    session = story.sessions[name_of(part)]
+    session = story.sessions[part.name]
     yield f"{_text(agent_title(part.agent))} <code>{_text(part.session_id[:8])}</code> {_text(session.title)}"
     yield f"{part.first}–{part.last}"
     yield f"{part.new_messages} of {part.messages}"

@@ -15,7 +15,6 @@ from backstory.service.exporting.document import (
     about,
     agent_title,
     agents,
-    name_of,
     reason,
     sure,
 )
@@ -135,7 +134,7 @@ def _details(checkpoint: Checkpoint, story: Story) -> str:
 
 
 def _session(part: Part, story: Story) -> str:
-    session = story.sessions[name_of(part)]
+    session = story.sessions[part.name]
     what = f"{inline(agent_title(part.agent))} {code(part.session_id[:8])} {inline(session.title)}"
     why = f": {part.why}" if part.why else ""
     cells = [
