@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from backstory import config
-from backstory.cli.render import agent, console, json_option, note, one_line, plural, print_json, table
+from backstory.cli.render import agent, console, fitted, json_option, note, one_line, plural, print_json, table
 from backstory.model.text import spent
 from backstory.service.standing import Between, between, between_json
 
@@ -45,8 +45,8 @@ def _tell(found: Between) -> None:
         out.print()
         made = table("", "session", "messages", "title", right=("messages",))
         for session, messages in found.sessions:
-            made.add_row(agent(session.agent), session.session_id[:8], str(messages), one_line(session.title)[:80])
-        out.print(made)
+            made.add_row(agent(session.agent), session.session_id[:8], str(messages), one_line(session.title))
+        out.print(fitted(made, 3, out))
     for said in found.prompts:
         out.print()
         out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (said.role, "dim"), f"  {one_line(said.text)[:400]}"))

@@ -8,7 +8,7 @@ import click
 
 from backstory import config
 from backstory.agents import AGENTS
-from backstory.cli.render import age, agent, console, json_option, one_line, plural, print_json, table
+from backstory.cli.render import age, agent, console, fitted, json_option, one_line, plural, print_json, table
 from backstory.service.standing import Open, Status, status, status_json
 
 _FILES = 4
@@ -53,11 +53,11 @@ def _tell(found: Status) -> None:
     if found.active:
         made = table("", "active", "last word", "title", "messages", right=("messages",))
         for session in found.active:
-            title = one_line(session.title)[:60] or "(no prompt)"
+            title = one_line(session.title) or "(no prompt)"
             made.add_row(
                 agent(session.agent), session.session_id[:8], age(session.ended_at), title, str(session.messages)
             )
-        out.print(made)
+        out.print(fitted(made, 3, out))
     else:
         out.print("No session was active here in the last half hour.", style="dim")
     for item in found.open:
