@@ -5,6 +5,7 @@ BackstoryError            message + hint, shown as two lines, exit 2
 ├── Ambiguous             an abbreviated id fits several things
 ├── BadInput              a date, query or option that cannot be understood
 ├── Busy                  another process holds the lock
+├── NotRedacted           it cannot be made sure that no secret leaves: nothing does
 └── StoreError            the store cannot be used
     ├── CorruptStore      the database is damaged; the segments are not
     └── NewerStore        written by a newer program than this one
@@ -38,6 +39,10 @@ class BadInput(BackstoryError):
 
 class Busy(BackstoryError):
     kind = "busy"
+
+
+class NotRedacted(BackstoryError):
+    kind = "not_redacted"
 
 
 class StoreError(BackstoryError):

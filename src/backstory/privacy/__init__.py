@@ -1,0 +1,1 @@
+"""Privacy: what is secret in a text, and what a person marked private."""

@@ -1,0 +1,300 @@
+"""A name that promises a secret, and the value it is given: in code, JSON, YAML, XML, flags, headers, tables and prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from backstory.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
+
+GENERIC = frozenset(("password", "token", "secret", "api-key", "auth", "encoded-secret"))
+NAME = 48  # bytes a name goes on to either side of its word
+BARE = 512
+_NAME_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+
+_PREFIX = rb"[ \t]*(?:[+\-> ]|\d{1,6}(?:\xe2\x86\x92|\\+u2192|[:|\t]| {1,4}))?[ \t]*"  # of a diff's or a numbered line
+_BREAK = rb"(?:\r?\n|(?:\\+r)?\\+n)" + _PREFIX
+_SCHEME = rb"(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi[Kk]ey|[Dd]igest|GenieKey|SSWS|Bot)[ \t]+)?"
+_ASSIGNED = re.compile(
+    rb"(?:\\*[\"'`\])*]){0,5}"
+    rb"(?:[ \t]*:?[ \t]*(?:str|string|String|&?(?:'static )?str|SecretStr|\[\]byte|text|char \*)\b(?:[ \t]*\|[ \t]*None)?(?=[ \t]*=))?"
+    rb"[ \t]{0,40}"
+    rb"(?P<op>=>|->|={1,3}|:{1,3}=|[?.+|]{1,2}=|!={1,2}|:|,(?=[ \t]*\\*[\"'`])|>|\||\((?=\\*[\"']))"
+    rb"(?:[ \t]|\\+t|" + _BREAK + rb"){0,6}?"
+    rb"(?:[|>][+-]?[ \t]*" + _BREAK + rb"|\((?:[ \t]|" + _BREAK + rb"){0,3}(?=\\*[\"'`])|</?\w[^<>]{0,60}>){0,4}"
+    rb"[rbufRBUF]{0,2}(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\=])"
+)
+_NAMED = re.compile(  # name: THE_NAME, value: …; variable "the_name" { default = … }
+    rb"(?:\\*[\"'`]){0,2}(?:[ \t]*\{(?:" + _BREAK + rb"\w{1,30}[ \t]*=[ \t]*[^\n\\]{0,80}){0,4}?)?"
+    rb"(?:[ \t,;]|/?>|" + _BREAK + rb"){1,6}\\*[\"']?(?:secret_?)?(?:[vV]alue|default)\\*[\"']?[ \t]*[=:][ \t]*(?P<q>\\*[\"'`])?"
+)
+_SPACED = re.compile(rb"(?:\\*[\"'])?[ \t]+(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\\-])")
+_BARE = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&]{4,512}")
+_MORE = re.compile(  # a value that goes on in the next line, or in the string beside it
+    rb"(?:\\\r?\n|\\{3}n|\\{7}n)[ \t]*(?=[\w+/=.~-])|\\*[\"'`](?:[ \t+.&]|\\?\r?\n|\\+n){1,12}\\*[\"'`](?=[\w+/=.~-])"
+)
+_REST = re.compile(rb"[A-Za-z0-9+/_=.~-]{3,512}")
+_PROSE = re.compile(
+    rb"(?:[ \t]+(?:is|was|are|be|to|as|of|for|the|this|that|value|my|our|your|with|here|here's|now|set|use|using|new|old|current"
+    rb"|it|it's|should|which|called|below|prod|production|staging|dev|test|account|user|we|i|got|from|in|on|at|above|following|again"
+    rb"|needs|contains|reads|equals|being|just|still|[\"'`][\w./-]{1,80}[\"'`])(?![\w'])){0,6}[\"'`*]{0,3}"
+    rb"(?=[ \t:=\\\r\n])[ \t]*[:=,-]?[\"'`*]{0,2}(?:[ \t]|" + _BREAK + rb"){0,4}[\"'`(\[*<]{0,3}"
+    rb"(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,512})",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    rb"(?<![^\s\"'`<>\\,;(){}\[\]|&*])(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,200})\\*[\"'`)\]*>]{0,3},?[ \t]+"
+    rb"(?P<tie>(?:that's|that is|this is|it's|which is|is|was|as|for|\xe2\x86\x90|<-|<--|//|#|--|\()(?:[ \t]*\b(?:the|my|our|your|a|an|its|their|this|not|valid|no))*)"
+    rb"(?:[ \t]+(?!(?:commit|sha|hash|branch|version|digest|checksum|id|uuid)\b)[\w.-]{1,20}){0,3}[ \t]*$"
+)
+_TIED = re.compile(rb" (?:that's|is|was|as|for|\xe2\x86\x90|<-+|//|#|--) [^\n]{0,60}$")
+_TIGHT = re.compile(rb"^[\s\"'`*]*(?:is|was|[:=])[\s\"'`*]*$|^[\s\"'`*]*[:=]|:[\s\"'`*]*$")
+_LINE = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
+_SHELL = re.compile(rb"(?:^|[\s\"])(?:ENV|ARG|set|setx|export|define)(?:[ \t]+-\w+)*[ \t]+\\*[\"']?$")
+
+_DIGIT = re.compile(r"\d")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ELSE = frozenset(  # after the word: it is about a secret, and none itself
+    "type types name names count limit length len size url uri urls path file filename expires expiry expire expiration "
+    "ttl at field fields header headers prefix suffix regex pattern arn class ref reference version hash hashes digest id ids "
+    "index error errors valid validator endpoint usage used budget bucket policy rotation format algorithm source provider "
+    "store manager service handler func function label placeholder hint input ring stroke board code codes map space spaces "
+    "pair pairs event events date time created updated status required optional info metadata schema model config".split()
+)
+_PUBLIC = frozenset("public pub foreign primary partition sort cache row sorting lookup index translation idempotency object "
+                    "idempotence group unique composite hot shortcut arrow dedupe query state react route i18n dict map ssh host pull".split())
+_STRONG_KEY = frozenset(
+    "api access secret private auth authorization client signing signature encryption encrypt decryption master account service "
+    "license licence app application shared storage admin deploy deployment server security consumer subscription root write read "
+    "master symmetric hmac aes session cookie jwt webhook integration developer dev prod live personal user bot site project org "
+    "management ingest ingestion rest sdk crypto maps global origin".split()
+)
+
+
+class Looker:
+    """Looks at one kind of name."""
+
+    def __init__(self, rule: str, finding: Any) -> None:
+        self.rule = rule
+        self.finding = finding
+
+    def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[Any]:
+        lead = data[max(low, start - NAME) : start]
+        left = lead[len(lead.rstrip(_NAME_CHARS)) :]
+        rest = data[end : min(high, end + NAME)]
+        right = rest[: len(rest) - len(rest.lstrip(_NAME_CHARS))]
+        said = b"" if left else lead[-24:]
+        strength = _strength(self.rule, left or said, data[start:end], right)
+        if not strength:
+            return
+        after = end + len(right)
+        span = self._assigned(data, start, after, high, strength, left)
+        if span is None and strength == 2:
+            span = self._told(data, start, after, low, high)
+        if span is not None:
+            yield self.finding(*span, self.rule)
+        elif strength == 2 and _CELL_END.match(data, after, high):
+            for span in self.columns(data, start, after, low, high):
+                yield self.finding(*span, self.rule)
+
+    def _assigned(
+        self, data: bytes, start: int, after: int, high: int, strength: int, left: bytes
+    ) -> tuple[int, int] | None:
+        tries: list[tuple[re.Match[bytes] | None, int]] = [(_ASSIGNED.match(data, after, high), strength)]
+        if tries[0][0] is None:
+            tries = [(self._spaced(data, start, after, high, left), strength), (_NAMED.match(data, after, high), strength)]
+        for found, sure in tries:
+            if found is None or (span := _value(data, found, high)) is None:
+                continue
+            loose = found.re is not _ASSIGNED or found["op"] in (b">", b"|", b",", b"->", b"(")
+            word = _MORE.sub(b"", data[span[0] : span[1]]).decode("latin-1")
+            if _is_secret(word, self.rule, sure, loose and not left.startswith(b"set")):
+                return span
+            if (inner := _parts(data, span, sure)) is not None:
+                return inner
+        return None
+
+    def _spaced(self, data: bytes, start: int, after: int, high: int, left: bytes) -> re.Match[bytes] | None:
+        """`--token X`, `ENV TOKEN X`, `password X` of a .netrc."""
+        match = _SPACED.match(data, after, high)
+        if match is None or left.startswith(b"-"):
+            return match
+        name = start - len(left)
+        if _SHELL.search(data[max(0, name - 24) : name]):
+            return match
+        return match if self.rule == "password" and not left and _NETRC.search(data[max(0, start - 120) : start]) else None
+
+    def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> tuple[int, int] | None:
+        """In prose, after the word or before it; or in the column below it."""
+        if match := _PROSE.match(data, after, min(high, after + 900)):
+            span = _trimmed(data, *match.span("value"))
+            if _is_told(_text(data, span), _TIGHT.search(data[after : span[0]]) is not None):
+                return span
+        lead = data[max(low, start - 280) : start]
+        if _TIED.search(lead) and (match := _BEFORE.search(lead)):
+            offset = start - len(lead)
+            span = _trimmed(data, offset + match.start("value"), offset + match.end("value"))
+            tight = match["tie"].startswith((b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-"))
+            if _is_told(_text(data, span), tight):
+                return span
+        return None
+
+    def columns(self, data: bytes, start: int, after: int, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """The cells below a name that heads a column of a table or of comma separated values."""
+        begin = max((m.end() for m in _LINE.finditer(data, max(low, start - 400), start)), default=max(low, start - 400))
+        stop = _LINE.search(data, after, min(high, after + 600))
+        if stop is None:
+            return
+        head = data[begin : stop.start()]
+        mark = next((mark for mark in (b"|", b"\t", b",", b";") if mark in head), None)
+        if mark is None or not _CELL_END.match(data, after, stop.end()):
+            return
+        column, cells = data.count(mark, begin, start), head.count(mark)
+        for _ in range(ROWS):
+            line = stop.end()
+            stop = _LINE.search(data, line, min(high, line + 2000))
+            end = stop.start() if stop else min(high, line + 2000)
+            row = data[line:end].split(mark)
+            if len(row) != cells + 1:
+                if mark == b"|" and row == [b""]:
+                    continue
+                return
+            at = line + sum(len(cell) + 1 for cell in row[:column])
+            word = row[column].strip(b" \"'`\\*")
+            at += row[column].find(word)
+            if _is_secret(word.decode("latin-1"), self.rule, 2, loose=True):
+                yield at, at + len(word)
+            if stop is None:
+                return
+
+
+ROWS = 40
+_CELL_END = re.compile(rb"\\*[\"']?[ \t]*(?:[|,;\t]|\r?\n|\\+[rn])")
+_NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}$|^[ \t]*$")
+
+
+# -- names ---------------------------------------------------------------------------------------------------------
+
+
+def _strength(rule: str, left: bytes, word: bytes, right: bytes) -> int:
+    """2: the name of a secret. 1: it may be. 0: it only holds the word."""
+    if right[:1].isalpha() and right[:1].isupper() == word[-1:].isupper() and right[:1] not in b"sS":
+        return 0
+    after = [w.lower() for w in _WORDS.findall(right.decode("latin-1"))]
+    if any(w in _ELSE for w in after):
+        return 0
+    before = [w.lower() for w in _WORDS.findall(left.decode("latin-1"))]
+    if any(w in _PUBLIC for w in before[-2:]) or left.endswith(b".") and rule == "api-key":
+        return 0
+    glued = left[-1:].isalpha() and left[-1:].isupper() == word[:1].isupper()
+    if rule == "api-key":
+        if glued:
+            return 2 if any(before[-1].endswith(w) for w in ("api", "access", "secret", "private", "auth", "my", "account", "license")) else 0
+        return 2 if before and before[-1] in _STRONG_KEY or any(w in ("api", "secret", "access", "private") for w in before) else 1
+    if rule == "auth":
+        return 0 if glued and not before[-1].endswith(("_", "api", "basic")) else 2 if word.lower() == b"authorization" else 1
+    if rule == "password" and word.lower() in (b"pass", b"pwd") and (glued or left[-1:] not in b"_-." and not left[-1:].isalpha()):
+        return 0
+    return 2
+
+
+# -- values --------------------------------------------------------------------------------------------------------
+
+
+def _value(data: bytes, match: re.Match[bytes], high: int) -> tuple[int, int] | None:
+    """What stands after the match: up to the closing quote, or as far as a bare word goes, and what it goes on with."""
+    start = match.end()
+    quote = match["q"]
+    if quote and (end := _closing(data, start, quote, high)) is not None:
+        cut = _INNER_BREAK.search(data, start, end)
+        if cut is None:
+            return _trimmed(data, start, _continued(data, end, high), quoted=True)
+        return _trimmed(data, start, _continued(data, cut.start(), high), quoted=True)
+    bare = _BARE.match(data, start, high)
+    if bare is None or data[bare.end() : bare.end() + 1] in (b"(", b"["):
+        return None
+    end = bare.end()
+    if end - start == BARE:
+        end = _run_end(data, end, high)
+    return _trimmed(data, start, _continued(data, end, high))
+
+
+_INNER_BREAK = re.compile(rb"\\+[nrt]|\\?\n")
+
+
+def _closing(data: bytes, start: int, quote: bytes, high: int) -> int | None:
+    """Where the string ends: its quote once more, with as many backslashes as before and not one more."""
+    end, limit = start - 1, min(high, start + 2048)
+    while (end := data.find(quote, end + 1, limit)) >= 0:
+        if data[end - 1 : end] != b"\\" or quote[:1] == b"\\" and data[end - 2 : end] != b"\\\\":
+            return end
+    return None  # never closed here: as if it were not quoted
+
+
+def _continued(data: bytes, end: int, high: int) -> int:
+    for _ in range(64):
+        more = _MORE.match(data, end, min(high, end + 80))
+        rest = _REST.match(data, more.end(), high) if more else None
+        if rest is None or data[rest.end() : rest.end() + 1] in b":=(":
+            break
+        end = rest.end()
+    return end
+
+
+_STOP = re.compile(rb"[\s\"'`<>\\,;(){}\[\]|&]")
+
+
+def _run_end(data: bytes, at: int, high: int) -> int:
+    stop = _STOP.search(data, at, high)
+    return stop.start() if stop else high
+
+
+def _trimmed(data: bytes, start: int, end: int, *, quoted: bool = False) -> tuple[int, int]:
+    text = data[start:end]
+    kept = text.rstrip(b" \t\\") if quoted else text.rstrip(b".,:;!?*_'")
+    return start, start + len(kept)
+
+
+def _text(data: bytes, span: tuple[int, int]) -> str:
+    return data[span[0] : span[1]].decode("latin-1")
+
+
+def _is_secret(word: str, rule: str, strength: int, loose: bool) -> bool:
+    """After an assignment to a name that promises a secret."""
+    if len(word) < 6 or (len(word) < 12 and rule != "password" and not _DIGIT.search(word)):
+        return False
+    if is_stand_in(word) or is_plain(word):
+        return False
+    if strength == 1:
+        return len(word) >= 16 and not is_hex(word) and surprise(word) >= 5.0
+    if is_hex(word):
+        return not loose or len(word) >= 20
+    if word.isdigit():
+        return len(word) >= 14 and not loose
+    if is_random(word, 8 if not loose else 12):
+        return True
+    return rule == "password" and not loose and is_password(word)
+
+
+def _parts(data: bytes, span: tuple[int, int], strength: int) -> tuple[int, int] | None:
+    """A word in a quoted value that has several."""
+    if strength < 2 or b" " not in data[span[0] : span[1]]:
+        return None
+    at = span[0]
+    for part in data[span[0] : span[1]].split(b" "):
+        word = part.decode("latin-1")
+        if is_random(word, 16, 5.0) and not is_hex(word) and not is_stand_in(word) and not is_plain(word):
+            return at, at + len(part)
+        at += len(part) + 1
+    return None
+
+
+def _is_told(word: str, tight: bool) -> bool:
+    """In prose, where anything may follow a word."""
+    digits = _DIGIT.search(word) is not None
+    if (not digits and len(word) < 16) or is_stand_in(word) or is_plain(word):
+        return False
+    if is_hex(word):
+        return tight and len(word) >= 32
+    return is_random(word, 10, 5.0) if digits else is_random(word, 16, 5.1)

@@ -1,0 +1,332 @@
+"""Finding secrets in a text: all rules' anchors in one pass, then each looked at closely where it stands.
+
+Works on bytes, so that a transcript's line need not be decoded: a JSON string is text with backslashes, and the patterns
+look through those. Every look is bounded, so hostile text costs time in proportion to its size.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import ahocorasick_rs
+
+from backstory.privacy import assignments
+from backstory.privacy.rules import Rule, Rules, compiled
+from backstory.privacy.shapes import decoded, is_hex, is_monotonous, is_plain, is_random, is_stand_in
+
+DEPTH = 3  # base64 in base64 in base64
+REACH = 2048  # bytes a name and its value may lie apart, with escapes between them
+_MARKS = [
+    mark.encode()
+    for mark in (
+        *("\x1b[", "\\u001b[", "\\x1b[", "\\033[", "\\e["),
+        *("%3d", "%3a", "%2f", "%2b", "%5f", "%2d", "%22", "%27", "%20", "%25", "%26", "%7b", "%40"),
+        *("&quot;", "&amp;", "&apos;", "&lt;", "&gt;", "&#"),
+        *("\\u002", "\\u003", "\\u005", "\\/"),
+    )
+]
+_ESCAPE: list[Callable[[bytes, int, int, int, int], Iterator[Finding]]] = []
+_MASK = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
+
+
+def _encoded_text() -> re.Pattern[bytes]:
+    """Base64 whose first five groups of four are printable ASCII: no other bytes come out like that by chance."""
+    letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    printable = [*range(32, 127), 9, 10, 13]
+
+    def among(values: set[int]) -> bytes:
+        return b"[" + re.escape(bytes(letters[value] for value in sorted(values))) + b"]"
+
+    first = among({byte >> 2 for byte in printable})
+    second = among({(low << 4) | (byte >> 4) for low in range(4) for byte in printable})
+    third = among({(low << 2) | (byte >> 6) for low in range(16) for byte in printable})
+    return re.compile(b"(?:" + first + second + third + rb"[A-Za-z0-9+/_-]){5,}[A-Za-z0-9+/_-]*={0,2}")
+
+
+_ENCODED = _encoded_text()
+_INSIDE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_DEFAULTS = frozenset(
+    "password passwd pass secret token user username root admin guest test postgres mysql redis mongo rabbitmq "
+    "minioadmin elastic changeme example x-oauth-basic x-access-token oauth2 git none null true false pwd yyy xxx".split()
+)
+
+
+class Finding(NamedTuple):
+    start: int
+    end: int
+    rule: str
+
+
+class _View(NamedTuple):
+    """A text with its escapes resolved, and where each piece of it stood."""
+
+    text: bytes
+    starts: list[int]  # of pieces in the view
+    origins: list[int]  # of the same pieces in the original
+    ends: list[int]
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        return self._at(start)[0], self._at(end - 1)[1]
+
+    def _at(self, place: int) -> tuple[int, int]:
+        index = bisect_right(self.starts, place) - 1
+        if self.ends[index]:  # one character that was written as an escape
+            return self.origins[index], self.ends[index]
+        begin = self.origins[index] + place - self.starts[index]
+        return begin, begin + 1
+
+
+class Engine:
+    """Compiled rules. Knows nothing of sessions."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.allow = rules.allow
+        self._looks: list[list[Callable[[bytes, int, int, int, int], Iterator[Finding]]]] = []
+        places: dict[bytes, int] = {}
+        for decoy in rules.decoys:
+            places[decoy.encode()] = len(self._looks)
+            self._looks.append([])
+        for mark in _MARKS:
+            places[mark] = len(self._looks)
+            self._looks.append(_ESCAPE)
+        for names in rules.names:
+            for word in names.words:
+                self._looks.append([assignments.Looker(names.id, Finding).look])
+                places[word.encode()] = len(self._looks) - 1
+        for rule in rules.rules:
+            look = _Form(rule).look
+            for anchor in rule.anchors:
+                if (known := places.get(anchor.encode())) is None:
+                    known = places[anchor.encode()] = len(self._looks)
+                    self._looks.append([])
+                self._looks[known].append(look)
+        self._order = list(places.values())
+        self._automaton = ahocorasick_rs.BytesAhoCorasick(
+            list(places), matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+        )
+
+    def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
+        """Secrets, in order, none overlapping another. With `lines`, nothing is read across a line's end."""
+        escapes: list[int] = []
+        found = self._plain(data, lines, escapes)
+        for low, high in _windows(data, escapes, lines):
+            view = _view(data, low, high)
+            found += [Finding(*view.original(f.start, f.end), f.rule) for f in self._plain(view.text, lines, [])]
+        found += self._encoded(data, 0)
+        return self._settled(data, found)
+
+    def _plain(self, data: bytes, lines: bool, escapes: list[int]) -> list[Finding]:
+        """What stands there as it is written; where escapes stand is noted."""
+        found: list[Finding] = []
+        low, high = 0, -1  # of the line we are in
+        for pattern, start, end in self._automaton.find_matches_as_indexes(data.lower()):
+            looks = self._looks[self._order[pattern]]
+            if looks is _ESCAPE:
+                escapes.append(start)
+                continue
+            if not looks:
+                continue
+            if lines:
+                if start > high:
+                    low = data.rfind(b"\n", 0, start) + 1
+                    high = data.find(b"\n", start)
+                    high = len(data) if high < 0 else high
+            else:
+                high = len(data)
+            for look in looks:
+                found.extend(look(data, start, end, low, high))
+        return found
+
+    def _encoded(self, data: bytes, depth: int) -> list[Finding]:
+        """Base64 that holds text with a secret in it, or nothing but one."""
+        found = []
+        for match in _ENCODED.finditer(data):
+            begin = match.start()
+            if begin and data[begin - 1] in _INSIDE and data[begin - 2 : begin] not in (b"\\n", b"\\r", b"\\t"):
+                continue
+            inner = decoded(match.group())
+            if inner is None:
+                continue
+            rule = self._inside(inner, depth)
+            if rule:
+                found.append(Finding(match.start(), match.end(), rule))
+        return found
+
+    def _inside(self, inner: bytes, depth: int) -> str | None:
+        words = inner.split()
+        if len(words) == 1 and len(inner) <= 512:
+            word = inner.strip().decode("latin-1")
+            user, _, rest = word.partition(":")
+            if is_random(rest or word, 12, 5.0) and not is_hex(word) and not is_plain(word) and not is_stand_in(word):
+                return "encoded-secret"
+        found = self._plain(inner, False, [])
+        if not found and depth + 1 < DEPTH:
+            found = self._encoded(inner, depth + 1)
+        return found[0].rule if found else None
+
+    def _settled(self, data: bytes, found: list[Finding]) -> list[Finding]:
+        """Overlapping ones become one, under the name of the one that says most."""
+        if not found:
+            return found
+        masks = [match.span() for match in _MASK.finditer(data)]
+        result: list[Finding] = []
+        for item in sorted(set(found), key=lambda f: (f.start, -f.end, f.rule in assignments.GENERIC, f.rule)):
+            if any(start < item.end and item.start < end for start, end in masks):
+                continue
+            if any(pattern.search(data[item.start : item.end]) for pattern in self.allow):
+                continue
+            if result and item.start < result[-1].end:
+                last = result[-1]
+                rule = item.rule if last.rule in assignments.GENERIC and item.rule not in assignments.GENERIC else last.rule
+                result[-1] = Finding(last.start, max(last.end, item.end), rule)
+            else:
+                result.append(item)
+        return result
+
+
+class _Form:
+    """Looks for one rule's form where one of its anchors stands."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.pattern = compiled(rule)
+        self.group: str | int = "secret" if "secret" in self.pattern.groupindex else 0
+        self.check = _CHECKS[rule.check] if rule.check else None
+
+    def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[Finding]:
+        stop = min(high, start + self.rule.after)
+        if self.rule.before:
+            match = self.pattern.search(data, max(low, start - self.rule.before), stop)
+        else:
+            match = self.pattern.match(data, start, stop)
+        if match is None:
+            return
+        begin, finish = match.span(self.group)
+        if self.check is None or self.check(data[begin:finish].decode("latin-1")):
+            yield Finding(begin, finish, self.rule.id)
+
+
+# -- checks --------------------------------------------------------------------------------------------------------
+
+
+def _varied(word: str) -> bool:
+    return not is_monotonous(word) and not re.search(r"(?i)example|x{5}|\*{3}|\.{3}|#{4}|<|\$\{", word)
+
+
+def _random(word: str) -> bool:
+    if is_stand_in(word) or is_plain(word):
+        return False
+    return is_random(word, 12) or is_hex(word)
+
+
+def _credential(word: str) -> bool:
+    """A password, or `user:password`: anything but what people write in its place."""
+    word = word.strip("\\\"'`")
+    user, colon, secret = word.partition(":")
+    secret = (secret or user) if colon else word
+    secret = secret.strip("\\\"'`{}")
+    if secret.lower() in _DEFAULTS or secret.lower() == user.lower() and colon and secret != user:
+        return False
+    return not is_stand_in(word) and not re.search(r"[\[$({]", word.replace("$1", "")[:1]) and not re.search(
+        r"\$\(|\$\{|\{\{|\$[A-Za-z_]|\[[A-Z]+\]|\$\d:", word
+    )
+
+
+def _basic(word: str) -> bool:
+    inner = decoded(word.encode())
+    return inner is not None and b":" in inner and _credential(inner.decode("latin-1"))
+
+
+def _jwt(word: str) -> bool:
+    head = decoded(word.partition(".")[0].encode())
+    return head is not None and head.lstrip()[:1] == b"{" and (b'"alg"' in head or b'"typ"' in head)
+
+
+def _luhn(word: str) -> bool:
+    digits = [int(c) for c in word if c.isdigit()]
+    doubled = [d if i % 2 == 0 else d * 2 - 9 * (d > 4) for i, d in enumerate(reversed(digits))]
+    return len(digits) >= 13 and len(set(digits)) > 2 and sum(doubled) % 10 == 0
+
+
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "varied": _varied,
+    "random": _random,
+    "credential": _credential,
+    "basic": _basic,
+    "jwt": _jwt,
+    "luhn": _luhn,
+}
+
+
+# -- views ---------------------------------------------------------------------------------------------------------
+
+_ESCAPES = re.compile(
+    rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,20}[A-Za-z]"  # colours
+    rb"|%[0-9A-Fa-f]{2}"
+    rb"|&(?:amp|quot|apos|lt|gt|#\d{1,4}|#x[0-9A-Fa-f]{1,4});"
+    rb"|\\+u00[2-7][0-9A-Fa-f]|\\+/"
+)
+_ENTITIES = {b"amp": b"&", b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">"}
+
+
+def _windows(data: bytes, escapes: list[int], lines: bool) -> Iterator[tuple[int, int]]:
+    """Stretches of text with escapes in them, as far as a name and its value lie apart."""
+    low = high = -1
+    for at in escapes:
+        if at < high - REACH // 2:
+            continue
+        begin, finish = max(0, at - REACH), min(len(data), at + REACH)
+        if lines:
+            begin = data.rfind(b"\n", begin, at) + 1 or begin
+            end = data.find(b"\n", at, finish)
+            finish = end if end >= 0 else finish
+        if begin <= high:
+            high = max(high, finish)
+            continue
+        if high > 0:
+            yield low, high
+        low, high = begin, finish
+    if high > 0:
+        yield low, high
+
+
+def _view(data: bytes, low: int, high: int) -> _View:
+    pieces: list[bytes] = []
+    view = _View(b"", [], [], [])
+    done, size = low, 0
+
+    def add(piece: bytes, origin: int, end: int) -> None:
+        nonlocal size
+        if piece:
+            view.starts.append(size)
+            view.origins.append(origin)
+            view.ends.append(end)
+            pieces.append(piece)
+            size += len(piece)
+
+    for match in _ESCAPES.finditer(data, low, high):
+        add(data[done : match.start()], done, 0)
+        add(_meant(match.group()), match.start(), match.end())
+        done = match.end()
+    add(data[done:high], done, 0)
+    return view._replace(text=b"".join(pieces))
+
+
+def _meant(escape: bytes) -> bytes:
+    """The character an escape stands for; nothing for a colour."""
+    if b"[" in escape:
+        return b""
+    if escape.startswith(b"%"):
+        return bytes([int(escape[1:], 16)])
+    if escape.startswith(b"&"):
+        name = escape[1:-1]
+        if name in _ENTITIES:
+            return _ENTITIES[name]
+        code = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
+        return bytes([code]) if 9 <= code < 128 else b" "
+    if escape.endswith(b"/"):
+        return b"/"
+    return bytes([int(escape[-2:], 16)])

@@ -1,0 +1,247 @@
+"""One session's redaction: secrets become `[REDACTED:rule#n]`, the same value the same number, and nothing else changes.
+
+A transcript's line is changed in place, inside its strings, so its structure stays by construction; that it did is checked
+all the same, and if it did not, nothing is handed out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import ahocorasick_rs
+import msgspec
+
+from backstory.model.errors import NotRedacted
+from backstory.privacy.assignments import GENERIC
+from backstory.privacy.engine import Engine, Finding
+from backstory.privacy.shapes import is_hex, is_random
+
+FOLLOWED = 12  # characters a value must have for its copies to be looked for where nothing else gives them away
+SEALED = frozenset("signature thoughtsignature thought_signature encrypted_content encryptedcontent".split())
+IDENTITIES = frozenset(
+    "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id parentsessionid tool_use_id tooluseid sourcetooluseid "
+    "call_id callid toolcallid messageid message_id requestid request_id parent_id parentid agentid agent_id promptid turn_id thread_id "
+    "turnid threadid timestamp created_at updated_at type role model version cwd gitbranch branch sha commit commit_hash hash "
+    "checksum integrity snapshotid interactionid projecthash".split()
+)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_decode = msgspec.json.Decoder().decode
+T = TypeVar("T")
+
+
+class Redactor:
+    """Numbers values in the order they are met; one per session, so that a story still reads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.counts: Counter[str] = Counter()  # findings by rule
+        self.labels: dict[bytes, str] = {}  # value → what stands in its place
+        self._numbers: Counter[str] = Counter()
+        self._followed: list[bytes] = []
+        self._automaton: ahocorasick_rs.BytesAhoCorasick | None = None
+
+    # -- finding ---------------------------------------------------------------------------------------------------
+
+    def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
+        """What must go. From now on the values are known, and their copies are found too."""
+        found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
+        for item in found:
+            self.know(data[item.start : item.end], item.rule)
+        return self.with_copies(data, found)
+
+    def know(self, value: bytes, rule: str) -> bool:
+        """Give a value its number; says whether its copies are worth looking for and were not looked for before."""
+        value = _bare(value)
+        if value in self.labels:
+            return False
+        self._numbers[rule] += 1
+        self.labels[value] = f"[REDACTED:{rule}#{self._numbers[rule]}]"
+        word = value.decode("latin-1")
+        if len(value) < FOLLOWED or is_hex(word) or b"\n" in value or not (rule not in GENERIC or is_random(word, 12)):
+            return False
+        self._followed.append(value)
+        self._automaton = None
+        return True
+
+    def with_copies(self, data: bytes, found: list[Finding]) -> list[Finding]:
+        """Wherever else a known value stands: in a copy of the message, a key, a file's name."""
+        if not self._followed:
+            return found
+        if self._automaton is None:
+            self._automaton = ahocorasick_rs.BytesAhoCorasick(
+                self._followed, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+            )
+        starts = [item.start for item in found]
+        copies = []
+        for number, start, end in self._automaton.find_matches_as_indexes(data):
+            near = bisect_right(starts, start) - 1
+            if near >= 0 and found[near].end > start or near + 1 < len(found) and found[near + 1].start < end:
+                continue
+            copies.append(Finding(start, end, self.labels[self._followed[number]][10:].split("#")[0]))
+        if not copies:
+            return found
+        return sorted([*found, *self._allowed_to_change(data, copies, copied=True)])
+
+    def _allowed_to_change(self, data: bytes, found: list[Finding], *, copied: bool = False) -> list[Finding]:
+        """Without those in ids, hashes and signatures of a JSON record: a session must stay itself."""
+        if not found:
+            return found
+        kept, known = [], _Strings(data)
+        for item in found:
+            key = known.key(item.start)
+            if key in SEALED or (key in IDENTITIES and (copied or item.rule in GENERIC)):
+                continue
+            kept.append(item)
+        return kept
+
+    # -- replacing -------------------------------------------------------------------------------------------------
+
+    def masked(self, data: bytes, found: Iterable[Finding]) -> bytes:
+        pieces, done = [], 0
+        for item in found:
+            label = self.labels.get(_bare(data[item.start : item.end]))
+            pieces += [data[done : item.start], (label or f"[REDACTED:{item.rule}]").encode()]
+            self.counts[item.rule] += 1
+            done = item.end
+        return b"".join([*pieces, data[done:]])
+
+    def plain(self, data: bytes) -> bytes:
+        """A text without its secrets. What is found in the result once more goes too, so that twice is the same as once."""
+        for _ in range(4):
+            found = self.find(data)
+            if not found:
+                return data
+            data = self.masked(data, found)
+        raise NotRedacted("redaction does not come to an end on this text", "Nothing was written. Please report it.")
+
+    def jsonl(self, data: bytes) -> bytes:
+        """Whole lines of a transcript; each still parses to the same structure."""
+        for _ in range(4):
+            found = self.find(data, lines=True)
+            if not found:
+                return data
+            redacted = self.masked(data, found)
+            _check(data, redacted)
+            data = redacted
+        raise NotRedacted("redaction does not come to an end on these records", "Nothing was written. Please report it.")
+
+    def text(self, value: str, name: str = "") -> str:
+        """One string; its name is evidence too."""
+        if not value:
+            return value
+        raw = value.encode("utf-8", "surrogatepass")
+        if name and _TELLING.search(name):
+            prefix = f'"{name}": "'.encode()
+            quoted = raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+            found = self.find(prefix + quoted + b'"')
+            if any(item.start == len(prefix) and item.end == len(prefix) + len(quoted) for item in found):
+                self.counts[found[-1].rule] += 1
+                return self.labels.get(_bare(quoted), f"[REDACTED:{found[-1].rule}]")
+        clean = self.plain(raw)
+        return value if clean is raw else clean.decode("utf-8", "surrogatepass")
+
+    def anything(self, value: T, name: str = "") -> T:
+        """Every string in a structure, keys included; ids, hashes and signatures stay."""
+        result: Any = value
+        if isinstance(value, str):
+            result = value if name.lower() in IDENTITIES or name.lower() in SEALED else self.text(value, name)
+        elif isinstance(value, dict):
+            result = {self.anything(k): self.anything(v, k if isinstance(k, str) else name) for k, v in value.items()}
+        elif isinstance(value, list | tuple | set | frozenset):
+            kind: Any = type(value)
+            items = [self.anything(item, name) for item in value]
+            result = kind(*items) if hasattr(value, "_fields") else kind(items)
+        elif isinstance(value, msgspec.Struct):
+            changed = {f: self.anything(getattr(value, f), f) for f in value.__struct_fields__}
+            result = type(value)(**changed)
+        return result
+
+
+_TELLING = re.compile(r"(?i)pass|pwd|secret|token|key|auth|cred")
+
+
+def _bare(value: bytes) -> bytes:
+    return value.replace(b"\\/", b"/")
+
+
+class _Strings:
+    """Which key a place in JSON text belongs to."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._low = self._high = -1
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def key(self, at: int) -> str:
+        """In small letters; nothing if the text is not JSON here."""
+        if not self._low <= at < self._high:
+            self._read(at)
+        index = bisect_right(self._starts, at) - 1
+        if index < 1 or self._ends[index] <= at or self._is_key(index):
+            return ""
+        while index > 0:  # of a list, the key before it
+            index -= 1
+            if self._is_key(index):
+                return self.data[self._starts[index] + 1 : self._ends[index] - 1].decode("latin-1").lower()
+        return ""
+
+    def _read(self, at: int) -> None:
+        self._low = self.data.rfind(b"\n", 0, at) + 1
+        high = self.data.find(b"\n", at)
+        self._high = len(self.data) if high < 0 else high
+        line = self.data[self._low : self._high].lstrip()
+        self._starts, self._ends = [], []
+        if line[:1] in (b"{", b"[", b'"', b"}"):
+            for match in _STRING.finditer(self.data, self._low, self._high):
+                self._starts.append(match.start())
+                self._ends.append(match.end())
+
+    def _is_key(self, index: int) -> bool:
+        return self.data[self._ends[index] : self._ends[index] + 8].lstrip()[:1] == b":"
+
+
+# -- what must not have changed ------------------------------------------------------------------------------------
+
+
+def _check(before: bytes, after: bytes) -> None:
+    """What parsed still parses, to the same structure with the same ids."""
+    old, new = before.split(b"\n"), after.split(b"\n")
+    if len(old) != len(new):
+        raise NotRedacted("redaction would have changed the number of lines", "Nothing was written. Please report it.")
+    for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
+        if one == other:
+            continue
+        try:
+            value = _decode(one)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        try:
+            same = _same(value, _decode(other), "")
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            same = False
+        if not same:
+            raise NotRedacted(f"redaction would have broken the record on line {number}", "Nothing was written. Please report it.")
+
+
+def _same(one: Any, other: Any, key: str) -> bool:
+    todo = [(one, other, key)]
+    while todo:
+        a, b, name = todo.pop()
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, dict):
+            if len(a) != len(b):
+                return False
+            todo += [(x, y, k.lower()) for (k, x), y in zip(a.items(), b.values(), strict=True)]
+        elif isinstance(a, list):
+            if len(a) != len(b):
+                return False
+            todo += [(x, y, name) for x, y in zip(a, b, strict=True)]
+        elif a != b and (not isinstance(a, str) or name in SEALED or "[REDACTED:" not in b):
+            return False
+    return True
