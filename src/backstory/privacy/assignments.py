@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from backstory.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
@@ -11,6 +12,7 @@ from backstory.privacy.shapes import is_hex, is_password, is_plain, is_random, i
 GENERIC = frozenset(("password", "token", "secret", "api-key", "auth", "encoded-secret"))
 NAME = 48  # bytes a name goes on to either side of its word
 BARE = 512
+JUDGED = 160  # bytes of a value that decide
 _NAME_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 _PREFIX = rb"[ \t]*(?:[+\-> ]|\d{1,6}(?:\xe2\x86\x92|\\+u2192|[:|\t]| {1,4}))?[ \t]*"  # of a diff's or a numbered line
@@ -20,9 +22,10 @@ _ASSIGNED = re.compile(
     rb"(?:\\*[\"'`\])*]){0,5}"
     rb"(?:[ \t]*:?[ \t]*(?:str|string|String|&?(?:'static )?str|SecretStr|\[\]byte|text|char \*)\b(?:[ \t]*\|[ \t]*None)?(?=[ \t]*=))?"
     rb"[ \t]{0,40}"
-    rb"(?P<op>=>|->|={1,3}|:{1,3}=|[?.+|]{1,2}=|!={1,2}|:|,(?=[ \t]*\\*[\"'`])|>|\||\((?=\\*[\"']))"
+    rb"(?P<op>=>|->|={1,3}|:{1,3}=|[?.+|]{1,2}=|!={1,2}|:|,|>|\||\((?=\\*[\"'])|(?:</?\w[^<>]{0,60}>[ \t]*){1,5})"
     rb"(?:[ \t]|\\+t|" + _BREAK + rb"){0,6}?"
     rb"(?:[|>][+-]?[ \t]*" + _BREAK + rb"|\((?:[ \t]|" + _BREAK + rb"){0,3}(?=\\*[\"'`])|</?\w[^<>]{0,60}>){0,4}"
+    rb"(?P<made>(?:new[ \t]+)?[A-Za-z_][\w.:<>]{0,40}\([ \t]?(?=[rbuf]{0,2}\\*[\"'`]))?"
     rb"[rbufRBUF]{0,2}(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\=])"
 )
 _NAMED = re.compile(  # name: THE_NAME, value: …; variable "the_name" { default = … }
@@ -30,30 +33,26 @@ _NAMED = re.compile(  # name: THE_NAME, value: …; variable "the_name" { defaul
     rb"(?:[ \t,;]|/?>|" + _BREAK + rb"){1,6}\\*[\"']?(?:secret_?)?(?:[vV]alue|default)\\*[\"']?[ \t]*[=:][ \t]*(?P<q>\\*[\"'`])?"
 )
 _SPACED = re.compile(rb"(?:\\*[\"'])?[ \t]+(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\\-])")
-_BARE = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&]{4,512}")
+_BARE = re.compile(rb"(?:[^\s\"'`<>\\,;(){}\[\]|&]|&(?=[^\s\"'`\w;&])){4,512}")
 _MORE = re.compile(  # a value that goes on in the next line, or in the string beside it
     rb"(?:\\\r?\n|\\{3}n|\\{7}n)[ \t]*(?=[\w+/=.~-])|\\*[\"'`](?:[ \t+.&]|\\?\r?\n|\\+n){1,12}\\*[\"'`](?=[\w+/=.~-])"
 )
 _REST = re.compile(rb"[A-Za-z0-9+/_=.~-]{3,512}")
-_PROSE = re.compile(
-    rb"(?:[ \t]+(?:is|was|are|be|to|as|of|for|the|this|that|value|my|our|your|with|here|here's|now|set|use|using|new|old|current"
-    rb"|it|it's|should|which|called|below|prod|production|staging|dev|test|account|user|we|i|got|from|in|on|at|above|following|again"
-    rb"|needs|contains|reads|equals|being|just|still|[\"'`][\w./-]{1,80}[\"'`])(?![\w'])){0,6}[\"'`*]{0,3}"
-    rb"(?=[ \t:=\\\r\n])[ \t]*[:=,-]?[\"'`*]{0,2}(?:[ \t]|" + _BREAK + rb"){0,4}[\"'`(\[*<]{0,3}"
-    rb"(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,512})",
-    re.IGNORECASE,
-)
+_SAID_WORD = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&*]{8,512}")
 _BEFORE = re.compile(
     rb"(?<![^\s\"'`<>\\,;(){}\[\]|&*])(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,200})\\*[\"'`)\]*>]{0,3},?[ \t]+"
     rb"(?P<tie>(?:that's|that is|this is|it's|which is|is|was|as|for|\xe2\x86\x90|<-|<--|//|#|--|\()(?:[ \t]*\b(?:the|my|our|your|a|an|its|their|this|not|valid|no))*)"
     rb"(?:[ \t]+(?!(?:commit|sha|hash|branch|version|digest|checksum|id|uuid)\b)[\w.-]{1,20}){0,3}[ \t]*$"
 )
+_ELSEWHERE = re.compile(rb"(?<!\\)\"[,}\]:]|\b(?:commit|sha|hash|index|id|uuid|checksum|digest|etag|build|version|branch|request|trace)[ \t\"'`:=#]*$", re.IGNORECASE)
 _TIED = re.compile(rb" (?:that's|is|was|as|for|\xe2\x86\x90|<-+|//|#|--) [^\n]{0,60}$")
 _TIGHT = re.compile(rb"^[\s\"'`*]*(?:is|was|[:=])[\s\"'`*]*$|^[\s\"'`*]*[:=]|:[\s\"'`*]*$")
 _LINE = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 _SHELL = re.compile(rb"(?:^|[\s\"])(?:ENV|ARG|set|setx|export|define)(?:[ \t]+-\w+)*[ \t]+\\*[\"']?$")
 
 _DIGIT = re.compile(r"\d")
+_COLOUR = re.compile(r"\d{1,3}(?:;\d{1,3})*m")  # what is left of one
+_SHORT_HEX = re.compile(r"[0-9a-f]{7,}(?:\.{2,3}[0-9a-f]{7,})?")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ELSE = frozenset(  # after the word: it is about a secret, and none itself
     "type types name names count limit length len size url uri urls path file filename expires expiry expire expiration "
@@ -70,6 +69,9 @@ _STRONG_KEY = frozenset(
     "master symmetric hmac aes session cookie jwt webhook integration developer dev prod live personal user bot site project org "
     "management ingest ingestion rest sdk crypto maps global origin".split()
 )
+
+
+_OWNERS = frozenset("db database user admin root mail smtp ftp ssh login wifi master my app".split())
 
 
 class Looker:
@@ -107,10 +109,10 @@ class Looker:
         for found, sure in tries:
             if found is None or (span := _value(data, found, high)) is None:
                 continue
-            loose = found.re is not _ASSIGNED or found["op"] in (b">", b"|", b",", b"->", b"(")
-            word = _MORE.sub(b"", data[span[0] : span[1]]).decode("latin-1")
-            if _is_secret(word, self.rule, sure, loose and not left.startswith(b"set")):
-                return span
+            loose = found.re is not _ASSIGNED or found["made"] or found["op"] in (b">", b"|", b",", b"->", b"(")
+            word = _MORE.sub(b"", data[span[0] : min(span[1], span[0] + JUDGED)]).decode("utf-8", "replace")
+            if _is_secret(word, self.rule, sure, bool(loose) and not left.startswith(b"set")):
+                return _whole(data, span, high)
             if (inner := _parts(data, span, sure)) is not None:
                 return inner
         return None
@@ -127,14 +129,25 @@ class Looker:
 
     def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> tuple[int, int] | None:
         """In prose, after the word or before it; or in the column below it."""
-        if match := _PROSE.match(data, after, min(high, after + 900)):
-            span = _trimmed(data, *match.span("value"))
-            if _is_told(_text(data, span), _TIGHT.search(data[after : span[0]]) is not None):
-                return span
+        for found in _SAID_WORD.finditer(data, after, min(high, after + SAID)):
+            begin, end = found.span()
+            if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
+                begin += 1  # of an escape
+            if begin == after:
+                continue  # still the name
+            span = _trimmed(data, begin, end)
+            between = data[after:begin]
+            if between.count(b"\n") + between.count(b"\\n") > 2 or _ELSEWHERE.search(between):
+                break
+            if _is_told(_text(data, span), _TIGHT.search(between) is not None):
+                return _whole(data, span, high)
         lead = data[max(low, start - 280) : start]
         if _TIED.search(lead) and (match := _BEFORE.search(lead)):
             offset = start - len(lead)
-            span = _trimmed(data, offset + match.start("value"), offset + match.end("value"))
+            begin = offset + match.start("value")
+            if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
+                begin += 1  # of an escape
+            span = _trimmed(data, begin, offset + match.end("value"))
             tight = match["tie"].startswith((b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-"))
             if _is_told(_text(data, span), tight):
                 return span
@@ -170,6 +183,7 @@ class Looker:
 
 
 ROWS = 40
+SAID = 120  # bytes of prose between a name and its value
 _CELL_END = re.compile(rb"\\*[\"']?[ \t]*(?:[|,;\t]|\r?\n|\\+[rn])")
 _NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}$|^[ \t]*$")
 
@@ -194,8 +208,9 @@ def _strength(rule: str, left: bytes, word: bytes, right: bytes) -> int:
         return 2 if before and before[-1] in _STRONG_KEY or any(w in ("api", "secret", "access", "private") for w in before) else 1
     if rule == "auth":
         return 0 if glued and not before[-1].endswith(("_", "api", "basic")) else 2 if word.lower() == b"authorization" else 1
-    if rule == "password" and word.lower() in (b"pass", b"pwd") and (glued or left[-1:] not in b"_-." and not left[-1:].isalpha()):
-        return 0
+    if rule == "password" and word.lower() in (b"pass", b"pwd"):
+        if glued or not (left[-1:].isalpha() or left[-1:] in (b"_", b"-", b".")) and (before or [""])[-1] not in _OWNERS:
+            return 0
     return 2
 
 
@@ -214,10 +229,7 @@ def _value(data: bytes, match: re.Match[bytes], high: int) -> tuple[int, int] | 
     bare = _BARE.match(data, start, high)
     if bare is None or data[bare.end() : bare.end() + 1] in (b"(", b"["):
         return None
-    end = bare.end()
-    if end - start == BARE:
-        end = _run_end(data, end, high)
-    return _trimmed(data, start, _continued(data, end, high))
+    return _trimmed(data, start, _continued(data, bare.end(), high))
 
 
 _INNER_BREAK = re.compile(rb"\\+[nrt]|\\?\n")
@@ -236,7 +248,7 @@ def _continued(data: bytes, end: int, high: int) -> int:
     for _ in range(64):
         more = _MORE.match(data, end, min(high, end + 80))
         rest = _REST.match(data, more.end(), high) if more else None
-        if rest is None or data[rest.end() : rest.end() + 1] in b":=(":
+        if rest is None or data[rest.end() : rest.end() + 1] in (b":", b"=", b"("):
             break
         end = rest.end()
     return end
@@ -245,9 +257,14 @@ def _continued(data: bytes, end: int, high: int) -> int:
 _STOP = re.compile(rb"[\s\"'`<>\\,;(){}\[\]|&]")
 
 
-def _run_end(data: bytes, at: int, high: int) -> int:
-    stop = _STOP.search(data, at, high)
-    return stop.start() if stop else high
+def _whole(data: bytes, span: tuple[int, int], high: int) -> tuple[int, int]:
+    """A value that was judged by its beginning, to its end."""
+    if span[1] - span[0] < BARE and span[1] < high and _STOP.match(data, span[1]):
+        return span
+    if data[span[1] : span[1] + 1] in (b".", b",", b":", b";", b"!", b"?", b"*", b"_", b"'"):
+        return span
+    stop = _STOP.search(data, span[1], high)
+    return span[0], stop.start() if stop else high
 
 
 def _trimmed(data: bytes, start: int, end: int, *, quoted: bool = False) -> tuple[int, int]:
@@ -257,9 +274,10 @@ def _trimmed(data: bytes, start: int, end: int, *, quoted: bool = False) -> tupl
 
 
 def _text(data: bytes, span: tuple[int, int]) -> str:
-    return data[span[0] : span[1]].decode("latin-1")
+    return data[span[0] : min(span[1], span[0] + JUDGED)].decode("utf-8", "replace")
 
 
+@lru_cache(4096)
 def _is_secret(word: str, rule: str, strength: int, loose: bool) -> bool:
     """After an assignment to a name that promises a secret."""
     if len(word) < 6 or (len(word) < 12 and rule != "password" and not _DIGIT.search(word)):
@@ -267,7 +285,7 @@ def _is_secret(word: str, rule: str, strength: int, loose: bool) -> bool:
     if is_stand_in(word) or is_plain(word):
         return False
     if strength == 1:
-        return len(word) >= 16 and not is_hex(word) and surprise(word) >= 5.0
+        return len(word) >= 16 and surprise(word) >= 5.0 and not any(map(is_hex, [word, *re.split(r"[-_.:/]", word)]))
     if is_hex(word):
         return not loose or len(word) >= 20
     if word.isdigit():
@@ -290,11 +308,14 @@ def _parts(data: bytes, span: tuple[int, int], strength: int) -> tuple[int, int]
     return None
 
 
+@lru_cache(4096)
 def _is_told(word: str, tight: bool) -> bool:
     """In prose, where anything may follow a word."""
     digits = _DIGIT.search(word) is not None
+    if _COLOUR.match(word):
+        return False
     if (not digits and len(word) < 16) or is_stand_in(word) or is_plain(word):
         return False
-    if is_hex(word):
+    if is_hex(word) or _SHORT_HEX.fullmatch(word):
         return tight and len(word) >= 32
     return is_random(word, 10, 5.0) if digits else is_random(word, 16, 5.1)

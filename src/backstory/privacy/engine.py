@@ -18,12 +18,13 @@ from backstory.privacy.rules import Rule, Rules, compiled
 from backstory.privacy.shapes import decoded, is_hex, is_monotonous, is_plain, is_random, is_stand_in
 
 DEPTH = 3  # base64 in base64 in base64
+LONG = 1024
 REACH = 2048  # bytes a name and its value may lie apart, with escapes between them
 _MARKS = [
     mark.encode()
     for mark in (
         *("\x1b[", "\\u001b[", "\\x1b[", "\\033[", "\\e["),
-        *("%3d", "%3a", "%2f", "%2b", "%5f", "%2d", "%22", "%27", "%20", "%25", "%26", "%7b", "%40"),
+        *("%3d", "%3a", "%2f", "%2b", "%5f", "%2d", "%22", "%27", "%20", "%25", "%26", "%7b", "%40", "%7c", "%24", "%21"),
         *("&quot;", "&amp;", "&apos;", "&lt;", "&gt;", "&#"),
         *("\\u002", "\\u003", "\\u005", "\\/"),
     )
@@ -122,12 +123,13 @@ class Engine:
         """What stands there as it is written; where escapes stand is noted."""
         found: list[Finding] = []
         low, high = 0, -1  # of the line we are in
+        done = 0  # the end of a long one: what lies in it is gone already
         for pattern, start, end in self._automaton.find_matches_as_indexes(data.lower()):
             looks = self._looks[self._order[pattern]]
             if looks is _ESCAPE:
                 escapes.append(start)
                 continue
-            if not looks:
+            if not looks or start < done:
                 continue
             if lines:
                 if start > high:
@@ -137,7 +139,10 @@ class Engine:
             else:
                 high = len(data)
             for look in looks:
-                found.extend(look(data, start, end, low, high))
+                for item in look(data, start, end, low, high):
+                    found.append(item)
+                    if item.end - item.start > LONG:
+                        done = item.end
         return found
 
     def _encoded(self, data: bytes, depth: int) -> list[Finding]:
@@ -195,11 +200,16 @@ class _Form:
         self.pattern = compiled(rule)
         self.group: str | int = "secret" if "secret" in self.pattern.groupindex else 0
         self.check = _CHECKS[rule.check] if rule.check else None
+        self.needs = rule.needs.encode()
 
     def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[Finding]:
         stop = min(high, start + self.rule.after)
+        if self.needs and data.find(self.needs, start, stop) < 0:
+            return
         if self.rule.before:
             match = self.pattern.search(data, max(low, start - self.rule.before), stop)
+            while match is not None and match.end() <= start:  # of an anchor before this one
+                match = self.pattern.search(data, match.end(), stop)
         else:
             match = self.pattern.match(data, start, stop)
         if match is None:
@@ -251,6 +261,11 @@ def _luhn(word: str) -> bool:
     return len(digits) >= 13 and len(set(digits)) > 2 and sum(doubled) % 10 == 0
 
 
+def _iban(word: str) -> bool:
+    account = word.replace(" ", "").upper()
+    return int("".join(str(int(c, 36)) for c in account[4:] + account[:4])) % 97 == 1
+
+
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "varied": _varied,
     "random": _random,
@@ -258,6 +273,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "basic": _basic,
     "jwt": _jwt,
     "luhn": _luhn,
+    "iban": _iban,
 }
 
 

@@ -28,6 +28,7 @@ IDENTITIES = frozenset(
     "turnid threadid timestamp created_at updated_at type role model version cwd gitbranch branch sha commit commit_hash hash "
     "checksum integrity snapshotid interactionid projecthash".split()
 )
+PROTECTED = SEALED | IDENTITIES
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _decode = msgspec.json.Decoder().decode
 T = TypeVar("T")
@@ -48,10 +49,14 @@ class Redactor:
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """What must go. From now on the values are known, and their copies are found too."""
+        return self.with_copies(data, self.learn(data, lines=lines))
+
+    def learn(self, data: bytes, *, lines: bool = False) -> list[Finding]:
+        """What gives itself away where it stands; from now on its value is known."""
         found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
         for item in found:
             self.know(data[item.start : item.end], item.rule)
-        return self.with_copies(data, found)
+        return found
 
     def know(self, value: bytes, rule: str) -> bool:
         """Give a value its number; says whether its copies are worth looking for and were not looked for before."""
@@ -103,11 +108,14 @@ class Redactor:
     def masked(self, data: bytes, found: Iterable[Finding]) -> bytes:
         pieces, done = [], 0
         for item in found:
-            label = self.labels.get(_bare(data[item.start : item.end]))
-            pieces += [data[done : item.start], (label or f"[REDACTED:{item.rule}]").encode()]
+            pieces += [data[done : item.start], self.label(data[item.start : item.end], item.rule).encode()]
             self.counts[item.rule] += 1
             done = item.end
         return b"".join([*pieces, data[done:]])
+
+    def label(self, value: bytes, rule: str) -> str:
+        """What stands in the place of a value; without a number if it is not known."""
+        return self.labels.get(_bare(value)) or f"[REDACTED:{rule}]"
 
     def plain(self, data: bytes) -> bytes:
         """A text without its secrets. What is found in the result once more goes too, so that twice is the same as once."""
@@ -144,11 +152,19 @@ class Redactor:
         clean = self.plain(raw)
         return value if clean is raw else clean.decode("utf-8", "surrogatepass")
 
+    def _identity(self, value: str, name: str) -> str:
+        """An id stays what it is, unless somebody put a secret there that has a form of its own."""
+        raw = value.encode("utf-8", "surrogatepass")
+        found = [] if name in SEALED else [item for item in self.engine.find(raw) if item.rule not in GENERIC]
+        for item in found:
+            self.know(raw[item.start : item.end], item.rule)
+        return self.masked(raw, found).decode("utf-8", "surrogatepass") if found else value
+
     def anything(self, value: T, name: str = "") -> T:
         """Every string in a structure, keys included; ids, hashes and signatures stay."""
         result: Any = value
         if isinstance(value, str):
-            result = value if name.lower() in IDENTITIES or name.lower() in SEALED else self.text(value, name)
+            result = self._identity(value, name.lower()) if name.lower() in PROTECTED else self.text(value, name)
         elif isinstance(value, dict):
             result = {self.anything(k): self.anything(v, k if isinstance(k, str) else name) for k, v in value.items()}
         elif isinstance(value, list | tuple | set | frozenset):
@@ -214,18 +230,20 @@ def _check(before: bytes, after: bytes) -> None:
     if len(old) != len(new):
         raise NotRedacted("redaction would have changed the number of lines", "Nothing was written. Please report it.")
     for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
-        if one == other:
-            continue
-        try:
-            value = _decode(one)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        try:
-            same = _same(value, _decode(other), "")
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            same = False
-        if not same:
+        if one != other and not intact(one, other):
             raise NotRedacted(f"redaction would have broken the record on line {number}", "Nothing was written. Please report it.")
+
+
+def intact(before: bytes, after: bytes) -> bool:
+    """Whether one record is what it was but for strings that lost something."""
+    try:
+        value = _decode(before)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    try:
+        return _same(value, _decode(after), "")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def _same(one: Any, other: Any, key: str) -> bool:

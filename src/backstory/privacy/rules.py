@@ -13,7 +13,7 @@ import msgspec
 
 from backstory.model.errors import BadInput
 
-CHECKS = ("varied", "random", "credential", "basic", "jwt", "luhn")
+CHECKS = ("varied", "random", "credential", "basic", "jwt", "luhn", "iban")
 _FILES = ("providers.toml", "formats.toml")
 
 
@@ -30,6 +30,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many bytes before its anchor a match may begin."""
     after: int = 600
     """How many bytes after the anchor's beginning it may end."""
+    needs: str = ""
+    """What must stand somewhere in that stretch after the anchor, for patterns that are dear to try."""
     check: str = "varied"
     """What the value must be beyond matching: one of CHECKS, or `` for nothing."""
     edges: bool = True
@@ -115,6 +117,7 @@ def compiled(rule: Rule) -> re.Pattern[bytes]:
         raise BadInput(f"rule {rule.id}: anchors must be given, in small letters", "See: docs/redact.md")
     try:
         raw = rule.pattern.encode()
+        re.compile(raw)  # by itself, so that it cannot lean on what is put around it
         if rule.near:
             names = b"|".join(re.escape(anchor.encode()) for anchor in rule.anchors)
             raw = _NAME + rb"(?i:" + names + rb")" + _ABOUT + _BETWEEN + rb"(?P<secret>" + raw + rb")" + _WHOLE

@@ -22,8 +22,11 @@ _CLASSES = {
     "w": string.ascii_letters + string.digits + "_-",
     "b": string.ascii_letters + string.digits + "+/",
     "p": string.ascii_letters + string.digits + "!@#%^*_-",
+    "B": string.ascii_uppercase + "234567",
+    "k": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+    "e": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
-_SLOT = re.compile(r"\{([aAUlLhHdwbp])(\d+)\}|\{uuid\}|\{jwt\}")
+_SLOT = re.compile(r"\{([aAUlLhHdwbpBke])(\d+)\}|\{uuid\}|\{jwt\}")
 
 
 def expand(template: str) -> str:
