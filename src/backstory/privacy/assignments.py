@@ -1,12 +1,12 @@
-"""A name that promises a secret, and the value it is given: in code, JSON, YAML, XML, flags, headers, tables and prose."""
+"""A name that promises a secret, and the value it is given: in code, JSON, YAML, XML, flags, tables and prose."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
+from backstory.privacy.rules import Words
 from backstory.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
 
 GENERIC = frozenset(("password", "token", "secret", "api-key", "auth", "encoded-secret"))
@@ -20,17 +20,20 @@ _BREAK = rb"(?:\r?\n|(?:\\+r)?\\+n)" + _PREFIX
 _SCHEME = rb"(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi[Kk]ey|[Dd]igest|GenieKey|SSWS|Bot)[ \t]+)?"
 _ASSIGNED = re.compile(
     rb"(?:\\*[\"'`\])*]){0,5}"
-    rb"(?:[ \t]*:?[ \t]*(?:str|string|String|&?(?:'static )?str|SecretStr|\[\]byte|text|char \*)\b(?:[ \t]*\|[ \t]*None)?(?=[ \t]*=))?"
+    rb"(?:[ \t]*:?[ \t]*(?:&?(?:'static )?str|string|String|SecretStr|\[\]byte|text|char \*)\b"
+    rb"(?:[ \t]*\|[ \t]*None)?(?=[ \t]*=))?"  # a type
     rb"[ \t]{0,40}"
     rb"(?P<op>=>|->|={1,3}|:{1,3}=|[?.+|]{1,2}=|!={1,2}|:|,|>|\||\((?=\\*[\"'])|(?:</?\w[^<>]{0,60}>[ \t]*){1,5})"
     rb"(?:[ \t]|\\+t|" + _BREAK + rb"){0,6}?"
     rb"(?:[|>][+-]?[ \t]*" + _BREAK + rb"|\((?:[ \t]|" + _BREAK + rb"){0,3}(?=\\*[\"'`])|</?\w[^<>]{0,60}>){0,4}"
     rb"(?P<made>(?:new[ \t]+)?[A-Za-z_][\w.:<>]{0,40}\([ \t]?(?=[rbuf]{0,2}\\*[\"'`]))?"
-    rb"[rbufRBUF]{0,2}(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\=])"
+    rb"(?:[rbufRBUF]{0,2}(?=\\*[\"'`]))?(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\=])"
 )
 _NAMED = re.compile(  # name: THE_NAME, value: …; variable "the_name" { default = … }
     rb"(?:\\*[\"'`]){0,2}(?:[ \t]*\{(?:" + _BREAK + rb"\w{1,30}[ \t]*=[ \t]*[^\n\\]{0,80}){0,4}?)?"
-    rb"(?:[ \t,;]|/?>|" + _BREAK + rb"){1,6}\\*[\"']?(?:secret_?)?(?:[vV]alue|default)\\*[\"']?[ \t]*[=:][ \t]*(?P<q>\\*[\"'`])?"
+    rb"(?:[ \t,;]|/?>|"
+    + _BREAK
+    + rb"){1,6}\\*[\"']?(?:secret_?)?(?:[vV]alue|default)\\*[\"']?[ \t]*[=:][ \t]*(?P<q>\\*[\"'`])?"
 )
 _SPACED = re.compile(rb"(?:\\*[\"'])?[ \t]+(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\\-])")
 _BARE = re.compile(rb"(?:[^\s\"'`<>\\,;(){}\[\]|&]|&(?=[^\s\"'`\w;&])){4,512}")
@@ -41,10 +44,15 @@ _REST = re.compile(rb"[A-Za-z0-9+/_=.~-]{3,512}")
 _SAID_WORD = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&*]{8,512}")
 _BEFORE = re.compile(
     rb"(?<![^\s\"'`<>\\,;(){}\[\]|&*])(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,200})\\*[\"'`)\]*>]{0,3},?[ \t]+"
-    rb"(?P<tie>(?:that's|that is|this is|it's|which is|is|was|as|for|\xe2\x86\x90|<-|<--|//|#|--|\()(?:[ \t]*\b(?:the|my|our|your|a|an|its|their|this|not|valid|no))*)"
+    rb"(?P<tie>(?:that's|that is|this is|it's|which is|is|was|as|for|\xe2\x86\x90|<-|<--|//|#|--|\()"
+    rb"(?:[ \t]*\b(?:the|my|our|your|a|an|its|their|this|not|valid|no))*)"
     rb"(?:[ \t]+(?!(?:commit|sha|hash|branch|version|digest|checksum|id|uuid)\b)[\w.-]{1,20}){0,3}[ \t]*$"
 )
-_ELSEWHERE = re.compile(rb"(?<!\\)\"[,}\]:]|\b(?:commit|sha|hash|index|id|uuid|checksum|digest|etag|build|version|branch|request|trace)[ \t\"'`:=#]*$", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    rb"(?<!\\)\"[,}\]:]"  # the string ends
+    rb"|\b(?:commit|sha|hash|index|id|uuid|checksum|digest|etag|build|version|branch|request|trace)[ \t\"'`:=#]*$",
+    re.IGNORECASE,
+)
 _TIED = re.compile(rb" (?:that's|is|was|as|for|\xe2\x86\x90|<-+|//|#|--) [^\n]{0,60}$")
 _TIGHT = re.compile(rb"^[\s\"'`*]*(?:is|was|[:=])[\s\"'`*]*$|^[\s\"'`*]*[:=]|:[\s\"'`*]*$")
 _LINE = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
@@ -54,40 +62,22 @@ _DIGIT = re.compile(r"\d")
 _COLOUR = re.compile(r"\d{1,3}(?:;\d{1,3})*m")  # what is left of one
 _SHORT_HEX = re.compile(r"[0-9a-f]{7,}(?:\.{2,3}[0-9a-f]{7,})?")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ELSE = frozenset(  # after the word: it is about a secret, and none itself
-    "type types name names count limit length len size url uri urls path file filename expires expiry expire expiration "
-    "ttl at field fields header headers prefix suffix regex pattern arn class ref reference version hash hashes digest id ids "
-    "index error errors valid validator endpoint usage used budget bucket policy rotation format algorithm source provider "
-    "store manager service handler func function label placeholder hint input ring stroke board code codes map space spaces "
-    "pair pairs event events date time created updated status required optional info metadata schema model config".split()
-)
-_PUBLIC = frozenset("public pub foreign primary partition sort cache row sorting lookup index translation idempotency object "
-                    "idempotence group unique composite hot shortcut arrow dedupe query state react route i18n dict map ssh host pull".split())
-_STRONG_KEY = frozenset(
-    "api access secret private auth authorization client signing signature encryption encrypt decryption master account service "
-    "license licence app application shared storage admin deploy deployment server security consumer subscription root write read "
-    "master symmetric hmac aes session cookie jwt webhook integration developer dev prod live personal user bot site project org "
-    "management ingest ingestion rest sdk crypto maps global origin".split()
-)
-
-
-_OWNERS = frozenset("db database user admin root mail smtp ftp ssh login wifi master my app".split())
 
 
 class Looker:
     """Looks at one kind of name."""
 
-    def __init__(self, rule: str, finding: Any) -> None:
+    def __init__(self, rule: str, words: Words) -> None:
         self.rule = rule
-        self.finding = finding
+        self.words = words
 
-    def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[Any]:
+    def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[tuple[int, int, str]]:
         lead = data[max(low, start - NAME) : start]
         left = lead[len(lead.rstrip(_NAME_CHARS)) :]
         rest = data[end : min(high, end + NAME)]
         right = rest[: len(rest) - len(rest.lstrip(_NAME_CHARS))]
-        said = b"" if left else lead[-24:]
-        strength = _strength(self.rule, left or said, data[start:end], right)
+        said = b"" if left else lead[max(lead.rfind(b"\n"), lead.rfind(b"\\n") + 1, len(lead) - 24 - 1) + 1 :]
+        strength = self._strength(left or said, data[start:end], right)
         if not strength:
             return
         after = end + len(right)
@@ -95,17 +85,44 @@ class Looker:
         if span is None and strength == 2:
             span = self._told(data, start, after, low, high)
         if span is not None:
-            yield self.finding(*span, self.rule)
+            yield (*span, self.rule)
         elif strength == 2 and _CELL_END.match(data, after, high):
             for span in self.columns(data, start, after, low, high):
-                yield self.finding(*span, self.rule)
+                yield (*span, self.rule)
+
+    def _strength(self, left: bytes, word: bytes, right: bytes) -> int:
+        """2: the name of a secret. 1: it may be. 0: it only holds the word."""
+        if right[:1].isalpha() and right[:1].isupper() == word[-1:].isupper() and right[:1] not in b"sS":
+            return 0
+        before, after = (
+            [w.lower() for w in _WORDS.findall(text.decode("latin-1"))] if text else [] for text in (left, right)
+        )
+        if not self.words.about.isdisjoint(after) or not self.words.open.isdisjoint(before[-2:]):
+            return 0
+        owner = before[-1] if before else ""
+        glued = left[-1:].isalpha() and left[-1:].isupper() == word[:1].isupper()
+        if self.rule == "api-key":
+            if left.endswith(b".") or (glued and not owner.endswith(_GLUED_KEY)):
+                return 0
+            return 2 if glued or owner in self.words.key_of or not _SURE_KEY.isdisjoint(before) else 1
+        if self.rule == "auth":
+            if glued and not owner.endswith(("api", "basic")):
+                return 0
+            return 2 if word.lower() == b"authorization" else 1
+        if self.rule == "password" and word.lower() in (b"pass", b"pwd"):
+            joined = left[-1:].isalpha() or left[-1:] in (b"_", b"-", b".")
+            return 2 if not glued and (joined or owner in self.words.pass_of) else 0
+        return 2
 
     def _assigned(
         self, data: bytes, start: int, after: int, high: int, strength: int, left: bytes
     ) -> tuple[int, int] | None:
         tries: list[tuple[re.Match[bytes] | None, int]] = [(_ASSIGNED.match(data, after, high), strength)]
         if tries[0][0] is None:
-            tries = [(self._spaced(data, start, after, high, left), strength), (_NAMED.match(data, after, high), strength)]
+            tries = [
+                (self._spaced(data, start, after, high, left), strength),
+                (_NAMED.match(data, after, high), strength),
+            ]
         for found, sure in tries:
             if found is None or (span := _value(data, found, high)) is None:
                 continue
@@ -125,7 +142,9 @@ class Looker:
         name = start - len(left)
         if _SHELL.search(data[max(0, name - 24) : name]):
             return match
-        return match if self.rule == "password" and not left and _NETRC.search(data[max(0, start - 120) : start]) else None
+        return (
+            match if self.rule == "password" and not left and _NETRC.search(data[max(0, start - 120) : start]) else None
+        )
 
     def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> tuple[int, int] | None:
         """In prose, after the word or before it; or in the column below it."""
@@ -155,7 +174,9 @@ class Looker:
 
     def columns(self, data: bytes, start: int, after: int, low: int, high: int) -> Iterator[tuple[int, int]]:
         """The cells below a name that heads a column of a table or of comma separated values."""
-        begin = max((m.end() for m in _LINE.finditer(data, max(low, start - 400), start)), default=max(low, start - 400))
+        begin = max(
+            (m.end() for m in _LINE.finditer(data, max(low, start - 400), start)), default=max(low, start - 400)
+        )
         stop = _LINE.search(data, after, min(high, after + 600))
         if stop is None:
             return
@@ -164,54 +185,28 @@ class Looker:
         if mark is None or not _CELL_END.match(data, after, stop.end()):
             return
         column, cells = data.count(mark, begin, start), head.count(mark)
+        line = stop.end()
         for _ in range(ROWS):
-            line = stop.end()
             stop = _LINE.search(data, line, min(high, line + 2000))
             end = stop.start() if stop else min(high, line + 2000)
             row = data[line:end].split(mark)
             if len(row) != cells + 1:
-                if mark == b"|" and row == [b""]:
-                    continue
                 return
-            at = line + sum(len(cell) + 1 for cell in row[:column])
             word = row[column].strip(b" \"'`\\*")
-            at += row[column].find(word)
-            if _is_secret(word.decode("latin-1"), self.rule, 2, loose=True):
+            at = line + sum(len(cell) + 1 for cell in row[:column]) + row[column].find(word)
+            if _is_secret(word[:JUDGED].decode("utf-8", "replace"), self.rule, 2, loose=True):
                 yield at, at + len(word)
             if stop is None:
                 return
+            line = stop.end()
 
 
 ROWS = 40
 SAID = 120  # bytes of prose between a name and its value
+_GLUED_KEY = ("api", "access", "secret", "private", "auth", "my", "account", "license")
+_SURE_KEY = frozenset(("api", "secret", "access", "private"))
 _CELL_END = re.compile(rb"\\*[\"']?[ \t]*(?:[|,;\t]|\r?\n|\\+[rn])")
 _NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}$|^[ \t]*$")
-
-
-# -- names ---------------------------------------------------------------------------------------------------------
-
-
-def _strength(rule: str, left: bytes, word: bytes, right: bytes) -> int:
-    """2: the name of a secret. 1: it may be. 0: it only holds the word."""
-    if right[:1].isalpha() and right[:1].isupper() == word[-1:].isupper() and right[:1] not in b"sS":
-        return 0
-    after = [w.lower() for w in _WORDS.findall(right.decode("latin-1"))]
-    if any(w in _ELSE for w in after):
-        return 0
-    before = [w.lower() for w in _WORDS.findall(left.decode("latin-1"))]
-    if any(w in _PUBLIC for w in before[-2:]) or left.endswith(b".") and rule == "api-key":
-        return 0
-    glued = left[-1:].isalpha() and left[-1:].isupper() == word[:1].isupper()
-    if rule == "api-key":
-        if glued:
-            return 2 if any(before[-1].endswith(w) for w in ("api", "access", "secret", "private", "auth", "my", "account", "license")) else 0
-        return 2 if before and before[-1] in _STRONG_KEY or any(w in ("api", "secret", "access", "private") for w in before) else 1
-    if rule == "auth":
-        return 0 if glued and not before[-1].endswith(("_", "api", "basic")) else 2 if word.lower() == b"authorization" else 1
-    if rule == "password" and word.lower() in (b"pass", b"pwd"):
-        if glued or not (left[-1:].isalpha() or left[-1:] in (b"_", b"-", b".")) and (before or [""])[-1] not in _OWNERS:
-            return 0
-    return 2
 
 
 # -- values --------------------------------------------------------------------------------------------------------
@@ -239,7 +234,7 @@ def _closing(data: bytes, start: int, quote: bytes, high: int) -> int | None:
     """Where the string ends: its quote once more, with as many backslashes as before and not one more."""
     end, limit = start - 1, min(high, start + 2048)
     while (end := data.find(quote, end + 1, limit)) >= 0:
-        if data[end - 1 : end] != b"\\" or quote[:1] == b"\\" and data[end - 2 : end] != b"\\\\":
+        if data[end - 1 : end] != b"\\" or (quote[:1] == b"\\" and data[end - 2 : end] != b"\\\\"):
             return end
     return None  # never closed here: as if it were not quoted
 

@@ -1,7 +1,7 @@
 """Finding secrets in a text: all rules' anchors in one pass, then each looked at closely where it stands.
 
-Works on bytes, so that a transcript's line need not be decoded: a JSON string is text with backslashes, and the patterns
-look through those. Every look is bounded, so hostile text costs time in proportion to its size.
+Works on bytes, so that a transcript's line need not be decoded: a JSON string is text with backslashes, and the
+patterns look through those. Every look is bounded, so hostile text costs time in proportion to its size.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import ahocorasick_rs
@@ -24,12 +25,31 @@ _MARKS = [
     mark.encode()
     for mark in (
         *("\x1b[", "\\u001b[", "\\x1b[", "\\033[", "\\e["),
-        *("%3d", "%3a", "%2f", "%2b", "%5f", "%2d", "%22", "%27", "%20", "%25", "%26", "%7b", "%40", "%7c", "%24", "%21"),
+        *(
+            "%0a",
+            "%09",
+            "%20",
+            "%22",
+            "%25",
+            "%26",
+            "%27",
+            "%2b",
+            "%2c",
+            "%2d",
+            "%2f",
+            "%3a",
+            "%3b",
+            "%3c",
+            "%3d",
+            "%3e",
+        ),
+        *("%40", "%5f", "%7b", "%7c"),
+        *("%7c", "%24", "%21"),
         *("&quot;", "&amp;", "&apos;", "&lt;", "&gt;", "&#"),
         *("\\u002", "\\u003", "\\u005", "\\/"),
     )
 ]
-_ESCAPE: list[Callable[[bytes, int, int, int, int], Iterator[Finding]]] = []
+_ESCAPE: list[Callable[[bytes, int, int, int, int], Iterator[tuple[int, int, str]]]] = []
 _MASK = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 
 
@@ -50,8 +70,8 @@ def _encoded_text() -> re.Pattern[bytes]:
 _ENCODED = _encoded_text()
 _INSIDE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
 _DEFAULTS = frozenset(
-    "password passwd pass secret token user username root admin guest test postgres mysql redis mongo rabbitmq "
-    "minioadmin elastic changeme example x-oauth-basic x-access-token oauth2 git none null true false pwd yyy xxx".split()
+    "password passwd pass secret token user username root admin guest test postgres mysql redis mongo rabbitmq example "
+    "minioadmin elastic changeme x-oauth-basic x-access-token oauth2 git none null true false pwd yyy xxx".split()
 )
 
 
@@ -85,7 +105,7 @@ class Engine:
 
     def __init__(self, rules: Rules) -> None:
         self.allow = rules.allow
-        self._looks: list[list[Callable[[bytes, int, int, int, int], Iterator[Finding]]]] = []
+        self._looks: list[list[Callable[[bytes, int, int, int, int], Iterator[tuple[int, int, str]]]]] = []
         places: dict[bytes, int] = {}
         for decoy in rules.decoys:
             places[decoy.encode()] = len(self._looks)
@@ -95,7 +115,7 @@ class Engine:
             self._looks.append(_ESCAPE)
         for names in rules.names:
             for word in names.words:
-                self._looks.append([assignments.Looker(names.id, Finding).look])
+                self._looks.append([assignments.Looker(names.id, rules.words).look])
                 places[word.encode()] = len(self._looks) - 1
         for rule in rules.rules:
             look = _Form(rule).look
@@ -124,12 +144,15 @@ class Engine:
         found: list[Finding] = []
         low, high = 0, -1  # of the line we are in
         done = 0  # the end of a long one: what lies in it is gone already
+        masks = [match.span() for match in _MASK.finditer(data)][::-1]  # what stands in a secret's place names nothing
         for pattern, start, end in self._automaton.find_matches_as_indexes(data.lower()):
             looks = self._looks[self._order[pattern]]
             if looks is _ESCAPE:
                 escapes.append(start)
                 continue
-            if not looks or start < done:
+            while masks and masks[-1][1] <= start:
+                masks.pop()
+            if not looks or start < done or (masks and masks[-1][0] <= start):
                 continue
             if lines:
                 if start > high:
@@ -139,10 +162,10 @@ class Engine:
             else:
                 high = len(data)
             for look in looks:
-                for item in look(data, start, end, low, high):
-                    found.append(item)
-                    if item.end - item.start > LONG:
-                        done = item.end
+                for begin, finish, rule in look(data, start, end, low, high):
+                    found.append(Finding(begin, finish, rule))
+                    if finish - begin > LONG:
+                        done = finish
         return found
 
     def _encoded(self, data: bytes, depth: int) -> list[Finding]:
@@ -161,16 +184,15 @@ class Engine:
         return found
 
     def _inside(self, inner: bytes, depth: int) -> str | None:
-        words = inner.split()
-        if len(words) == 1 and len(inner) <= 512:
-            word = inner.strip().decode("latin-1")
-            user, _, rest = word.partition(":")
-            if is_random(rest or word, 12, 5.0) and not is_hex(word) and not is_plain(word) and not is_stand_in(word):
-                return "encoded-secret"
-        found = self._plain(inner, False, [])
-        if not found and depth + 1 < DEPTH:
-            found = self._encoded(inner, depth + 1)
-        return found[0].rule if found else None
+        if found := self._plain(inner, False, []) or (self._encoded(inner, depth + 1) if depth + 1 < DEPTH else []):
+            return found[0].rule
+        word = inner.strip().decode("latin-1")
+        if len(word) > 512 or len(word.split()) != 1 or decoded(inner.strip()) is not None:
+            return None
+        secret = word.partition(":")[2] or word
+        if is_random(secret, 12, 5.0) and not (is_hex(word) or is_plain(word) or is_stand_in(word)):
+            return "encoded-secret"
+        return None
 
     def _settled(self, data: bytes, found: list[Finding]) -> list[Finding]:
         """Overlapping ones become one, under the name of the one that says most."""
@@ -185,7 +207,11 @@ class Engine:
                 continue
             if result and item.start < result[-1].end:
                 last = result[-1]
-                rule = item.rule if last.rule in assignments.GENERIC and item.rule not in assignments.GENERIC else last.rule
+                rule = (
+                    item.rule
+                    if last.rule in assignments.GENERIC and item.rule not in assignments.GENERIC
+                    else last.rule
+                )
                 result[-1] = Finding(last.start, max(last.end, item.end), rule)
             else:
                 result.append(item)
@@ -197,10 +223,14 @@ class _Form:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.pattern = compiled(rule)
-        self.group: str | int = "secret" if "secret" in self.pattern.groupindex else 0
+        self.group: str | int = "secret" if rule.near or "(?P<secret>" in rule.pattern else 0
         self.check = _CHECKS[rule.check] if rule.check else None
         self.needs = rule.needs.encode()
+
+    @cached_property
+    def pattern(self) -> re.Pattern[bytes]:
+        """Compiled when an anchor is met: all of them take a second, and a text meets few."""
+        return compiled(self.rule)
 
     def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[Finding]:
         stop = min(high, start + self.rule.after)
@@ -238,10 +268,12 @@ def _credential(word: str) -> bool:
     user, colon, secret = word.partition(":")
     secret = (secret or user) if colon else word
     secret = secret.strip("\\\"'`{}")
-    if secret.lower() in _DEFAULTS or secret.lower() == user.lower() and colon and secret != user:
+    if secret.lower() in _DEFAULTS or (secret.lower() == user.lower() and colon and secret != user):
         return False
-    return not is_stand_in(word) and not re.search(r"[\[$({]", word.replace("$1", "")[:1]) and not re.search(
-        r"\$\(|\$\{|\{\{|\$[A-Za-z_]|\[[A-Z]+\]|\$\d:", word
+    return (
+        not is_stand_in(word)
+        and not re.search(r"[\[$({]", word.replace("$1", "")[:1])
+        and not re.search(r"\$\(|\$\{|\{\{|\$[A-Za-z_]|\[[A-Z]+\]|\$\d:", word)
     )
 
 

@@ -1,7 +1,7 @@
-"""One session's redaction: secrets become `[REDACTED:rule#n]`, the same value the same number, and nothing else changes.
+"""One session's redaction: secrets become `[REDACTED:rule#n]`, the same value the same number; nothing else changes.
 
-A transcript's line is changed in place, inside its strings, so its structure stays by construction; that it did is checked
-all the same, and if it did not, nothing is handed out.
+A transcript's line is changed in place, inside its strings, so its structure stays by construction; that it did is
+checked all the same, and if it did not, nothing is handed out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import ahocorasick_rs
 import msgspec
@@ -23,9 +23,10 @@ from backstory.privacy.shapes import is_hex, is_random
 FOLLOWED = 12  # characters a value must have for its copies to be looked for where nothing else gives them away
 SEALED = frozenset("signature thoughtsignature thought_signature encrypted_content encryptedcontent".split())
 IDENTITIES = frozenset(
-    "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id parentsessionid tool_use_id tooluseid sourcetooluseid "
-    "call_id callid toolcallid messageid message_id requestid request_id parent_id parentid agentid agent_id promptid turn_id thread_id "
-    "turnid threadid timestamp created_at updated_at type role model version cwd gitbranch branch sha commit commit_hash hash "
+    "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id parentsessionid tool_use_id tooluseid "
+    "call_id callid toolcallid messageid message_id requestid request_id parent_id parentid agentid agent_id promptid "
+    "sourcetooluseid turn_id thread_id turnid threadid timestamp created_at updated_at type role model version cwd "
+    "gitbranch branch sha commit commit_hash hash "
     "checksum integrity snapshotid interactionid projecthash".split()
 )
 PROTECTED = SEALED | IDENTITIES
@@ -84,7 +85,7 @@ class Redactor:
         copies = []
         for number, start, end in self._automaton.find_matches_as_indexes(data):
             near = bisect_right(starts, start) - 1
-            if near >= 0 and found[near].end > start or near + 1 < len(found) and found[near + 1].start < end:
+            if (near >= 0 and found[near].end > start) or (near + 1 < len(found) and found[near + 1].start < end):
                 continue
             copies.append(Finding(start, end, self.labels[self._followed[number]][10:].split("#")[0]))
         if not copies:
@@ -118,7 +119,7 @@ class Redactor:
         return self.labels.get(_bare(value)) or f"[REDACTED:{rule}]"
 
     def plain(self, data: bytes) -> bytes:
-        """A text without its secrets. What is found in the result once more goes too, so that twice is the same as once."""
+        """A text without its secrets. What is found in the result goes too, so that twice is the same as once."""
         for _ in range(4):
             found = self.find(data)
             if not found:
@@ -135,7 +136,9 @@ class Redactor:
             redacted = self.masked(data, found)
             _check(data, redacted)
             data = redacted
-        raise NotRedacted("redaction does not come to an end on these records", "Nothing was written. Please report it.")
+        raise NotRedacted(
+            "redaction does not come to an end on these records", "Nothing was written. Please report it."
+        )
 
     def text(self, value: str, name: str = "") -> str:
         """One string; its name is evidence too."""
@@ -174,7 +177,7 @@ class Redactor:
         elif isinstance(value, msgspec.Struct):
             changed = {f: self.anything(getattr(value, f), f) for f in value.__struct_fields__}
             result = type(value)(**changed)
-        return result
+        return cast(T, result)
 
 
 _TELLING = re.compile(r"(?i)pass|pwd|secret|token|key|auth|cred")
@@ -231,7 +234,9 @@ def _check(before: bytes, after: bytes) -> None:
         raise NotRedacted("redaction would have changed the number of lines", "Nothing was written. Please report it.")
     for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
         if one != other and not intact(one, other):
-            raise NotRedacted(f"redaction would have broken the record on line {number}", "Nothing was written. Please report it.")
+            raise NotRedacted(
+                f"redaction would have broken the record on line {number}", "Nothing was written. Please report it."
+            )
 
 
 def intact(before: bytes, after: bytes) -> bool:

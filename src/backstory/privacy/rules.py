@@ -23,7 +23,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     title: str
     anchors: list[str]
-    """Small letters; every match holds one of them. They are looked for in one pass, the pattern only where one stands."""
+    """Small letters; every match holds one. They are looked for in one pass, the pattern only where one stands."""
     pattern: str
     """Of the secret, or of more with the secret in the group `secret`."""
     before: int = 0
@@ -37,7 +37,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     edges: bool = True
     """Whether letters, digits and dashes may not stand right before it, letters and digits right after."""
     near: bool = False
-    """The anchors are names of whose secret it is, the pattern is of the value alone, and something assigns it between."""
+    """The anchors are names of its issuer, the pattern is of the value alone; between them something assigns it."""
     replace: str = ""
     """What is written in its place, where that is not the rule's id in brackets."""
     match: list[str] = []
@@ -54,9 +54,19 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignore: list[str] = []
 
 
+class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands beside the word in a name, and changes what it means."""
+
+    about: frozenset[str] = frozenset()
+    open: frozenset[str] = frozenset()
+    key_of: frozenset[str] = frozenset()
+    pass_of: frozenset[str] = frozenset()
+
+
 class Rules(msgspec.Struct, frozen=True):
     rules: list[Rule]
     names: list[Names]
+    words: Words
     decoys: list[str]  # words that hold one of the names' words and mean something else
     allow: list[re.Pattern[bytes]] = []  # what a person says is no secret
 
@@ -64,6 +74,7 @@ class Rules(msgspec.Struct, frozen=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     rule: list[Rule] = []
     names: list[Names] = []
+    words: Words = Words()
     decoys: list[str] = []
 
 
@@ -82,6 +93,7 @@ def load(*, personal: bool = False, own: Iterable[Rule] = (), allow: Iterable[st
     return Rules(
         rules,
         [names for file in shipped for names in file.names],
+        _shipped("names.toml").words,
         [decoy for file in shipped for decoy in file.decoys],
         [_allowed(pattern) for pattern in allow],
     )
@@ -93,20 +105,25 @@ _LEFT = rb"(?:(?<![A-Za-z0-9_+\-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=^[+\-
 _RIGHT = rb"(?![A-Za-z0-9])"
 
 
-# Between an issuer's name and a value: the rest of the name, what assigns it, quotes. Or, in prose, the word for what it is.
+# Between an issuer's name and a value: the rest of the name, what assigns it, quotes. In prose, a word for what it is.
 _NAME = rb"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=\\[nrtbf]))"
-_ABOUT = rb"(?![\w.\- \t]{0,40}(?:(?i:hash|commit|digest|checksum|revision|integrity|version|etag|fingerprint)|sha\d|SHA|md5|MD5))"
+_ABOUT = (
+    rb"(?![\w.\- \t]{0,40}"
+    rb"(?:(?i:hash|commit|digest|checksum|revision|integrity|version|etag|fingerprint)|sha\d|SHA|md5|MD5))"
+)
 _QUOTE = rb"(?:\\*[\"'`])"
 _GAP = rb"(?:[ \t]|\\+[nrt]|\r?\n[+\-> ]?(?:[ \t]{0,8}\d{1,6}(?:\xe2\x86\x92|\\+u2192|[:|\t]))?)"
 _ASSIGNS = (
-    rb"[\w.\- \t]{0,40}(?:" + _QUOTE + rb"|[\])]){0,3}[ \t]{0,8}"
-    rb"(?:=>|->|:{0,3}=|[?.+|]{1,2}=|={2,3}|\|\||[:,|>(]|[,;]?" + _GAP + rb"{1,12}" + _QUOTE + rb"?value" + _QUOTE + rb"?[ \t]?[:=])"
-)
+    rb"[\w.\- \t]{0,40}(?:%(quote)b|[\])]){0,3}[ \t]{0,8}"
+    rb"(?:=>|->|:{0,3}=|[?.+|]{1,2}=|={2,3}|\|\||[:,|>(]"
+    rb"|[,;]?%(gap)b{1,12}%(quote)b?value%(quote)b?[ \t]?[:=])"
+) % {b"quote": _QUOTE, b"gap": _GAP}
 _SAYS = (
-    rb"[\w.\- \t]{0,30}(?i:key|token|secret|password|credential|id)s?(?:[ \t]+(?i:is|was|of|to|as|for|the|in|prod|value)){0,3}"
-    rb":?(?=[ \t\"'`])"
+    rb"[\w.\- \t]{0,30}(?i:key|token|secret|password|credential|id)s?"
+    rb"(?:[ \t]+(?i:is|was|of|to|as|for|the|in|prod|value)){0,3}:?(?=[ \t\"'`])"
 )
-_BETWEEN = rb"(?:" + _ASSIGNS + rb"|" + _SAYS + rb")" + _GAP + rb"{0,12}[rbuf]?" + _QUOTE + rb"?(?:(?i:bearer|token|basic|bot)[ \t])?"
+_LEAD = rb"%b{0,12}(?:[rbuf](?=%b))?%b?(?:(?i:bearer|token|basic|bot)[ \t])?" % (_GAP, _QUOTE, _QUOTE)
+_BETWEEN = rb"(?:" + _ASSIGNS + rb"|" + _SAYS + rb")" + _LEAD
 _WHOLE = rb"(?![A-Za-z0-9]|[_\-/.+=][A-Za-z0-9])"
 
 

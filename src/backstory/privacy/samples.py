@@ -31,7 +31,7 @@ _SLOT = re.compile(r"\{([aAUlLhHdwbpBke])(\d+)\}|\{uuid\}|\{jwt\}")
 
 def expand(template: str) -> str:
     """The sample with its slots filled; a slot never begins or ends with a separator, and has letters and digits."""
-    chance = random.Random(template)  # noqa: S311 - the same every time is the point
+    chance = random.Random(template)
 
     def fill(found: re.Match[str]) -> str:
         if found.group() == "{uuid}":
@@ -53,6 +53,9 @@ def _drawn(chance: random.Random, kind: str, size: int) -> str:
 
 
 def _jwt(chance: random.Random) -> str:
-    parts = (b'{"alg":"HS256","typ":"JWT"}', b'{"sub":"%d","iat":%d}' % (chance.randrange(10**9), chance.randrange(10**9)))
+    parts = (
+        b'{"alg":"HS256","typ":"JWT"}',
+        b'{"sub":"%d","iat":%d}' % (chance.randrange(10**9), chance.randrange(10**9)),
+    )
     signed = [base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts]
     return ".".join([*signed, _drawn(chance, "w", 43)])

@@ -1,4 +1,4 @@
-"""Whether a word looks made by chance rather than by a person or a programmer: the half of the evidence that is in the value.
+"""Whether a word looks drawn by chance rather than thought up: the half of the evidence that is in the value.
 
 How surprising each pair of characters is in code and prose is a table of 28 by 28 costs (letters, digit, anything else)
 in 0.4 bits, counted over the words of Python's standard library.
@@ -7,6 +7,7 @@ in 0.4 bits, counted over the words of Python's standard library.
 from __future__ import annotations
 
 import binascii
+import itertools
 import re
 from functools import cache
 from importlib.resources import files
@@ -39,7 +40,9 @@ _REFERENCE = re.compile(
 )
 _LETTERS = re.compile(r"[A-Za-z].*?[A-Za-z].*?[A-Za-z]")
 _DIGIT_IN = re.compile(r"\d")
-_FILE = re.compile(r"^(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|\.(?:pem|key|json|ya?ml|toml|env|txt|py|[jt]sx?|go|rs|md|html?|css|png|svg|sh|lock|crt)$")
+_FILE = re.compile(
+    r"^(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|\.(?:pem|key|json|ya?ml|toml|env|txt|py|[jt]sx?|go|rs|md|html?|css|png|svg|sh|lock|crt)$"
+)
 
 
 @cache
@@ -81,9 +84,9 @@ def is_monotonous(word: str) -> bool:
     size = len(word)
     if size < 8:
         return len(set(word)) <= 2
-    same = sum(a == b for a, b in zip(word, word[1:], strict=False))
+    same = sum(a == b for a, b in itertools.pairwise(word))
     pieces = len({word[i : i + 3] for i in range(size - 2)})
-    return same >= 0.4 * size or pieces < 0.5 * (size - 2) and size < 80 or len(set(word)) <= 4
+    return same >= 0.4 * size or (pieces < 0.5 * (size - 2) and size < 80) or len(set(word)) <= 4
 
 
 def is_plain(word: str) -> bool:
@@ -91,10 +94,8 @@ def is_plain(word: str) -> bool:
     return (
         _REFERENCE.search(word) is not None
         or _CODE.search(word) is not None
-        or _DIGITS.fullmatch(word) is not None
-        and not re.fullmatch(r"\d{14,}", word)
-        or _FILE.search(word) is not None
-        and surprise(max(re.split(r"[/\\.]", word), key=len)) < 5.2
+        or (_DIGITS.fullmatch(word) is not None and not re.fullmatch(r"\d{14,}", word))
+        or (_FILE.search(word) is not None and surprise(max(re.split(r"[/\\.]", word), key=len)) < 5.2)
     )
 
 
@@ -112,14 +113,18 @@ def is_random(word: str, least: int = 8, bits: float = 4.75) -> bool:
 
 
 def _chance(part: str) -> bool:
-    return len(part) >= 16 and any(c.isdigit() for c in part) and surprise(part) >= 4.75 or _HEX.fullmatch(part) is not None
+    return (len(part) >= 16 and any(c.isdigit() for c in part) and surprise(part) >= 4.75) or _HEX.fullmatch(
+        part
+    ) is not None
 
 
 def is_password(word: str) -> bool:
     """Several kinds of characters, as passwords have; a name or a word alone is none."""
     kinds = sum(any(test(c) for c in word) for test in (str.islower, str.isupper, str.isdigit))
     odd = any(not c.isalnum() and c not in "_-./: " for c in word)
-    return len(word) >= 6 and " " not in word and (kinds >= 2 and any(c.isdigit() for c in word) or kinds >= 1 and odd)
+    return (
+        len(word) >= 6 and " " not in word and ((kinds >= 2 and any(c.isdigit() for c in word)) or (kinds >= 1 and odd))
+    )
 
 
 def decoded(word: bytes) -> bytes | None:
@@ -154,4 +159,8 @@ def _is_text(data: bytes) -> bool:
         if error.start < len(data) - 3:
             return False
         text = data[: error.start].decode()
-    return len(text) >= 12 and all(c.isprintable() or c in "\t\n\r" for c in text) and sum(map(str.isascii, text)) > 0.6 * len(text)
+    return (
+        len(text) >= 12
+        and all(c.isprintable() or c in "\t\n\r" for c in text)
+        and sum(map(str.isascii, text)) > 0.6 * len(text)
+    )
