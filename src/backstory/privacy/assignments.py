@@ -76,7 +76,7 @@ class Looker:
         left = lead[len(lead.rstrip(_NAME_CHARS)) :]
         rest = data[end : min(high, end + NAME)]
         right = rest[: len(rest) - len(rest.lstrip(_NAME_CHARS))]
-        said = b"" if left else lead[max(lead.rfind(b"\n"), lead.rfind(b"\\n") + 1, len(lead) - 24 - 1) + 1 :]
+        said = b"" if left else lead[-24:].rpartition(b"\n")[2].rpartition(b"\\n")[2]
         strength = self._strength(left or said, data[start:end], right)
         if not strength:
             return

@@ -49,7 +49,8 @@ _MARKS = [
         *("\\u002", "\\u003", "\\u005", "\\/"),
     )
 ]
-_ESCAPE: list[Callable[[bytes, int, int, int, int], Iterator[tuple[int, int, str]]]] = []
+_Look = Callable[[bytes, int, int, int, int], Iterator[tuple[int, int, str]]]
+_ESCAPE: list[_Look] = []
 _MASK = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 
 
@@ -105,29 +106,22 @@ class Engine:
 
     def __init__(self, rules: Rules) -> None:
         self.allow = rules.allow
-        self._looks: list[list[Callable[[bytes, int, int, int, int], Iterator[tuple[int, int, str]]]]] = []
-        places: dict[bytes, int] = {}
-        for decoy in rules.decoys:
-            places[decoy.encode()] = len(self._looks)
-            self._looks.append([])
-        for mark in _MARKS:
-            places[mark] = len(self._looks)
-            self._looks.append(_ESCAPE)
-        for names in rules.names:
-            for word in names.words:
-                self._looks.append([assignments.Looker(names.id, rules.words).look])
-                places[word.encode()] = len(self._looks) - 1
+        self.replace = {rule.id: rule.replace for rule in rules.rules if rule.replace}
+        names: dict[bytes, list[_Look]] = {decoy.encode(): [] for decoy in rules.decoys}
+        names |= dict.fromkeys(_MARKS, _ESCAPE)
+        for kind in rules.names:
+            names |= {word.encode(): [assignments.Looker(kind.id, rules.words).look] for word in kind.words}
+        forms: dict[bytes, list[_Look]] = {}
         for rule in rules.rules:
             look = _Form(rule).look
             for anchor in rule.anchors:
-                if (known := places.get(anchor.encode())) is None:
-                    known = places[anchor.encode()] = len(self._looks)
-                    self._looks.append([])
-                self._looks[known].append(look)
-        self._order = list(places.values())
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(
-            list(places), matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
-        )
+                forms.setdefault(anchor.encode(), []).append(look)
+        kinds = ahocorasick_rs.MatchKind
+        # Of names the longest counts, so that a decoy hides the word in it; of forms all, so that none hides another.
+        self._names = ahocorasick_rs.BytesAhoCorasick(list(names), matchkind=kinds.LeftmostLongest)
+        self._forms = ahocorasick_rs.BytesAhoCorasick(list(forms), matchkind=kinds.Standard)
+        self._looks = [*names.values(), *forms.values()]
+        self._named = len(names)
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """Secrets, in order, none overlapping another. With `lines`, nothing is read across a line's end."""
@@ -145,8 +139,8 @@ class Engine:
         low, high = 0, -1  # of the line we are in
         done = 0  # the end of a long one: what lies in it is gone already
         masks = [match.span() for match in _MASK.finditer(data)][::-1]  # what stands in a secret's place names nothing
-        for pattern, start, end in self._automaton.find_matches_as_indexes(data.lower()):
-            looks = self._looks[self._order[pattern]]
+        for start, end, pattern in self._met(data.lower()):
+            looks = self._looks[pattern]
             if looks is _ESCAPE:
                 escapes.append(start)
                 continue
@@ -167,6 +161,14 @@ class Engine:
                     if finish - begin > LONG:
                         done = finish
         return found
+
+    def _met(self, low: bytes) -> list[tuple[int, int, int]]:
+        """Every anchor, in order."""
+        met = [(start, end, pattern) for pattern, start, end in self._names.find_matches_as_indexes(low)]
+        forms = self._forms.find_matches_as_indexes(low, overlapping=True)
+        met += [(start, end, self._named + pattern) for pattern, start, end in forms]
+        met.sort()
+        return met
 
     def _encoded(self, data: bytes, depth: int) -> list[Finding]:
         """Base64 that holds text with a secret in it, or nothing but one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import ahocorasick_rs
@@ -55,6 +55,8 @@ class Redactor:
     def learn(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """What gives itself away where it stands; from now on its value is known."""
         found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
+        if lines:
+            found = [part for item in found for part in _inside_strings(data, item)]
         for item in found:
             self.know(data[item.start : item.end], item.rule)
         return found
@@ -65,9 +67,11 @@ class Redactor:
         if value in self.labels:
             return False
         self._numbers[rule] += 1
-        self.labels[value] = f"[REDACTED:{rule}#{self._numbers[rule]}]"
+        self.labels[value] = self.engine.replace.get(rule) or f"[REDACTED:{rule}#{self._numbers[rule]}]"
         word = value.decode("latin-1")
-        if len(value) < FOLLOWED or is_hex(word) or b"\n" in value or not (rule not in GENERIC or is_random(word, 12)):
+        if len(value) < FOLLOWED or is_hex(word) or b"\n" in value or rule in self.engine.replace:
+            return False
+        if rule in GENERIC and not is_random(word, 12):
             return False
         self._followed.append(value)
         self._automaton = None
@@ -224,6 +228,20 @@ class _Strings:
         return self.data[self._ends[index] : self._ends[index] + 8].lstrip()[:1] == b":"
 
 
+def _inside_strings(data: bytes, item: Finding) -> Iterator[Finding]:
+    """A key whose lines are strings of a list goes string by string; what is between them is structure."""
+    if b'"' not in data[item.start : item.end]:
+        yield item
+        return
+    low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
+    inside = [
+        Finding(max(item.start, match.start() + 1), min(item.end, match.end() - 1), item.rule)
+        for match in _STRING.finditer(data, low, len(data) if high < 0 else high)
+        if match.start() + 1 < item.end and item.start < match.end() - 1
+    ]
+    yield from inside or [item]
+
+
 # -- what must not have changed ------------------------------------------------------------------------------------
 
 
@@ -265,6 +283,6 @@ def _same(one: Any, other: Any, key: str) -> bool:
             if len(a) != len(b):
                 return False
             todo += [(x, y, name) for x, y in zip(a, b, strict=True)]
-        elif a != b and (not isinstance(a, str) or name in SEALED or "[REDACTED:" not in b):
+        elif a != b and (not isinstance(a, str) or name in SEALED):
             return False
     return True

@@ -107,9 +107,11 @@ _RIGHT = rb"(?![A-Za-z0-9])"
 
 # Between an issuer's name and a value: the rest of the name, what assigns it, quotes. In prose, a word for what it is.
 _NAME = rb"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=\\[nrtbf]))"
-_ABOUT = (
-    rb"(?![\w.\- \t]{0,40}"
-    rb"(?:(?i:hash|commit|digest|checksum|revision|integrity|version|etag|fingerprint)|sha\d|SHA|md5|MD5))"
+_ABOUT = (  # a name that says the value is no secret
+    rb"(?![\w.\- \t]{0,40}(?:(?i:hash|commit|digest|checksum|revision|integrity|version|etag|fingerprint"
+    rb"|(?:project|service|deploy|deployment|environment|message|event|request|trace|span|session|build|job|run|order|issue"
+    rb"|guild|channel|server|user|account|team|org|workspace|page|board|task|node)[_\- ]?ids?(?![a-z]))"
+    rb"|sha\d|SHA|md5|MD5))"
 )
 _QUOTE = rb"(?:\\*[\"'`])"
 _GAP = rb"(?:[ \t]|\\+[nrt]|\r?\n[+\-> ]?(?:[ \t]{0,8}\d{1,6}(?:\xe2\x86\x92|\\+u2192|[:|\t]))?)"
