@@ -19,9 +19,12 @@ from ingesting import Place, first_ingest, growth, huge_file, ingest
 from linking import linking
 from measure import CommandFailed
 from peers import Agentsview, Backstory, find_agentsview, find_backstory
+from redaction import quality, real
 from report import Report, console, show, write
 from retrieval import retrieval
+from scanners import find_peers, ours
 from searching import search, startup
+from throughput import appending, session, speed, together, whole_sessions
 
 _HERE = Path(__file__).parent
 _CORPUS = _HERE.parents[1] / "shared/corpus"
@@ -87,6 +90,10 @@ class Effort:
     commit_rounds: int = 40
     story_rounds: int = 20
     linked_commits: int = 4000
+    redacted_mb: tuple[float, ...] = (4.4, 17.5, 70)
+    redacted_every: int = 4  # the peers get one case in so many
+    redacted_lines: int = 4000  # of real transcripts that the peers get
+    redacted_seconds: float = 20  # after which a peer is stopped
 
 
 FULL = Effort()
@@ -101,6 +108,10 @@ QUICK = Effort(
     commit_rounds=15,
     story_rounds=5,
     linked_commits=1000,
+    redacted_mb=(4.4, 17.5),
+    redacted_every=12,
+    redacted_lines=1000,
+    redacted_seconds=5,
 )
 
 
@@ -143,6 +154,31 @@ def on_histories(bench: Bench, effort: Effort) -> None:
         linking(bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.backstory)
 
 
+def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
+    """Cost first: what is judged afterwards makes this process larger."""
+    if not bench.backstory:
+        return
+    peers = find_peers()
+    if not peers:
+        bench.report.skip("detect-secrets and CredSweeper could not be installed: redaction is not compared with them")
+    scanners = [ours(), *peers]
+    homes = {
+        f"{mb:g} MB": bench.generated(f"redaction {mb:g}", 1, mb, "--agent", "claude") for mb in effort.redacted_mb
+    }
+    sessions = [session(name, place.home) for name, place in homes.items()]
+    home = bench.scratch / "corpus" / "home"
+    real_ones = together(home, bench.scratch) if home.exists() else None
+    whole_sessions(bench.report, bench.backstory, sessions, real_ones, bench.scratch)
+    appending(bench.report, bench.backstory, sessions, bench.scratch)
+    speed(bench.report, scanners, sessions[0], effort.redacted_seconds)
+    if not (corpus / "secrets-dev.jsonl.gz").exists():
+        bench.report.skip("the corpus is not there (--corpus DIR): no secrets to find")
+        return
+    quality(bench.report, scanners, corpus, effort.redacted_every)
+    if home.exists():
+        real(bench.report, scanners, home, effort.redacted_lines)
+
+
 def run(bench: Bench, effort: Effort, corpus: Path) -> None:
     """All parts; one that fails is reported and does not stop the others."""
     parts: list[Callable[[], None]] = [
@@ -152,6 +188,7 @@ def run(bench: Bench, effort: Effort, corpus: Path) -> None:
         lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
         lambda: on_commits(bench, effort),
         lambda: on_histories(bench, effort),
+        lambda: on_redaction(bench, effort, corpus),
     ]
     for part in parts:
         try:

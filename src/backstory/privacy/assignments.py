@@ -59,7 +59,8 @@ _LINE = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 _SHELL = re.compile(rb"(?:^|[\s\"])(?:ENV|ARG|set|setx|export|define)(?:[ \t]+-\w+)*[ \t]+\\*[\"']?$")
 
 _DIGIT = re.compile(r"\d")
-_COLOUR = re.compile(r"\d{1,3}(?:;\d{1,3})*m")  # what is left of one
+_COLOUR = re.compile(rb"\d{1,3}(?:;\d{1,3})*m")
+_ASSIGNMENT = re.compile(rb"[+\->]?([A-Za-z_][\w.-]{1,40})[=:].")
 _SHORT_HEX = re.compile(r"[0-9a-f]{7,}(?:\.{2,3}[0-9a-f]{7,})?")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -81,6 +82,11 @@ class Looker:
         if not strength:
             return
         after = end + len(right)
+        if data[max(low, start - len(left) - 1) : start - len(left)] in (b"?", b"&"):
+            mark = data.find(b"#", after, min(high, after + BARE))
+            high = (
+                mark if mark > 0 and not _STOP.search(data, after, mark) else high
+            )  # of an address: up to its fragment
         span = self._assigned(data, start, after, high, strength, left)
         if span is None and strength == 2:
             span = self._told(data, start, after, low, high)
@@ -156,6 +162,8 @@ class Looker:
                 continue  # still the name
             span = _trimmed(data, begin, end)
             between = data[after:begin]
+            if _is_other(data, span, between):
+                continue
             if between.count(b"\n") + between.count(b"\\n") > 2 or _ELSEWHERE.search(between):
                 break
             if _is_told(_text(data, span), _TIGHT.search(between) is not None):
@@ -252,6 +260,15 @@ def _continued(data: bytes, end: int, high: int) -> int:
 _STOP = re.compile(rb"[\s\"'`<>\\,;(){}\[\]|&]")
 
 
+def _is_other(data: bytes, span: tuple[int, int], between: bytes) -> bool:
+    """What is left of a colour, or an assignment that its own name decides."""
+    word = data[span[0] : span[0] + JUDGED]
+    if between.endswith(b"[") and _COLOUR.match(word):
+        return True
+    named = _ASSIGNMENT.match(word)
+    return named is not None and surprise(named[1].decode("latin-1")) < 4.6
+
+
 def _whole(data: bytes, span: tuple[int, int], high: int) -> tuple[int, int]:
     """A value that was judged by its beginning, to its end."""
     if span[1] - span[0] < BARE and span[1] < high and _STOP.match(data, span[1]):
@@ -264,7 +281,7 @@ def _whole(data: bytes, span: tuple[int, int], high: int) -> tuple[int, int]:
 
 def _trimmed(data: bytes, start: int, end: int, *, quoted: bool = False) -> tuple[int, int]:
     text = data[start:end]
-    kept = text.rstrip(b" \t\\") if quoted else text.rstrip(b".,:;!?*_'")
+    kept = text.rstrip(b" \t\\") if quoted else text.rstrip(b".,:;!?*'")
     return start, start + len(kept)
 
 
@@ -307,8 +324,6 @@ def _parts(data: bytes, span: tuple[int, int], strength: int) -> tuple[int, int]
 def _is_told(word: str, tight: bool) -> bool:
     """In prose, where anything may follow a word."""
     digits = _DIGIT.search(word) is not None
-    if _COLOUR.match(word):
-        return False
     if (not digits and len(word) < 16) or is_stand_in(word) or is_plain(word):
         return False
     if is_hex(word) or _SHORT_HEX.fullmatch(word):

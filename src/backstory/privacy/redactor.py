@@ -44,19 +44,21 @@ class Redactor:
         self.labels: dict[bytes, str] = {}  # value → what stands in its place
         self._numbers: Counter[str] = Counter()
         self._followed: list[bytes] = []
-        self._automaton: ahocorasick_rs.BytesAhoCorasick | None = None
+        self._settled = 0  # how many of them are in the first automaton
+        self._most: ahocorasick_rs.BytesAhoCorasick | None = None
+        self._latest: ahocorasick_rs.BytesAhoCorasick | None = None
 
     # -- finding ---------------------------------------------------------------------------------------------------
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """What must go. From now on the values are known, and their copies are found too."""
-        return self.with_copies(data, self.learn(data, lines=lines))
+        return self.with_copies(data, self.learn(data, lines=lines), json=lines)
 
-    def learn(self, data: bytes, *, lines: bool = False) -> list[Finding]:
-        """What gives itself away where it stands; from now on its value is known."""
+    def learn(self, data: bytes, *, lines: bool = False, json: bool = False) -> list[Finding]:
+        """What gives itself away where it stands; from now on its value is known. With `json`, strings stay strings."""
         found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
-        if lines:
-            found = [part for item in found for part in _inside_strings(data, item)]
+        if lines or json:
+            found = [part for item in found for part in in_strings(data, item)]
         for item in found:
             self.know(data[item.start : item.end], item.rule)
         return found
@@ -74,27 +76,37 @@ class Redactor:
         if rule in GENERIC and not is_random(word, 12):
             return False
         self._followed.append(value)
-        self._automaton = None
+        self._latest = None
         return True
 
-    def with_copies(self, data: bytes, found: list[Finding]) -> list[Finding]:
+    def with_copies(self, data: bytes, found: list[Finding], *, json: bool = False) -> list[Finding]:
         """Wherever else a known value stands: in a copy of the message, a key, a file's name."""
         if not self._followed:
             return found
-        if self._automaton is None:
-            self._automaton = ahocorasick_rs.BytesAhoCorasick(
-                self._followed, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
-            )
         starts = [item.start for item in found]
-        copies = []
-        for number, start, end in self._automaton.find_matches_as_indexes(data):
+        copies: list[Finding] = []
+        for start, end in sorted(self._copies(data), key=lambda span: (span[0], -span[1])):
             near = bisect_right(starts, start) - 1
             if (near >= 0 and found[near].end > start) or (near + 1 < len(found) and found[near + 1].start < end):
                 continue
-            copies.append(Finding(start, end, self.labels[self._followed[number]][10:].split("#")[0]))
+            if copies and start < copies[-1].end:
+                continue
+            copies.append(Finding(start, end, self.labels[data[start:end]][10:].split("#")[0]))
         if not copies:
             return found
-        return sorted([*found, *self._allowed_to_change(data, copies, copied=True)])
+        copies = self._allowed_to_change(data, copies, copied=True)
+        return sorted([*found, *(part for item in copies for part in (in_strings(data, item) if json else [item]))])
+
+    def _copies(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Many values in one automaton, the latest few in a second: making the first anew for each would never end."""
+        if len(self._followed) > 2 * self._settled + 64:
+            self._settled, self._most = len(self._followed), _automaton(self._followed)
+            self._latest = None
+        if self._latest is None:
+            self._latest = _automaton(self._followed[self._settled :])
+        for automaton in (self._most, self._latest):
+            if automaton is not None:
+                yield from ((start, end) for _, start, end in automaton.find_matches_as_indexes(data))
 
     def _allowed_to_change(self, data: bytes, found: list[Finding], *, copied: bool = False) -> list[Finding]:
         """Without those in ids, hashes and signatures of a JSON record: a session must stay itself."""
@@ -184,6 +196,12 @@ class Redactor:
         return cast(T, result)
 
 
+def _automaton(values: list[bytes]) -> ahocorasick_rs.BytesAhoCorasick | None:
+    if not values:
+        return None
+    return ahocorasick_rs.BytesAhoCorasick(values, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest)
+
+
 _TELLING = re.compile(r"(?i)pass|pwd|secret|token|key|auth|cred")
 
 
@@ -228,18 +246,35 @@ class _Strings:
         return self.data[self._ends[index] : self._ends[index] + 8].lstrip()[:1] == b":"
 
 
-def _inside_strings(data: bytes, item: Finding) -> Iterator[Finding]:
-    """A key whose lines are strings of a list goes string by string; what is between them is structure."""
-    if b'"' not in data[item.start : item.end]:
-        yield item
-        return
-    low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
-    inside = [
-        Finding(max(item.start, match.start() + 1), min(item.end, match.end() - 1), item.rule)
-        for match in _STRING.finditer(data, low, len(data) if high < 0 else high)
-        if match.start() + 1 < item.end and item.start < match.end() - 1
-    ]
-    yield from inside or [item]
+def in_strings(data: bytes, item: Finding) -> Iterator[Finding]:
+    """What of it lies in strings of its record, no escape cut in two: a key's lines in a list go one by one."""
+    inside = [item]
+    if b'"' in data[item.start : item.end]:
+        low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
+        strings = _STRING.finditer(data, low, len(data) if high < 0 else high)
+        inside = [
+            Finding(max(item.start, match.start() + 1), min(item.end, match.end() - 1), item.rule)
+            for match in strings
+            if match.start() + 1 < item.end and item.start < match.end() - 1
+        ] or inside
+    for part in inside:
+        start, end = _past_escape(data, part.start), _past_escape(data, part.end)
+        if start < end:
+            yield Finding(start, end, part.rule)
+
+
+def _past_escape(data: bytes, at: int) -> int:
+    """The same place, or behind the escape it is inside of."""
+    for back in range(1, 6):
+        begin = at - back
+        if begin >= 0 and data[begin] == 92:
+            first = begin
+            while first and data[first - 1] == 92:
+                first -= 1
+            size = 6 if data[begin + 1 : begin + 2] == b"u" else 2
+            if (begin - first) % 2 == 0 and back < size:
+                return begin + size
+    return at
 
 
 # -- what must not have changed ------------------------------------------------------------------------------------
