@@ -20,7 +20,7 @@ from tests.conftest import REPOSITORY
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
 ALL = "\n".join(PAGES.values())
 # The page a command's options stand on, where it is not the command's own.
-HOME_PAGE = {"show": "sessions.md", "unlink": "link.md", "uninstall": "init.md"}
+HOME_PAGE = {"show": "sessions.md", "unlink": "link.md", "uninstall": "init.md", "resume": "pause.md"}
 
 
 def _command(name: str) -> click.Command:

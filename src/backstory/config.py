@@ -5,10 +5,32 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 
 from backstory.model.errors import BadInput
+
+Days = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Exclude(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is never recorded, from [exclude] in config.toml."""
+
+    projects: list[str] = []  # paths, with ~ and *, or projects' identities
+    agents: list[str] = []
+
+
+class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many days things are kept, from [retention] in config.toml; what is not named stays."""
+
+    sessions: Days | None = None
+    subagents: Days | None = None
+    signals: Days | None = None  # what hooks announced
+
+    @property
+    def limits(self) -> dict[str, int]:
+        return {name: days for name in self.__struct_fields__ if (days := getattr(self, name)) is not None}
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -24,6 +46,13 @@ class Settings(msgspec.Struct, frozen=True):
     """Further folders per agent, from [roots] in config.toml."""
     checkout_line: bool = True
     """Whether git says, after a checkout, that the commit has a story; from config.toml."""
+    exclude: Exclude = Exclude()
+    """Projects and agents of which nothing is recorded; from config.toml."""
+    retention: Retention = Retention()
+    """After how many days what is forgotten; from config.toml."""
+    redact: dict[str, Any] = {}
+    """What counts as a secret beside the rules shipped; from config.toml, and judged where it is used: a rule that is
+    not right must stop what leaves, not what is recorded."""
 
     @property
     def database(self) -> Path:
@@ -43,6 +72,9 @@ class _File(msgspec.Struct, frozen=True):
 
     roots: dict[str, list[str]] = {}
     checkout_line: bool = True
+    exclude: Exclude = Exclude()
+    retention: Retention = Retention()
+    redact: dict[str, Any] = {}
 
 
 def load(env: Mapping[str, str] | None = None) -> Settings:
@@ -51,7 +83,16 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
     home = _own_home(env)
     file = _file(home / "config.toml")
     roots = {agent: [_expand(item, user_home) for item in items] for agent, items in file.roots.items()}
-    return Settings(home=home, user_home=user_home, env=env, roots=roots, checkout_line=file.checkout_line)
+    return Settings(
+        home=home,
+        user_home=user_home,
+        env=env,
+        roots=roots,
+        checkout_line=file.checkout_line,
+        retention=file.retention,
+        redact=file.redact,
+        exclude=Exclude([_at_home(item, user_home) for item in file.exclude.projects], file.exclude.agents),
+    )
 
 
 def _own_home(env: Mapping[str, str]) -> Path:
@@ -81,3 +122,8 @@ def _file(path: Path) -> _File:
 
 def _expand(item: str, user_home: Path) -> Path:
     return user_home / item[2:] if item.startswith("~/") else Path(item)
+
+
+def _at_home(item: str, user_home: Path) -> str:
+    """The same for what may be a pattern or no path at all."""
+    return f"{user_home}{item[1:]}" if item == "~" or item.startswith("~/") else item

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Put the content in the file's place in one step; a link stays a link, and an existing file keeps its mode."""
+    with replacing(path, mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """The same for what is written piece by piece; nothing is replaced if that fails."""
     target = Path(os.path.realpath(path))
     if target.exists():
         mode = target.stat().st_mode & 0o7777
     fd, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     try:
         with os.fdopen(fd, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fchmod(fd, mode)
             os.fsync(fd)
@@ -23,6 +33,18 @@ def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Names in it survive a power loss."""
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def make_folders(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +102,20 @@ def common_words(settings: Settings, number: int) -> list[str]:
 
 
 def stored_bytes(settings: Settings) -> dict[str, bytes]:
-    """What is stored of every source: the newest generation, put together from its segments."""
+    """What is stored of every source: the newest generation, put together from its segments, NULs where it has gaps."""
     blobs = FolderBlobs(settings.segments)
     db = apsw.Connection(str(settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         stored: dict[str, bytes] = {}
         rows = db.execute(
-            "SELECT o.path, g.start, g.stop, g.digest FROM sources o JOIN segments g ON g.source_id = o.id "
+            "SELECT o.path, g.start, g.stop, g.digest, g.gaps FROM sources o JOIN segments g ON g.source_id = o.id "
             "AND g.generation = o.generation ORDER BY o.path, g.start"
         )
-        for path, start, stop, digest in rows:
+        for path, start, stop, digest, gaps in rows:
             before = stored.get(str(path), b"")
             content = blobs.get(str(digest))
+            for place, size in json.loads(str(gaps or "[]")):
+                content = content[: place - int(str(start))] + b"\0" * size + content[place - int(str(start)) :]
             assert (len(before), len(content)) == (start, int(str(stop)) - int(str(start))), f"{path} at {start}"
             stored[str(path)] = before + content
         return stored

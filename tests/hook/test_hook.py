@@ -223,7 +223,7 @@ def test_what_git_tells_its_hooks_is_kept_but_for_a_remotes_address(hook: Instal
 
 def test_private_text_never_reaches_the_disk(hook: Installed) -> None:
     long = "x" * 65_530  # the tag lies across the pieces it is read in
-    for text in ("a <private>hidden</private> b", long + "<private>hidden</private>", "\\u003cPrivate\\u003ehidden"):
+    for text in ("a <private>hidden</private> b", long + "<private>hidden</private>", "c \\u003cPrivate\\u003ehidden"):
         hook.run("claude", "UserPromptSubmit", payload=b'{"prompt":"' + text.encode() + b'","k":1}')
     assert b"hidden" not in next(hook.spool.iterdir()).read_bytes()
     assert all(json.loads(line.payload)["k"] == 1 for line in hook.lines())

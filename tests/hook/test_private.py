@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
-from backstory.hook.announce import without_private
+from backstory import hook
+from backstory.hook import announce
+
+
+@pytest.fixture(autouse=True)
+def _beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a hook is installed, all its files lie in one folder."""
+    monkeypatch.syspath_prepend(Path(hook.__file__).parent)
+
+
+def without_private(payload: bytes) -> bytes:
+    return announce.without_private(payload)
 
 
 @pytest.mark.parametrize(
@@ -24,12 +36,19 @@ from backstory.hook.announce import without_private
         (rb'{"x":"\\u003cprivate\\u003es\\u003c/private\\u003ek"}', b'{"x":"k"}'),
         (rb'{"x":"<private>s<\/private>k"}', b'{"x":"k"}'),
         (rb'{"x":"\\<private>s</private>\\"}', rb'{"x":"\\\\"}'),
-        (rb'{"x":"{\"y\":\"<private>s\",\"z\":1}","k":1}', rb'{"x":"{\"y\":\"","k":1}'),
+        (rb'{"x":"{\"y\":\"<private>s\",\"z\":1}","k":1}', rb'{"x":"{\"y\":\"\",\"z\":1}","k":1}'),
+        (rb'{"x":"{not \"y\":\"<private>s\",\"z\":1}","k":1}', rb'{"x":"{not \"y\":\"","k":1}'),
+        (b'{"x":["a<private>s","s",{"type":"t","y":"s"},"s</private>b"]}', b'{"x":["a","",{"type":"t","y":""},"b"]}'),
+        (b'{"x":"a<private>s","y":"s</private>b"}', b'{"x":"a","y":"b"}'),
+        (b'{"x":"a< private >s</ private\\n>b"}', b'{"x":"ab"}'),
+        (b'{"x":"a<private class=\\"k\\">s</private>b<private/>c"}', b'{"x":"ab<private/>c"}'),
+        (b'{"x":"&lt;private&gt;k"}', b'{"x":"&lt;private&gt;k"}'),
         (b'{"x":"a</private>b"}', b'{"x":"a</private>b"}'),
-        (b'{"private":"<privates> < private > private"}', b'{"private":"<privates> < private > private"}'),
+        (b'{"private":"<privates> private > <private-x>"}', b'{"private":"<privates> private > <private-x>"}'),
         (b'not JSON <private>s "s" s', b"not JSON "),
         (b'  {"x":"<private>s"}', b'  {"x":""}'),
         (b'{"x":"<private>s', b'{"x":"'),
+        (b'{"id":"7","x":"k","y":["' + b"<private></private>" * 101 + b'k"]}', b'{"id":"7","x":"","y":[""]}'),
     ],
 )
 def test_private_text_is_dropped(given: bytes, left: bytes) -> None:
@@ -50,7 +69,7 @@ def test_what_is_left_is_still_json_and_holds_all_that_was_not_private(seed: int
 
 
 def _text(dice: random.Random, depth: int, *, private: bool = False) -> str:
-    odd = ['"', "\\", "\\\\", '\\"', "é", "\t", "<", ">", "</b>", " private ", "\\u003c"]
+    odd = ['"', "\\", "\\\\", '\\"', "é", "\t", "<", ">", "</b>", " privates ", "\\u003c"]
     word = "SECRET" if private else "open"
     parts = [dice.choice([word, " ", *odd]) for _ in range(dice.randrange(8))]
     if depth and dice.random() < 0.7:

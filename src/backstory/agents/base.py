@@ -86,6 +86,10 @@ class Agent(Protocol):
     """What people call it."""
     mutable: bool
     """Later records may replace what earlier ones said (same event key)."""
+    lists: tuple[str, ...]
+    """Arrays inside a record whose elements are messages by themselves."""
+    local: bool
+    """`find` in any folder below a root names what it would name there from the root."""
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Folders (or databases) it writes to, its environment overrides respected."""
@@ -98,6 +102,15 @@ class Agent(Protocol):
 
     def reader(self, shape: Shape, state: Record) -> Reader: ...
 
+    def alone(self, message: Record) -> Record:
+        """An element of such a list, as a record that the reader understands."""
+
+    def begins(self, record: Record) -> bool:
+        """Whether a record stands before a prompt and belongs to its turn already."""
+
+    def under(self, record: Record) -> tuple[str, str] | None:
+        """Where records come in no order: a record's message, and the one it is a part of or an answer to."""
+
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
         """For databases: what is new in each session since its position. Empty for all others."""
 
@@ -106,6 +119,17 @@ class FileAgent:
     """The parts that agents with plain files share."""
 
     mutable = False
+    lists: tuple[str, ...] = ()
+    local = True
+
+    def alone(self, message: Record) -> Record:
+        return message
+
+    def begins(self, record: Record) -> bool:
+        return False
+
+    def under(self, record: Record) -> tuple[str, str] | None:
+        return None
 
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
         return iter(())

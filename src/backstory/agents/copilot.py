@@ -68,6 +68,8 @@ _CALLS_MAX = 500  # tool calls that are remembered; older ones are never answere
 class Copilot(FileAgent):
     name = "copilot"
     title = "Copilot CLI"
+    lists = ("timeline", "chatMessages")
+    local = False
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         override = env.get("COPILOT_HOME")
@@ -97,6 +99,9 @@ class Copilot(FileAgent):
             named = re.search(_HISTORY_ID, head)
             return Shape("document", named[1].decode("utf-8", "replace")) if named else None
         return None
+
+    def alone(self, message: Record) -> Record:
+        return {"timeline": [message]}
 
     def reader(self, shape: Shape, state: Record) -> Reader:
         return EventsReader(state)

@@ -29,6 +29,8 @@ class Absorber:
         if source.id == 0:
             self.writer.save_source(source)
         self.writer.add_segment(source, entry)
+        if entry.hiding is not None:
+            self.writer.hide(source, entry.hiding)
         if source.agent == spool.HOOK:
             self._announce(source, entry, data)
         else:
@@ -37,10 +39,10 @@ class Absorber:
     def _announce(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
         """What hooks said. Each line was written whole: one without an end was torn and says nothing."""
         if entry.partial:
-            source.tail = len(data)
+            source.tail = entry.end - entry.start
             return
         problems = []
-        for found in spool.envelopes(data, entry.start):
+        for found in spool.envelopes(data, entry.start, entry.gaps):
             if isinstance(found, Problem):
                 problems.append(found)
                 continue
@@ -58,7 +60,7 @@ class Absorber:
         if source.cwd:
             sink.main.facts["cwd"] = source.cwd
         if entry.partial:
-            source.tail = len(data)
+            source.tail = entry.end - entry.start
             self._read_tail(agent, source, entry, data, sink)
             problems: list[Problem] = []
         else:
@@ -71,6 +73,8 @@ class Absorber:
             source.unparsed += len(problems)
             source.position, source.tail = entry.end, 0
         self.writer.add_problems(source, problems, sink.unknown)
+        if entry.gaps and not data:
+            return  # nothing of it is kept: not even that there was a session
         for bucket in sink.buckets.values():
             if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
                 self._locate(cwd)
@@ -78,7 +82,7 @@ class Absorber:
 
     def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
         """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""
-        line = data.removesuffix(b"\r")
+        line = decode.whole(data, entry.start, entry.gaps).removesuffix(b"\r")
         found = decode.records(line, entry.start)
         if isinstance(found, Problem):
             return
@@ -116,17 +120,20 @@ def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink
     problems: list[Problem] = []
     if source.framing == "blob":
         name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
+        data = decode.whole(data, entry.start, entry.gaps, text=True)
         reader.read({"name": name, "text": data.decode("utf-8", "replace")}, 0, data, sink)
         return 1, problems
     if source.framing == "document":
-        found = decode.document(data)
+        if not data:
+            return 1, problems  # nothing of it is kept
+        found = decode.document(decode.whole(data, entry.start, entry.gaps))
         if isinstance(found, Problem):
             return 1, [found]
         for index, record in enumerate(found):
             reader.read(record, index, b"", sink)
         return len(found), problems
     count = 0
-    for offset, line in decode.lines(data, entry.start):
+    for offset, line in decode.lines(data, entry.start, entry.gaps):
         count += 1
         found = decode.records(line, offset)
         if isinstance(found, Problem):

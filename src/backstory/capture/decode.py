@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from backstory.model.findings import Record
+from backstory.model.gaps import Gap, filled, holes
 from backstory.model.sources import Problem
 
 MAX_LINE = 64 << 20
 _decode = msgspec.json.Decoder().decode
 
 
-def lines(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
+def lines(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[tuple[int, bytes]]:
     """Non-blank lines with their offsets. Only a newline ends a line: U+2028 and friends may stand in JSON."""
+    if gaps:
+        yield from _lines_around(data, start, gaps)
+        return
     offset = start
     for line in data.split(b"\n"):
         if line and not line.isspace():
             yield offset, line.removesuffix(b"\r")
         offset += len(line) + 1
+
+
+def _lines_around(data: bytes, start: int, gaps: Sequence[Gap]) -> Iterator[tuple[int, bytes]]:
+    """The same where bytes are missing: a gap before a line was lines of its own, one inside it was words."""
+    missing = deque(holes(start, gaps))
+    offset, at = start, 0
+    for line in data.split(b"\n"):
+        while missing and missing[0][0] == at:
+            offset += missing.popleft()[1]
+        inside = []
+        while missing and missing[0][0] <= at + len(line):
+            inside.append(missing.popleft())
+        if inside or (line and not line.isspace()):
+            yield offset, filled(line, at, inside).removesuffix(b"\r")
+        offset += len(line) + sum(size for _, size in inside) + 1
+        at += len(line) + 1
+
+
+def whole(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -> bytes:
+    """Kept bytes that can be read, with a word in each gap; in JSON, a gap where a line begins was lines of its own."""
+    inside = [hole for hole in holes(start, gaps) if text or (hole[0] and data[hole[0] - 1] != 10)]
+    return filled(data, 0, inside) if inside else data
 
 
 def records(line: bytes, offset: int) -> list[Record] | Problem:

@@ -11,13 +11,20 @@ import msgspec
 
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent, Record, Shape
-from backstory.capture import spool, tail
+from backstory.capture import spool, tail, whereabouts
 from backstory.capture.absorb import Absorber
 from backstory.capture.discover import Found, Unreadable, sniff
+from backstory.capture.exclude import Excluded
+from backstory.capture.forgotten import Forgotten
+from backstory.capture.pauses import Pauses
+from backstory.capture.unwanted import Unwanted
+from backstory.capture.withhold import Withholding
+from backstory.config import Exclude
 from backstory.model.errors import NotFound
 from backstory.model.ids import fold
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
+from backstory.store.forget import Tombstones
 from backstory.store.journal import Journal, MovedEntry, SegmentEntry
 from backstory.store.sqlite import explained
 from backstory.store.write import Writer
@@ -33,6 +40,8 @@ class Counts(msgspec.Struct):
     files: int = 0
     new_records: int = 0
     unrecognised: int = 0
+    excluded: set[tuple[str, str]] = set()  # sessions of excluded projects and agents
+    unplaced: set[tuple[str, str]] = set()  # sessions that may be of such a project: they do not say where they ran
     unreadable: list[Unreadable] = []
 
 
@@ -42,13 +51,26 @@ Progress = Callable[[int], None]  # how many bytes are behind us now
 class Ingest:
     """One run under the ingest lock."""
 
-    def __init__(self, db: apsw.Connection, blobs: Blobs, journal: Journal, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        db: apsw.Connection,
+        blobs: Blobs,
+        journal: Journal,
+        now: Callable[[], int],
+        forgotten: Tombstones | None = None,
+        unwanted: Unwanted | None = None,
+    ) -> None:
         self.db = db
+        self.forgotten = forgotten or Tombstones()
         self.blobs = blobs
         self.journal = journal
         self.now = now
         self.writer = Writer(db)
+        self.unwanted = Unwanted(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
+        self.unwanted.place = self.writer.whereabouts
         self.absorber = Absorber(self.writer, journal, now)
+        known = Forgotten(self.forgotten)
+        self.withholding = Withholding(self.writer, self.unwanted.gaps, known.narrowed if known else None)
         self.sources = self.writer.sources()
         self.counts = Counts()
         self._by_name: dict[tuple[str, str], list[Source]] | None = None
@@ -83,7 +105,11 @@ class Ingest:
         try:
             now = tail.stat(path)
             if not tail.unchanged(source, now):
-                self._read(source, path, now, None)
+                if self.forgotten.sessions:
+                    spool.blank(path, source.position, self.forgotten.sessions, self.writer.session_around)
+                if self.unwanted:
+                    spool.erase(path, source.position, self.unwanted.announced)
+                self._read(source, path, tail.stat(path), None)
             elif source.position + source.tail == now.size and self.now() - now.mtime // 1_000_000 > spool.KEPT:
                 path.unlink()
         except OSError as error:
@@ -96,11 +122,18 @@ class Ingest:
         try:
             now = tail.stat(found.path)
             source = self._known(found)
-            if source is not None and tail.unchanged(source, now):
+            if source is not None and tail.unchanged(source, now) and not (found.given and self._is_forgotten(source)):
                 if progress:
                     progress(now.size)
                 return
             if source is None and (source := self._meet(found, now)) is None:
+                return
+            if found.given and self._is_forgotten(source):
+                raise NotFound(f"{found.path} is of a session that was forgotten", "It stays forgotten.")
+            if self._is_forgotten(source):
+                self._pass_by(source, now)
+                return
+            if self._is_excluded(source, found.path):
                 return
             self._read(source, found.path, now, progress)
         except FileNotFoundError:
@@ -109,6 +142,38 @@ class Ingest:
             if error.filename != str(found.path):
                 raise  # ours, not the agent's: a full disk, a home that cannot be written
             self.counts.unreadable.append(Unreadable(str(found.path), error.strerror or str(error)))
+
+    def _is_forgotten(self, source: Source) -> bool:
+        return self.forgotten.covers(source.agent, source.session_id, source.parent)
+
+    def _pass_by(self, source: Source, now: tail.Stat) -> None:
+        """A forgotten session's file is not read; what it looks like is kept, so that it is not opened again."""
+        self._begin()
+        source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
+        self.writer.save_source(source)
+        self.sources[source.agent, source.path] = source
+
+    def _is_excluded(self, source: Source, path: Path) -> bool:
+        """Decided before anything is stored; while a session's folder is not known, it waits."""
+        excluded, name = self.unwanted.excluded, (source.agent, source.parent or source.session_id)
+        if source.agent in excluded.agents:
+            self.counts.excluded.add(name)
+            return True
+        if not excluded.by_place or source.framing == "rows":  # rows are judged session by session
+            return False
+        place = self.writer.whereabouts(source.agent, source.session_id)
+        if place is None and not source.sidecar:
+            place = whereabouts.of_file(source, path)
+        return self._judged(name, place or self.writer.whereabouts(*name))
+
+    def _judged(self, name: tuple[str, str], place: str | None) -> bool:
+        if place is None:
+            self.counts.unplaced.add(name)
+        elif self.unwanted.excluded.covers(place):
+            self.counts.excluded.add(name)
+        else:
+            return False
+        return True
 
     def _known(self, found: Found) -> Source | None:
         path = str(found.path)
@@ -145,9 +210,11 @@ class Ingest:
             for source in self.sources.values():
                 self._by_name.setdefault((source.agent, _stem(source.path)), []).append(source)
         for source in self._by_name.get((agent.name, _stem(str(path))), []):
+            if self._is_forgotten(source):
+                continue
             if source.framing != "lines" or Path(source.path).exists() or path.suffix == ".zst":
                 continue
-            if tail.verdict(source, path, now) == "grown":
+            if tail.verdict(source, path, now, self.writer.gaps(source)) == "grown":
                 self._begin()
                 self.journal.add(MovedEntry(agent.name, source.path, str(path)))
                 del self.sources[source.agent, source.path]
@@ -164,6 +231,8 @@ class Ingest:
         else:
             source = self._read_file(source, path, now, progress)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
+        if source.framing == "rows" and self.unwanted.excluded.by_place:
+            source.mtime = 0  # some of its sessions may be wanted later: look again next time
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)
         self.sources[source.agent, source.path] = source
@@ -172,10 +241,10 @@ class Ingest:
 
     def _read_file(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> Source:
         """Read on, or anew if it is another file by now; returns the source that was read."""
-        judged = tail.verdict(source, path, now)
+        judged = tail.verdict(source, path, now, self.writer.gaps(source))
         if judged == "replaced":
             source = self._restart(source, path)
-        if judged == "same":
+        if judged == "same" or self._is_forgotten(source):
             return source
         for chunk in _chunks(source, path):
             self._store(source, chunk)
@@ -185,12 +254,12 @@ class Ingest:
                 self._mark(source, path)
                 self._commit()
                 self._begin()
-        source.head_hash, source.end_hash = tail.fingerprints(path, source)
+        source.head_hash, source.end_hash = tail.fingerprints(path, source, self.writer.gaps(source))
         return source
 
     def _mark(self, source: Source, path: Path) -> None:
         """Remember what the file looks like up to here, before a batch ends: that is how it is known again."""
-        source.head_hash, source.end_hash = tail.fingerprints(path, source)
+        source.head_hash, source.end_hash = tail.fingerprints(path, source, self.writer.gaps(source))
         self.writer.save_source(source)
 
     def _restart(self, source: Source, path: Path) -> Source:
@@ -208,13 +277,14 @@ class Ingest:
 
     def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> None:
         """The bytes first, then what they mean."""
+        kept = self.withholding.kept(source, chunk)
         entry = SegmentEntry(
             agent=source.agent,
             path=source.path,
             generation=source.generation,
             start=chunk.start,
             end=chunk.start + len(chunk.data),
-            digest=self.blobs.put(chunk.data),
+            digest=self.blobs.put(kept.data),
             observed_at=self.now(),
             framing=source.framing,
             session_id=source.session_id,
@@ -223,9 +293,11 @@ class Ingest:
             cwd=source.cwd,
             partial=chunk.partial,
             position=position,
+            gaps=kept.gaps,
+            hiding=kept.hiding,
         )
         before = source.records
-        self.absorber.absorb(source, entry, chunk.data)
+        self.absorber.absorb(source, entry, kept.data)
         self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
         self.counts.new_records += source.records - before
         self._batch_bytes += len(chunk.data)
@@ -238,10 +310,17 @@ class Ingest:
             self.writer.load_state(known)
         positions = {ident: known.state.get("rows", {}) for ident, known in own.items()}
         for rows in agent.rows(path, positions):
+            if self.forgotten.covers(agent.name, rows.session_id, rows.parent):
+                continue
             session = own.get(rows.session_id)
             if session is None:
                 shape = Shape("lines", rows.session_id, rows.parent)
                 session = own[rows.session_id] = _source(agent, prefix + rows.session_id, shape)
+            if self.unwanted and session.cwd is None:
+                session.cwd = whereabouts.of_lines(session, rows.lines)
+            name = (agent.name, rows.parent or rows.session_id)
+            if self.unwanted.excluded.by_place and self._judged(name, session.cwd):
+                continue
             self._store(session, tail.Chunk(session.position, rows.lines, False), rows.position)
             self.writer.save_source(session)
             self.sources[session.agent, session.path] = session

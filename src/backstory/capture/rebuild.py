@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -15,18 +14,22 @@ from backstory.model.errors import StoreError
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
 from backstory.store.checkpoints import Checkpoints
+from backstory.store.forget import bury
 from backstory.store.journal import (
     AliasEntry,
     CheckpointEntry,
     Entry,
+    ForgottenEntry,
     Journal,
     MovedEntry,
     NoCheckpointEntry,
     NoteEntry,
     OverrideEntry,
+    PauseEntry,
     PlaceEntry,
     SegmentEntry,
 )
+from backstory.store.pauses import save as save_pause
 from backstory.store.write import Writer
 
 BATCH_BYTES = 48 << 20
@@ -41,23 +44,6 @@ class Gap(msgspec.Struct, frozen=True):
     reason: str
 
 
-class _Edges:
-    """The first and last bytes of a source so far: what the next ingest recognises the file by."""
-
-    __slots__ = ("content", "first", "last")
-
-    def __init__(self) -> None:
-        self.content = hashlib.sha256()
-        self.first = b""
-        self.last = b""
-
-    def add(self, data: bytes, *, whole: bool) -> None:
-        if whole:
-            self.content.update(data)
-        self.first = (self.first + data[: tail.PROBE])[: tail.PROBE]
-        self.last = (self.last + data[-tail.PROBE :])[-tail.PROBE :]
-
-
 class Rebuild:
     """Replays the journal into an empty database."""
 
@@ -69,7 +55,7 @@ class Rebuild:
         self.checkpoints = Checkpoints(db)
         self.absorber = Absorber(self.writer, None, lambda: 0)
         self.sources: dict[tuple[str, str], Source] = {}
-        self.edges: dict[int, _Edges] = {}
+        self.edges: dict[int, tail.Edges] = {}
         self.gaps: list[Gap] = []
         self._pending = 0
 
@@ -91,6 +77,20 @@ class Rebuild:
         self._commit()
         return self.gaps
 
+    def renew(self, pieces: list[tuple[SegmentEntry, Source]]) -> None:
+        """Sources that were emptied, once more from what is left of them; inside the caller's transaction."""
+        titles = list(self.db.execute("SELECT key, title FROM leaf_titles"))
+        again = _told_again(entry for entry, _ in pieces)
+        for number, (entry, source) in enumerate(pieces):
+            self.sources[entry.agent, entry.path] = source
+            if number not in again:
+                self._segment(entry)
+        for source in self.sources.values():
+            self._close(source)
+        # Of several titles for a message the one that was read last counts, and that may stand in another source.
+        self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", titles)
+        self.writer.finish()
+
     def _commit(self) -> None:
         self.writer.finish()
         self.db.execute("COMMIT")
@@ -109,7 +109,7 @@ class Rebuild:
         else:
             self._told(entry)
 
-    def _told(self, entry: CheckpointEntry | NoCheckpointEntry | OverrideEntry | NoteEntry | AliasEntry) -> None:
+    def _told(self, entry: Entry) -> None:
         match entry:
             case CheckpointEntry(checkpoint):
                 if known := self.checkpoints.project(checkpoint.project):
@@ -123,6 +123,11 @@ class Rebuild:
             case AliasEntry():
                 self.writer.adopt(entry.path, entry.project)
                 self.checkpoints.alias(entry)
+            case PauseEntry():
+                save_pause(self.db, entry)
+            case ForgottenEntry():
+                bury(self.db, entry)
+                self.checkpoints.set_mark("forgotten", entry.at)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)
@@ -137,7 +142,8 @@ class Rebuild:
         self.absorber.absorb(source, entry, data)
         if not entry.partial:
             whole = tail.whole(source, Path(source.path))
-            self.edges.setdefault(source.id, _Edges()).add(data, whole=whole)
+            edges = self.edges.setdefault(source.id, tail.Edges())
+            edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)
 
     def _source(self, entry: SegmentEntry) -> Source:
         key = (entry.agent, entry.path)
@@ -162,10 +168,9 @@ class Rebuild:
 
     def _close(self, source: Source) -> None:
         edges = self.edges.get(source.id)
-        if edges is not None and tail.whole(source, Path(source.path)):
-            source.head_hash, source.end_hash = "", edges.content.hexdigest()
-        elif edges is not None:
-            source.head_hash, source.end_hash = tail.digest(edges.first), tail.digest(edges.last)
+        if edges is not None:
+            whole = tail.whole(source, Path(source.path))
+            source.head_hash, source.end_hash = edges.fingerprints(whole=whole)
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, cast
 
 import msgspec
 
 from backstory.agents.base import Agent, Framing, Record, Shape, Sink
 from backstory.capture import decode
+from backstory.model.gaps import Gap, between, runs
 from backstory.model.sources import Problem, Source
 
 
@@ -21,21 +22,34 @@ class Cut(msgspec.Struct, frozen=True):
     found: int  # how many of the wanted events stand here
 
 
-def records(source: Source, pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Record]]:
+class Piece(NamedTuple):
+    """A segment's bytes, where they begin in their source, and what is not kept of it."""
+
+    start: int
+    data: bytes
+    gaps: Sequence[Gap] = ()
+
+    def before(self, offset: int) -> Piece:
+        """What of it stands before a place in the source."""
+        kept = between(runs(self.data, self.start, self.gaps), self.start, offset)
+        return Piece(self.start, b"".join(run for _, run in kept), [gap for gap in self.gaps if gap[0] < offset])
+
+
+def records(source: Source, pieces: Iterable[Piece]) -> Iterator[tuple[int, bytes, Record]]:
     """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left out."""
-    for start, data in pieces:
+    for start, data, gaps in pieces:
         if source.framing == "document":
-            whole = decode.document(data)
+            whole = decode.document(decode.whole(data, start, gaps))
             for index, record in enumerate([] if isinstance(whole, Problem) else whole):
                 yield index, b"", record
             continue
-        for offset, line in decode.lines(data, start):
+        for offset, line in decode.lines(data, start, gaps):
             found = decode.records(line, offset)
             for index, record in enumerate([] if isinstance(found, Problem) else found):
                 yield offset + index, line, record
 
 
-def cut(agent: Agent, source: Source, pieces: Iterable[tuple[int, bytes]], wanted: dict[int, int]) -> Cut:
+def cut(agent: Agent, source: Source, pieces: Iterable[Piece], wanted: dict[int, int]) -> Cut:
     """Read again what was read, and stop after the record that told the last of the wanted events (key → seq).
 
     The keys of events are the same in every reading: they name the record, whatever the agent's format.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from backstory.capture import decode
+from backstory.model.gaps import Gap
 from backstory.model.printed import printed, reported
 from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
@@ -66,8 +67,8 @@ def source(path: Path) -> Source:
     return Source(id=0, agent=HOOK, path=str(path), session_id="", framing="lines", state={})
 
 
-def envelopes(data: bytes, start: int) -> Iterator[Envelope | Problem]:
-    for offset, line in decode.lines(data, start):
+def envelopes(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[Envelope | Problem]:
+    for offset, line in decode.lines(data, start, gaps):
         header, _, payload = line.partition(b"\t")
         try:
             found = _header.decode(header)
@@ -78,6 +79,30 @@ def envelopes(data: bytes, start: int) -> Iterator[Envelope | Problem]:
             yield Problem(offset, len(line), "envelope of a newer version")
             continue
         yield msgspec.structs.replace(found, payload=payload)
+
+
+def blank(path: Path, position: int, sessions: Container[tuple[str, str]], around: Around) -> None:
+    """Of forgotten sessions nothing is read again."""
+    erase(path, position, lambda line: _is_of(line, sessions, around))
+
+
+def erase(path: Path, position: int, goes: Callable[[bytes], bool]) -> None:
+    """Lines become blanks, in place, so that none of them moves."""
+    with path.open("r+b") as file:
+        offset = file.seek(position)
+        for line in file.read().split(b"\n")[:-1]:
+            if line and goes(line):
+                file.seek(offset)
+                file.write(b" " * len(line))
+            offset += len(line) + 1
+
+
+def _is_of(line: bytes, sessions: Container[tuple[str, str]], around: Around) -> bool:
+    for found in envelopes(line, 0):
+        if not isinstance(found, Problem):
+            said = signal(found, around)
+            return (said.session_agent, said.session_id) in sessions
+    return False
 
 
 def signal(envelope: Envelope, around: Around) -> Signal:
@@ -140,7 +165,7 @@ def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | Non
     ident = payload.get("session_id") or payload.get("sessionId")
     if isinstance(ident, str):
         return ident, "payload"
-    ident = dict(reversed(_told(envelope.env))).get(envelope.agent)
+    ident = dict(reversed(named(envelope.env))).get(envelope.agent)
     return ident, "env" if ident else None
 
 
@@ -167,7 +192,7 @@ def _of_git(envelope: Envelope, around: Around) -> Signal:
 
 def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
     """Whose commit it is: what the environment says, unless the processes say that it was only inherited."""
-    told = _told(envelope.env)
+    told = named(envelope.env)
     nearest = around(envelope.chain, envelope.at)
     # An agent whose hooks nobody approved is known by its program's name all the same.
     inner = next((process.name for process in envelope.chain if process.name in _OWN), None)
@@ -180,7 +205,7 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
     return (told[0], "env") if told else (None, None)
 
 
-def _told(env: dict[str, str]) -> list[tuple[str, str]]:
+def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
     """Sessions the environment names, the surest first."""
     agent, _, ident = env.get("BACKSTORY_SESSION", "").partition(":")
     found = [(agent, ident)] if agent and ident else []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from backstory.capture.decode import MAX_LINE
+from backstory.model.gaps import Gap, between, clipped, runs, without
 from backstory.model.sources import Source
 
 CHUNK = 4 << 20
@@ -97,15 +98,15 @@ class _Unpacked:
         return position
 
 
-def verdict(source: Source, path: Path, now: Stat) -> Literal["grown", "same", "replaced"]:
+def verdict(source: Source, path: Path, now: Stat, gaps: Sequence[Gap]) -> Literal["grown", "same", "replaced"]:
     """Whether what was stored is still the beginning of this file."""
     if source.position == 0:
         return "grown"
     if whole(source, path):
-        return "same" if fingerprints(path, source) == (source.head_hash, source.end_hash) else "replaced"
+        return "same" if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash) else "replaced"
     if now.size < source.position:
         return "replaced"
-    return "grown" if fingerprints(path, source) == (source.head_hash, source.end_hash) else "replaced"
+    return "grown" if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash) else "replaced"
 
 
 def whole(source: Source, path: Path) -> bool:
@@ -113,20 +114,57 @@ def whole(source: Source, path: Path) -> bool:
     return source.framing != "lines" or path.suffix == ".zst"
 
 
-def fingerprints(path: Path, source: Source) -> tuple[str, str]:
-    """Of the first and the last bytes before the position (an edit in between shifts the last ones), or of all."""
+def fingerprints(path: Path, source: Source, gaps: Sequence[Gap]) -> tuple[str, str]:
+    """Of the first and the last bytes before the position (an edit in between shifts the last ones), or of all.
+
+    Only of those that are kept: nobody can guess what is not from a digest, and a rebuild comes to the same ones.
+    """
     import hashlib  # here: an ingest that finds nothing new never pays for it
 
     with opened(path) as file:
         if whole(source, path):
-            content = hashlib.sha256()
+            content, at = hashlib.sha256(), 0
             while data := file.read(CHUNK):
-                content.update(data)
+                content.update(_kept(data, at, gaps))
+                at += len(data)
             return "", content.hexdigest()
         first = file.read(min(PROBE, source.position))
-        file.seek(max(0, source.position - PROBE))
+        at = max(0, source.position - PROBE)
+        file.seek(at)
         last = file.read(min(PROBE, source.position))
-    return digest(first), digest(last)
+    return digest(_kept(first, 0, gaps)), digest(_kept(last, at, gaps))
+
+
+def _kept(data: bytes, at: int, gaps: Sequence[Gap]) -> bytes:
+    return without(data, at, clipped(gaps, at, at + len(data))) if gaps else data
+
+
+class Edges:
+    """The same of what is stored: what the next ingest recognises the file by, from its segments alone."""
+
+    __slots__ = ("_content", "_first", "_last")
+
+    def __init__(self) -> None:
+        import hashlib
+
+        self._content = hashlib.sha256()
+        self._first: list[tuple[int, bytes]] = []
+        self._last: list[tuple[int, bytes]] = []
+
+    def add(self, data: bytes, start: int, end: int, gaps: Sequence[Gap], *, whole: bool) -> None:
+        """The segment that follows."""
+        if whole:
+            self._content.update(data)
+            return
+        pieces = list(runs(data, start, gaps))
+        self._first += between(pieces, 0, PROBE)
+        self._last = between([*self._last, *pieces], end - PROBE, end)
+
+    def fingerprints(self, *, whole: bool) -> tuple[str, str]:
+        if whole:
+            return "", self._content.hexdigest()
+        first, last = (b"".join(run for _, run in found) for found in (self._first, self._last))
+        return digest(first), digest(last)
 
 
 def digest(data: bytes) -> str:

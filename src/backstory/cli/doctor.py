@@ -12,6 +12,7 @@ from backstory import config
 from backstory.cli.render import age, agent, console, fitted, json_option, plural, print_json, size, table
 from backstory.model.times import to_iso
 from backstory.service.health import Health, examine
+from backstory.service.pausing import paused_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +40,7 @@ def command(deep: bool, as_json: bool) -> None:
 def _json(found: Health) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.to_builtins(found)
     body["ok"] = found.ok
+    body["paused"] = [paused_json(pause) for pause in found.paused]
     for item in body["agents"]:
         item["last_record_at"] = to_iso(item["last_record_at"])
         item["unreadable"] = [{"path": path, "reason": reason} for path, reason in item["unreadable"]]

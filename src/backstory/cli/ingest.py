@@ -69,6 +69,20 @@ def _tell(report: IngestReport) -> None:
             f"{plural(report.unknown_types, 'record')} of unknown types; kept as they are. See: backstory doctor",
             style="yellow",
         )
+    if report.withheld:
+        out.print(
+            f"{plural(report.withheld, 'record')} from a pause or an excluded folder: not stored.", style="yellow"
+        )
+    if report.forgotten:
+        out.print(f"{plural(report.forgotten, 'session')} older than [retention] allows: forgotten.", style="yellow")
+    if report.excluded:
+        out.print(f"{plural(report.excluded, 'session')} of excluded projects or agents: not stored.", style="yellow")
+    if report.unplaced:
+        out.print(
+            f"{plural(report.unplaced, 'session')} not stored while [exclude] names projects: they do not say where "
+            "they ran.",
+            style="yellow",
+        )
     for item in report.unreadable[:5]:
         out.print(f"Cannot read {item.path}: {item.reason}", style="red")
     if len(report.unreadable) > 5:

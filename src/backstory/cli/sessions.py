@@ -19,6 +19,7 @@ from backstory.cli.render import (
     table,
 )
 from backstory.model.sessions import Session
+from backstory.service.excluding import excluded_note
 from backstory.service.reading import Listed, Where, session_json, sessions
 
 
@@ -50,7 +51,10 @@ def command(
       backstory sessions --all --limit 0 --json
     """
     where = Where(project=project, agent=agent, since=since, until=until, branch=branch)
-    found = sessions(config.load(), where, limit=limit, everything=everything)
+    settings = config.load()
+    found = sessions(settings, where, limit=limit, everything=everything)
+    if left_out := excluded_note(settings):
+        note(left_out)
     if as_json:
         print_json([session_json(s) for item in found for s in (item.session, *item.children)])
         return

@@ -8,6 +8,7 @@ import click
 
 from backstory import config
 from backstory.agents import AGENTS
+from backstory.cli.pause import paused_line
 from backstory.cli.render import age, agent, console, fitted, json_option, one_line, plural, print_json, table
 from backstory.service.standing import Open, Status, status, status_json
 
@@ -35,6 +36,9 @@ def _tell(found: Status) -> None:
     from rich.text import Text
 
     out = console()
+    for pause in found.paused:
+        out.print(paused_line(pause), style="yellow")
+        out.print(f"  Record again: {pause.resume}", style="dim")
     head = found.head
     if head is None:
         out.print("No commit here.", style="dim")

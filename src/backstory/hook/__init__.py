@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-FILES = ("hook.py", "announce.py")  # what is copied to $BACKSTORY_HOME/hook
+FILES = ("hook.py", "announce.py", "private.py")  # what is copied to $BACKSTORY_HOME/hook

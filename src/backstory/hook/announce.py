@@ -16,9 +16,20 @@ TOLD = (
     b"BACKSTORY_SESSION CLAUDE_CODE_SESSION_ID CLAUDECODE GEMINI_SESSION_ID GEMINI_CLI CODEX_THREAD_ID "
     b"CODEX_SESSION_ID COPILOT_SESSION_ID AI_AGENT GIT_REFLOG_ACTION GIT_DIR GIT_WORK_TREE BACKSTORY_PROBE"
 ).split()
+ASKS = b"UserPromptSubmit BeforeAgent userPromptSubmitted".split()
+ENDS = b"SessionEnd sessionEnd".split()
+OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()  # of an event in a private turn
+BLANK = b" \t\\nrt"  # escaped ones too
+# What an agent tells again when a turn ends. Some of it may have been said in a pause; all of it is in its transcript.
+RETOLD = {
+    b"AfterAgent": (b"prompt", b"prompt_response"),
+    b"Stop": (b"last_assistant_message",),
+    b"SubagentStop": (b"last_assistant_message",),
+}
 GENERATIONS = 12
 PIECES = 1000  # of one write; systems take 1024
 PATIENCE = 600  # seconds: no started ingest waits longer than this for its turn
+LEFT = b"bell"  # in place of an ingest's pid: left to whoever serves
 ASK = (
     "Backstory keeps the story behind each commit. You just made commit %s; please tell it once, by running: "
     "backstory note %s --title 'under 50 characters' --intent 'problem, solution, effect' "
@@ -30,16 +41,25 @@ def main(argv: list[bytes]) -> None:
     given = arguments(argv[1:])
     event = given[b"event"]
     home = above(above(argv[0] if argv[0][:1] == b"/" else posix.getcwdb() + b"/" + argv[0]))
-    payload = stdin()
-    append(home, [b"\n", header(given), b"\t", *payload, b"\n"])
-    if b"BACKSTORY_PROBE" in posix.environ:
+    payload, dropped = stdin()
+    payload = hidden(home + b"/hook", event, payload, dropped)
+    probe = b"BACKSTORY_PROBE" in posix.environ
+    heard = probe or not unwanted(home + b"/hook", given[b"agent"], payload)
+    if heard:
+        for name in RETOLD.get(event, ()):
+            payload = [emptied(b"".join(payload), name)]
+        append(home, [b"\n", header(given), b"\t", *payload, b"\n"])
+    if probe:
         return  # only asked whether we are there
     if event == b"SessionStart" and given[b"agent"] == b"claude":
         export_session(b"".join(payload))
+    if not heard:
+        return
+    rung = ring(home + b"/hook")
     if b"annotate" in given:
         ask(home + b"/hook", event, b"".join(payload))
     if event in WAKES:
-        wake(home + b"/hook")
+        wake(home + b"/hook", rung)
 
 
 def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
@@ -58,20 +78,25 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     return given
 
 
-def stdin() -> list[bytes]:
-    """What we were told, on one line, without what is private; in pieces, because a copy of a big one takes time."""
+def stdin() -> tuple[list[bytes], bool]:
+    """What we were told, on one line, without what is private, and whether there was any.
+
+    In pieces, because a copy of a big one takes time.
+    """
     parts: list[bytes] = []
     private, end = False, b""
     if sys.stdin is None or posix.isatty(0):
-        return parts
+        return parts, False
     while part := read(0):
         part = part.replace(b"\n", b" ")
         private = private or b"private" in (end + part).lower()
         end = part[-6:]
         parts.append(part)
     if private:
-        return [without_private(b"".join(parts))]
-    return parts if len(parts) < PIECES else [b"".join(parts)]
+        whole = b"".join(parts)
+        left = without_private(whole)
+        return [left], len(left) < len(whole)
+    return (parts if len(parts) < PIECES else [b"".join(parts)]), False
 
 
 def append(home: bytes, line: list[bytes]) -> None:
@@ -173,74 +198,206 @@ def head() -> bytes:
     return before.rpartition(b"\n")[2] if found else b""
 
 
+# -- what is not wanted ------------------------------------------------------------------------------------------------
+
+
+def unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
+    """Whether a person paused us, or excluded this project or agent: then nothing of this is written anywhere."""
+    excluded = content(folder + b"/excluded")
+    try:
+        paused = posix.listdir(folder + b"/paused")
+    except OSError:
+        paused = []
+    if not excluded and not paused:
+        return False
+    told = b"".join(payload)
+    named = (cwd(), field(told, b"cwd"), posix.environ.get(b"CLAUDE_PROJECT_DIR"))
+    places = [place for place in named if place and b"\0" not in place]
+    shared = [git_folder(place) for place in places]
+    if agent == b"git" and b"GIT_DIR" in posix.environ:
+        shared.append(common(posix.environ[b"GIT_DIR"]))
+    return is_excluded(excluded, agent, places, shared) or is_paused(folder, paused, agent, told, places, shared)
+
+
+def emptied(payload: bytes, name: bytes) -> bytes:
+    """With nothing in one of its strings; of a string that never ends, nothing that follows either."""
+    before, key, rest = payload.partition(b'"%s"' % name)
+    start = rest.lstrip(b" :\t")
+    if not key or start[:1] != b'"':
+        return payload
+    end = start.find(b'"', 1)
+    while end >= 0:
+        back = end
+        while start[back - 1] == 92:  # a backslash; each is looked at once
+            back -= 1
+        if (end - back) % 2 == 0:
+            break
+        end = start.find(b'"', end + 1)
+    return before + key + b':""' + (start[end + 1 :] if end >= 0 else b"}")
+
+
+def is_paused(
+    folder: bytes, names: list[bytes], agent: bytes, told: bytes, places: list[bytes], shared: list[bytes]
+) -> bool:
+    """By one of the files there: each is a pause of everything, of a repository or of one session."""
+    environ = posix.environ
+    sessions = [field(told, b"session_id"), field(told, b"sessionId")]
+    sessions += [environ[name].rpartition(b":")[2] for name in TOLD if name in environ]
+    now = time.time_ns() // 1_000_000
+    for name in names:
+        lines = [line.partition(b" ")[::2] for line in content(folder + b"/paused/" + name).split(b"\n")]
+        facts = dict(lines)
+        until = facts.get(b"until", b"")
+        if not facts.get(b"since", b"").isdigit() or (until.isdigit() and int(until) <= now):
+            continue
+        if b"session" in facts:
+            whose, _, ident = facts[b"session"].partition(b":")
+            if ident in sessions and (not whose or agent in (whose, b"git")):
+                return True
+            continue
+        trees = [value + b"/" for key, value in lines if key == b"folder"]
+        if (
+            b"repository" not in facts
+            or any((at + b"/").startswith(tree) for at in places for tree in trees)
+            or any(same(found, facts[b"repository"]) for found in shared)
+        ):
+            return True
+    return False
+
+
+def is_excluded(listed: bytes, agent: bytes, places: list[bytes], shared: list[bytes]) -> bool:
+    """By a line of the list that the configuration was written out to: `path GLOB`, `project GLOB`, `agent NAME`."""
+    projects = b""
+    for line in listed.splitlines():
+        kind, _, pattern = line.partition(b" ")
+        if kind == b"agent" and pattern == agent:
+            return True
+        if kind == b"path" and any(covers(pattern, at) for at in places):
+            return True
+        if kind == b"project":
+            projects = projects or b"\n".join(content(at + b"/config") for at in shared if at)
+            if any(covers(pattern, url) for url in remotes(projects)):
+                return True
+    return False
+
+
+def remotes(config: bytes) -> list[bytes]:
+    """The addresses in git's configuration as hosts and paths: `github.com/acme/shop`, whatever the form."""
+    found = []
+    for line in config.splitlines():
+        name, _, url = line.strip().partition(b"=")
+        if name.strip().lower() in (b"url", b"pushurl"):
+            url = url.strip().strip(b'"').lower().rpartition(b"://")[2].rpartition(b"@")[2].rstrip(b"/")
+            host, _, path = (url[:-4] if url.endswith(b".git") else url).replace(b":", b"/", 1).partition(b"/")
+            port, _, rest = path.partition(b"/")
+            found.append(host + b"/" + (rest if port.isdigit() else path).strip(b"/"))
+    return found
+
+
+def covers(pattern: bytes, text: bytes) -> bool:
+    """The thing itself, or what is below it."""
+    return matches(text, pattern) or matches(text, pattern + b"/*")
+
+
+def matches(text: bytes, pattern: bytes) -> bool:
+    """`*` stands for anything; work is bounded by the product of both lengths."""
+    at = of = 0
+    star, held = -1, 0
+    while at < len(text):
+        if of < len(pattern) and pattern[of] == 42:
+            star, held = of, at
+            of += 1
+        elif of < len(pattern) and pattern[of] == text[at]:
+            at, of = at + 1, of + 1
+        elif star >= 0:
+            held += 1
+            at, of = held, star + 1
+        else:
+            return False
+    return not pattern[of:].strip(b"*")
+
+
+def git_folder(place: bytes) -> bytes:
+    """The git folder of the repository around a place, the one that all its work trees share; none outside."""
+    while place:
+        try:
+            posix.stat(place + b"/.git")
+        except OSError:
+            place = above(place)
+            continue
+        pointer = content(place + b"/.git")
+        if not pointer.startswith(b"gitdir:"):
+            return place + b"/.git"
+        own = pointer[7:].strip()
+        return common(own if own[:1] == b"/" else place + b"/" + own)
+    return b""
+
+
+def common(own: bytes) -> bytes:
+    """Of a work tree's own git folder."""
+    shared = content(own + b"/commondir").strip()
+    return own if not shared else shared if shared[:1] == b"/" else own + b"/" + shared
+
+
+def same(one: bytes, other: bytes) -> bool:
+    try:
+        a, b = posix.stat(one), posix.stat(other)
+    except OSError:
+        return one == other
+    return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+
+
 # -- <private> ---------------------------------------------------------------------------------------------------------
 
 
 def without_private(payload: bytes) -> bytes:
-    """Without what stands between private tags, nested or not; one never closed reaches to the end of its string.
+    """Without what stands between private tags; what is no JSON is one text."""
+    import private  # type: ignore[import-not-found]  # here: most payloads have none, and never pay for it
 
-    `<` and `>` may be written as escapes, and those escaped again. Each byte is looked at a fixed number of times.
-    """
-    lower = payload.lower()  # the same length: only ASCII changes
-    is_json = payload[:64].lstrip()[:1] == b"{"
-    kept = []
-    done = at = depth = end = 0  # end: of the string we are in
-    while (word := lower.find(b"private", at)) >= 0:
-        if depth and word > end:
-            done, depth = end, 0  # never closed
-        at = word + 7
-        start, closing = tag_start(lower, word, done)
-        stop = tag_end(lower, at)
-        if start < 0 or stop < 0:
-            continue
-        at = stop
-        if closing and depth:
-            depth -= 1
-            done = stop
-        elif not closing:
-            if not depth:
-                kept.append(payload[done:start])
-                if stop > end:
-                    end = string_end(payload, stop) if is_json else len(payload)
-            depth += 1
-    kept.append(payload[end if depth else done :])
-    return b"".join(kept)
+    if not private.marked(payload):
+        return payload
+    spans = private.spans(payload)
+    left: bytes = private.without(payload, private.text_spans(payload) if spans is None else spans)
+    return left
 
 
-def tag_start(lower: bytes, word: int, floor: int) -> tuple[int, bool]:
-    """Where the tag around this word begins, and whether it is a closing one; -1 if there is none."""
-    closing = lower[word - 1 : word] == b"/"
-    at = backslashes(lower, word - 1, floor) if closing else word
-    if lower[at - 1 : at] == b"<":
-        return at - 1, closing
-    if lower[at - 5 : at] == b"u003c":
-        start = backslashes(lower, at - 5, floor)
-        return (start if start < at - 5 else -1), closing
-    return -1, closing
+def hidden(folder: bytes, event: bytes, payload: list[bytes], dropped: bool) -> list[bytes]:
+    """What may be told of an event: of a turn whose prompt was private, only that there was one."""
+    place = folder + b"/private"
+    try:
+        sessions = posix.listdir(place)
+    except OSError:
+        sessions = []
+    if not dropped and not sessions:
+        return payload
+    told = b"".join(payload)
+    ident = field(told, b"session_id") or field(told, b"sessionId")
+    name = bytes([c if chr(c).isalnum() or c in b"-_" else 95 for c in ident])
+    if event in ASKS:
+        if dropped and b'"prompt"' in told and not field(told, b"prompt").strip(BLANK):
+            if name:
+                make_folder(place)
+                posix.close(posix.open(place + b"/" + name, posix.O_WRONLY | posix.O_CREAT, 0o600))
+            return [outline(told)]
+        forget(place, name, sessions)
+    elif name in sessions:
+        if event in ENDS:
+            forget(place, name, sessions)
+        return [outline(told)]
+    return [told]
 
 
-def tag_end(lower: bytes, at: int) -> int:
-    if lower[at : at + 1] == b">":
-        return at + 1
-    stop = lower.find(b"u003e", at, at + 64)
-    return stop + 5 if stop > at and not lower[at:stop].strip(b"\\") else -1
+def forget(place: bytes, name: bytes, sessions: list[bytes]) -> None:
+    if name in sessions:
+        posix.unlink(place + b"/" + name)
+        if len(sessions) == 1:
+            posix.rmdir(place)  # hooks look no further then
 
 
-def backslashes(data: bytes, stop: int, floor: int) -> int:
-    """Where the run of backslashes that ends here begins."""
-    while stop > floor and data[stop - 1] == 92:
-        stop -= 1
-    return stop
-
-
-def string_end(payload: bytes, at: int) -> int:
-    """The quote that ends the JSON string we are in."""
-    start = at
-    while (quote := payload.find(b'"', at)) >= 0:
-        if (quote - backslashes(payload, quote, start)) % 2 == 0:
-            return quote
-        at = quote + 1
-    return len(payload)
+def outline(told: bytes) -> bytes:
+    """Whose event it was, and nothing of what was said."""
+    found = [(name, field(told, name)) for name in OUTLINE]
+    return b"{%s}" % b",".join(b'"%s":"%s"' % item for item in found if item[1])
 
 
 # -- what follows from an event ----------------------------------------------------------------------------------------
@@ -255,12 +412,30 @@ def export_session(payload: bytes) -> None:
         posix.write(fd, b"\nexport BACKSTORY_SESSION='claude:%s'\n" % ident)
 
 
-def wake(folder: bytes) -> None:
-    """Start one ingest, unless one is started already that has not begun to read the spool."""
+def ring(folder: bytes) -> bool:
+    """Whether somebody serves and was told: this pipe has a reader only while `backstory serve` lives."""
+    try:
+        fd = posix.open(folder + b"/bell", posix.O_WRONLY | posix.O_NONBLOCK)
+        return posix.write(fd, b".") == 1
+    except OSError:
+        return False
+
+
+def wake(folder: bytes, rung: bool) -> None:
+    """Start one ingest, unless one is started already that has not begun to read the spool.
+
+    Whoever serves is left to read it; one who was told before and did not come is not waited for.
+    """
     command = content(folder + b"/launch").splitlines()
     pending = folder + b"/pending"
     posix.closerange(3, 1024)  # an agent may wait for the end of a pipe that it left open here
-    if not command or (fd := claim(pending)) < 0:
+    if not command:
+        return
+    fd, late = claim(pending, rung)
+    if fd < 0:
+        return
+    if rung and not late:
+        posix.write(fd, LEFT)
         return
     env = {name: value for name, value in posix.environ.items() if not name.startswith(b"GIT_")}
     env[b"BACKSTORY_HOME"] = above(folder)
@@ -274,21 +449,26 @@ def wake(folder: bytes) -> None:
     posix.write(fd, b"%d" % pid)
 
 
-def claim(pending: bytes) -> int:
-    """The file that says an ingest was started, open for its pid; -1 if one is on its way."""
+def claim(pending: bytes, rung: bool) -> tuple[int, bool]:
+    """The file that says an ingest was started, open for its pid, and whether it replaces one that never came.
+
+    -1 if one is on its way.
+    """
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL
     try:
-        return posix.open(pending, flags, 0o600)
+        return posix.open(pending, flags, 0o600), False
     except FileExistsError:
-        if not stale(pending):
-            return -1
+        if not stale(pending, rung):
+            return -1, False
         posix.unlink(pending)
-        return posix.open(pending, flags, 0o600)
+        return posix.open(pending, flags, 0o600), True
 
 
-def stale(pending: bytes) -> bool:
+def stale(pending: bytes, rung: bool) -> bool:
     age = time.time() - posix.stat(pending).st_mtime
     pid = content(pending)
+    if pid == LEFT:
+        return not rung or age > 5  # seconds: whoever serves takes it away as soon as it reads
     if not pid.isdigit():
         return age > 5  # its starter died before it could start anything
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from backstory.model.events import Event, Touch, Usage
+from backstory.model.gaps import FILLER
 
 Record = dict[str, Any]
 
@@ -39,9 +40,10 @@ class Bucket:
         self.leaf_titles: list[tuple[int, str]] = []
 
     def title(self, rank: int, text: object) -> None:
-        """A title for the session; of one rank the last one wins."""
-        if isinstance(text, str) and text.strip() and rank >= self.facts.get("title_rank", -1):
-            self.facts["title_rank"], self.facts["title"] = rank, text.strip()
+        """A title for the session; of one rank the last one wins. One that is not kept is none."""
+        words = text.strip() if isinstance(text, str) else ""
+        if words not in ("", FILLER.decode()) and rank >= self.facts.get("title_rank", -1):
+            self.facts["title_rank"], self.facts["title"] = rank, words
 
 
 class Sink:

@@ -11,7 +11,8 @@ import msgspec
 from backstory.agents import AGENTS
 from backstory.agents.base import MARKER, Record
 from backstory.agents.conversation import File, Place, Said, Writer, spoken_turns
-from backstory.capture.records import Cut, cut, records
+from backstory.capture import decode
+from backstory.capture.records import Cut, Piece, cut, records
 from backstory.model.errors import NotFound
 from backstory.model.sessions import Session
 from backstory.model.sources import Source
@@ -153,8 +154,8 @@ def _transcripts(library: Library, session: Session) -> list[Source]:
     ]
 
 
-def _data(library: Library, source: Source) -> Iterator[tuple[int, bytes]]:
-    return ((start, library.blobs.get(digest)) for start, digest in library.reader.pieces(source))
+def _data(library: Library, source: Source) -> Iterator[Piece]:
+    return (Piece(start, library.blobs.get(digest), gaps) for start, digest, gaps in library.reader.pieces(source))
 
 
 def _whole(pen: Writer, found: Cut) -> list[Record]:
@@ -185,7 +186,7 @@ def _beginning(library: Library, pen: Writer, own: list[Record]) -> list[Record]
     while (base := pen.continues(before or own)) is not None and base[0] not in known:
         known.add(base[0])
         source = _forked_from(library, base[0])
-        pieces = [(start, data[: max(0, base[1] - start)]) for start, data in _data(library, source)]
+        pieces = [piece.before(base[1]) for piece in _data(library, source)]
         before = [*(record for _, _, record in records(source, pieces)), *before]
     return before
 
@@ -223,4 +224,8 @@ def _copied(library: Library, pen: Writer, source: Source, session: Session, pla
     file = pen.beside(source.path, own, session.session_id, place)
     if file is None or lines:
         return file
-    return File(file.path, b"".join(data for _, data in _data(library, source)))
+    text = source.framing == "blob"
+    return File(
+        file.path,
+        b"".join(decode.whole(piece.data, piece.start, piece.gaps, text=text) for piece in _data(library, source)),
+    )

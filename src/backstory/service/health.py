@@ -12,10 +12,17 @@ from backstory.agents import AGENTS
 from backstory.agents.base import Agent
 from backstory.capture import tail
 from backstory.capture.discover import Unreadable, at_home, roots
+from backstory.capture.exclude import Excluded
+from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
+from backstory.model.text import plural
+from backstory.model.times import to_iso
+from backstory.service.excluding import excluded, excluded_note, passed_over, stored
 from backstory.service.library import Library, reading
+from backstory.service.pausing import Paused, in_effect, told
 from backstory.service.probing import HookHealth, notice_silence, probe
+from backstory.service.redacting.trial import Complaint, complaints
 from backstory.store.blobs import FolderBlobs
 
 
@@ -58,6 +65,7 @@ class Health(msgspec.Struct):
     hooks: list[HookHealth]
     store: StoreHealth
     problems: list[Problem]
+    paused: list[Paused] = []
 
     @property
     def ok(self) -> bool:
@@ -73,8 +81,10 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     problems: list[Problem] = []
     try:
         with reading(settings) as library:
+            out = excluded(settings, library.db)
             for health in agents:
-                _in_store(health, library, sizes[health.agent])
+                _in_store(health, library, sizes[health.agent], out)
+            problems += _excluded_problems(settings, library)
             _examine_store(store, library, deep)
             notice_silence(settings, hooks, library)
     except CorruptStore as error:
@@ -89,7 +99,34 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     store.segment_bytes = FolderBlobs(settings.segments).size()
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
     problems += [Problem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
-    return Health(str(settings.home), agents, hooks, store, problems)
+    problems += [_rule_problem(complaint) for complaint in complaints(settings)]
+    paused = [told(pause) for pause in in_effect(settings)]
+    problems += [_pause_problem(pause, wall_clock()) for pause in paused]
+    return Health(str(settings.home), agents, hooks, store, problems, paused)
+
+
+def _excluded_problems(settings: Settings, library: Library) -> list[Problem]:
+    """What is left out because of [exclude], and what was kept before it said so."""
+    found = []
+    if left_out := excluded_note(settings):
+        found.append(Problem(False, f"{left_out} By [exclude] in config.toml", "Change it there, if you want them."))
+    if before := stored(settings, library.db):
+        what = f"{plural(len(before), 'session')} of excluded projects or agents were stored before they were excluded"
+        found.append(Problem(False, what, f"Remove them, one by one: backstory forget {before[0]}"))
+    return found
+
+
+def _rule_problem(complaint: Complaint) -> Problem:
+    """A rule that does not work keeps everything from leaving, or lets something leave."""
+    return Problem(complaint.broken, f"config.toml, [redact]: {complaint.what}", "Mend it; its fields: docs/redact.md")
+
+
+def _pause_problem(pause: Paused, now: int) -> Problem:
+    """A pause somebody forgot is silence like any other."""
+    days = (now - pause.since) // 86_400_000
+    long = f", for {plural(days, 'day')} now: forgotten?" if days else ""
+    what = f"nothing is recorded, {pause.where}: paused since {to_iso(pause.since)}{long}"
+    return Problem(False, what, f"Record again: {pause.resume}")
 
 
 def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:
@@ -106,7 +143,7 @@ def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHe
     return health
 
 
-def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int]) -> None:
+def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int], out: Excluded) -> None:
     reader = library.reader
     known: dict[str, int | None] = {}
     for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
@@ -116,7 +153,8 @@ def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int]) -> N
         health.gone += not Path(path.split("#")[0]).exists()
         if error:
             health.unreadable.append(Unreadable(path, error))
-    health.waiting = sum(1 for path, now in sizes.items() if now and known.get(path, -1) != now)
+    changed = [path for path, now in sizes.items() if now and known.get(path, -1) != now]
+    health.waiting = sum(1 for path in changed if not passed_over(out, AGENTS[health.agent], Path(path)))
     health.last_record_at = reader.last_record(health.agent)
     health.unparsed_files = reader.unparsed(health.agent)
     for _, reason, number in health.unparsed_files:

@@ -13,15 +13,23 @@ import msgspec
 
 from backstory.capture import spool, tail
 from backstory.capture.discover import Unreadable, at_home, at_paths, chosen
-from backstory.capture.ingest import Ingest, wall_clock
+from backstory.capture.ingest import Counts, Ingest, wall_clock
 from backstory.capture.lock import ingest_lock
+from backstory.capture.pauses import Pauses
+from backstory.capture.permissions import tighten
+from backstory.capture.unwanted import Unwanted
 from backstory.config import Settings
 from backstory.model.errors import CorruptStore, NotFound, StoreError
+from backstory.service.excluding import excluded, tell_hooks
 from backstory.service.library import journal
 from backstory.service.linking import link_waiting, publish
+from backstory.service.pausing import settle
 from backstory.store.blobs import FolderBlobs
+from backstory.store.checkpoints import Checkpoints
+from backstory.store.forget import UNFINISHED, load
+from backstory.store.pauses import load as load_pauses
 from backstory.store.read import Reader
-from backstory.store.sqlite import connect, explained
+from backstory.store.sqlite import connect, explained, transaction
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from backstory.capture.rebuild import Gap
@@ -44,6 +52,10 @@ class IngestReport(msgspec.Struct):
     unparsed: int
     unknown_types: int
     unrecognised: int
+    withheld: int  # records of this run that were written in a pause
+    excluded: int  # sessions of excluded projects and agents: not stored
+    unplaced: int  # sessions that may be such: their folder is not known yet
+    forgotten: int  # sessions that [retention] says are too old
     unreadable: list[Unreadable]
     seconds: float
 
@@ -76,20 +88,27 @@ def ingest(
     given = list(paths)
     if settings.journal.exists() and not settings.database.exists():
         rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
-    with _writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else LOCK_WAIT):
+    with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else LOCK_WAIT):
         if background:
             # Hooks from now on start another: of those before it, the agents have written by the end of the pause.
             (settings.home / "hook" / "pending").unlink(missing_ok=True)
             time.sleep(LAG)
+        tighten(settings.home)
+        catch_up(settings)
         found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)
         try:
-            run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock)
+            out = _unwanted(settings, db)
+            stones = load(db, settings.home)
+            run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
             counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
             with explained(settings.database):
+                if not given and agent is None:
+                    _count(db, counts)
                 if link_waiting(db, journal(settings), linking):
                     publish(settings, db)
+                expired = _retain(settings, db)
             totals = Reader(db).totals()
         finally:
             db.close()
@@ -97,10 +116,42 @@ def ingest(
         files=counts.files,
         new_records=counts.new_records,
         unrecognised=counts.unrecognised,
+        withheld=out.records,
+        excluded=len(counts.excluded),
+        unplaced=len(counts.unplaced),
+        forgotten=expired,
         unreadable=counts.unreadable,
         seconds=round(time.monotonic() - begun, 3),
         **totals,
     )
+
+
+def _unwanted(settings: Settings, db: apsw.Connection) -> Unwanted:
+    """Pauses and exclusions as they are now; hooks are told the same."""
+    with explained(settings.database):
+        settle(settings, db, journal(settings))
+        found = excluded(settings, db)
+        tell_hooks(settings, found, db)
+        return Unwanted(Pauses(settings.home, load_pauses(db)), found)
+
+
+def _retain(settings: Settings, db: apsw.Connection) -> int:
+    """How many sessions were too old."""
+    if not settings.retention.limits:
+        return 0
+    from backstory.service.forgetting import retain  # here: few people have a limit
+
+    report = retain(settings, db)
+    return len(report.sessions) if report else 0
+
+
+def _count(db: apsw.Connection, counts: Counts) -> None:
+    """So that other verbs can say it: nothing is left out silently."""
+    marks = {"excluded": len(counts.excluded), "unplaced": len(counts.unplaced)}
+    if any(Checkpoints(db).mark(name) != number for name, number in marks.items()):
+        with transaction(db):
+            for name, number in marks.items():
+                Checkpoints(db).set_mark(name, number)
 
 
 def ingest_for_hooks(settings: Settings) -> None:
@@ -117,27 +168,42 @@ def ingest_for_hooks(settings: Settings) -> None:
 
 def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
     """Make the database again from journal and segments; the old one serves readers until the new one is whole."""
-    from backstory.capture.rebuild import Rebuild
-
     begun = time.monotonic()
-    record = journal(settings)
     if not settings.journal.exists():
         raise NotFound("there is no journal to rebuild from", "Read what your agents wrote: backstory ingest")
-    fresh = settings.home / "rebuild.db"
-    with _writable(settings), ingest_lock(settings.home, LOCK_WAIT):
-        _remove(fresh)
-        progress = announce(record.bytes()) if announce else None
-        db = connect(fresh)
-        try:
-            with explained(fresh):
-                gaps = Rebuild(db, FolderBlobs(settings.segments), record).run(progress)
-                totals = Reader(db).totals()
-            _swap(settings, db)
-        finally:
-            db.close()
-            _remove(fresh)
+    with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
+        gaps, totals = remake(settings, announce)
+        catch_up(settings)
     kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
     return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), **kept)
+
+
+def catch_up(settings: Settings) -> None:
+    """Under the caller's lock: what a process that forgot something left to do when it died."""
+    if (settings.home / UNFINISHED).exists():
+        from backstory.service.burying import finish_for
+
+        finish_for(settings)
+
+
+def remake(settings: Settings, announce: Announce | None = None) -> tuple[list[Gap], dict[str, int]]:
+    """The same, under the caller's lock."""
+    from backstory.capture.rebuild import Rebuild
+
+    fresh = settings.home / "rebuild.db"
+    record = journal(settings)
+    _remove(fresh)
+    progress = announce(record.bytes()) if announce else None
+    db = connect(fresh)
+    try:
+        with explained(fresh):
+            gaps = Rebuild(db, FolderBlobs(settings.segments), record).run(progress)
+            totals = Reader(db).totals()
+        _swap(settings, db)
+    finally:
+        db.close()
+        _remove(fresh)
+    return gaps, totals
 
 
 def _swap(settings: Settings, fresh: apsw.Connection) -> None:
@@ -167,7 +233,7 @@ def _remove(database: Path) -> None:
 
 
 @contextmanager
-def _writable(settings: Settings) -> Iterator[None]:
+def writable(settings: Settings) -> Iterator[None]:
     """The system's errors while writing to our own home, as ours."""
     try:
         yield

@@ -104,7 +104,7 @@ def init(
     work = _Init(settings, repository, annotate, dry_run)
     chosen = work.choose(list(agents))
     if not dry_run:
-        _place_hook(settings)
+        place_hook(settings)
     for agent in chosen:
         work.settle(agent, local)
     if local:
@@ -120,7 +120,7 @@ def init(
     return report
 
 
-def _place_hook(settings: Settings) -> None:
+def place_hook(settings: Settings) -> None:
     folder = hook_folder(settings)
     try:
         make_folders(folder)

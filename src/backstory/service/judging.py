@@ -13,12 +13,15 @@ from typing import Any
 import apsw
 import msgspec
 
+from backstory.capture.pauses import Pauses
 from backstory.git import history
 from backstory.git.identity import git
 from backstory.service.candidates import Candidates, Row
 from backstory.service.checkpointing import Assembly, Outcome, known_links
 from backstory.service.repositories import ALL, Repository, lost
 from backstory.store.checkpoints import Checkpoints
+from backstory.store.forget import STORY, reasons
+from backstory.store.pauses import load as load_pauses
 from backstory.store.sqlite import fetch
 from backstory.story.acts import Acts, Made
 from backstory.story.links import CommitFacts, Link, Linker, Seed
@@ -26,6 +29,7 @@ from backstory.story.links import CommitFacts, Link, Linker, Seed
 DAY = 86_400_000
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
+PAUSED = "capture was paused when it was made"
 
 Announce = Callable[[int], Callable[[int], None]]
 
@@ -51,7 +55,7 @@ class _Run:
         self.repository = repository
         self.store = Checkpoints(db)
         self.sessions = Candidates(db, repository)
-        self._unkept: dict[str, str] = {}  # commits that ran in a session we have nothing of
+        self._unkept: dict[str, str] = {}  # why commits have no story, if there is more to say
         self._lost: set[str] = set()  # commits with a story that no ref reaches any more, since the last look
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> Outcome:
@@ -65,6 +69,12 @@ class _Run:
         if judged:
             progress = announce(len(judged)) if announce else None
             facts, links, superseded = self._infer(commits, judged, progress)
+            paused = self._paused({sha: commits[sha] for sha in judged})
+            links = [link for link in links if not paused.get(link.commit)]
+            self._unkept.update(dict.fromkeys(paused, PAUSED))
+        forgotten = reasons(self.db)
+        links = [link for link in links if forgotten.get(link.commit) != STORY]
+        self._unkept.update(forgotten)
         assembly = Assembly(self.sessions, self._unkept)
         assembly.assemble({sha: commits[sha] for sha in todo}, facts, links, superseded, grown)
         outcome = assembly.outcome
@@ -168,6 +178,23 @@ class _Run:
             if progress:
                 progress(1)
         return [CommitFacts.of(commit, found.get(commit.sha, [])) for commit in listed]
+
+    def _paused(self, commits: dict[str, history.Commit]) -> dict[str, bool]:
+        """Those first made while a person wanted nothing recorded here, and whether that is sure: git counts seconds.
+
+        One that was only rewritten meanwhile keeps its story.
+        """
+        pauses = Pauses(None, load_pauses(self.db))
+        if not pauses:
+            return {}
+        place = str(self.repository.folder)
+        told = {row[0] for row in self._by_git(set(commits))}  # git's hook says nothing in a pause
+        found: dict[str, bool] = {}
+        for sha, commit in commits.items():
+            edges = [pauses.covers(commit.authored_at + ms, place, "git", "") for ms in (0, 999)]
+            if sha not in told and any(edges):
+                found[sha] = all(edges)
+        return found
 
     # -- links -----------------------------------------------------------------------------------
 

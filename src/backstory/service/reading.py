@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from backstory.agents import AGENTS
+from backstory.capture import decode
 from backstory.config import Settings
 from backstory.git.identity import identify, normalise
 from backstory.model.errors import BadInput, NotFound
@@ -100,7 +101,7 @@ def conversation(settings: Settings, reference: str) -> Conversation:
 
 
 def raw(settings: Settings, reference: str) -> Iterator[bytes]:
-    """The stored records of a session's transcript, byte for byte, piece by piece."""
+    """The stored records of a session's transcript, byte for byte, piece by piece; a word stands for private ones."""
     with reading(settings) as library:
         session = find_session(library, reference)
         segments = library.reader.segments(session)
@@ -110,9 +111,9 @@ def raw(settings: Settings, reference: str) -> Iterator[bytes]:
                 f"It was told by its parent: backstory show {session.parent_session_id} --raw",
             )
         main = segments[0][0]
-        for path, _, _, digest in segments:
+        for path, start, _, digest, gaps in segments:
             if path == main:
-                yield library.blobs.get(digest)
+                yield decode.whole(library.blobs.get(digest), start, gaps)
 
 
 def find_session(library: Library, reference: str) -> Session:

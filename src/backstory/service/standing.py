@@ -16,6 +16,7 @@ from backstory.model.query import Filters
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.library import Library, reading
+from backstory.service.pausing import Paused, in_effect, paused_json, told
 from backstory.service.reading import session_json
 from backstory.service.repositories import repository_at
 from backstory.service.stories import Said, Told, inside, required, said_json, tell, tell_all, told_json, top
@@ -46,6 +47,7 @@ class Status(msgspec.Struct, frozen=True):
     active: list[Session]
     open: list[Open]
     capture: list[Capture]
+    paused: list[Paused]
 
 
 def status(settings: Settings, cwd: Path) -> Status:
@@ -60,6 +62,7 @@ def status(settings: Settings, cwd: Path) -> Status:
             [session for session in sessions if _active(library, session)],
             _uncommitted(library, sessions, _changed(folder)) if folder and sessions else [],
             [Capture(name, library.reader.last_record(name), library.reader.last_signal(name)) for name in AGENTS],
+            [told(pause) for pause in in_effect(settings)],
         )
 
 
@@ -122,6 +125,7 @@ def status_json(found: Status) -> dict[str, Any]:
             {"agent": c.agent, "last_record_at": to_iso(c.last_record_at), "last_hook_at": to_iso(c.last_hook_at)}
             for c in found.capture
         ],
+        "paused": [paused_json(pause) for pause in found.paused],
     }
 
 

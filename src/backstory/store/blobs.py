@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,6 +24,9 @@ class Blobs(Protocol):
     def get(self, digest: str) -> bytes: ...
 
     def has(self, digest: str) -> bool: ...
+
+    def keep_only(self, digests: Container[str]) -> int:
+        """Remove every object but these, and what a killed process left half written; returns their bytes."""
 
     def flush(self) -> None:
         """What was put before this returns survives a power loss."""
@@ -89,6 +93,14 @@ class FolderBlobs:
         except StoreError:
             return False
         return True
+
+    def keep_only(self, digests: Container[str]) -> int:
+        freed = 0
+        for path in self.folder.glob("*/*"):
+            if path.name.removesuffix(".zst") not in digests:
+                freed += path.stat().st_size
+                path.unlink()
+        return freed
 
     def flush(self) -> None:
         folders = {self.folder, self.folder.parent} if self._unsynced else set()

@@ -7,19 +7,21 @@ the folders sessions ran in, which no transcript holds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from backstory.files import replace, sync_folder
 from backstory.model.checkpoints import Checkpoint, Note
 from backstory.model.errors import NewerStore
+from backstory.model.gaps import Gap
 from backstory.model.sessions import Project
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True):
-    """Bytes [start, end) of one generation of a source are in the segment with this digest."""
+    """Bytes [start, end) of one generation of a source, less the gaps, are in the segment with this digest."""
 
     agent: str
     path: str
@@ -35,6 +37,8 @@ class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry"
     cwd: str | None = None
     partial: bool = False  # ends inside a line: what follows repeats these bytes
     position: dict[str, Any] | None = None  # for databases: where the agent's reader goes on
+    gaps: list[Gap] = []  # what is not kept, in order, by its place in the source
+    hiding: dict[str, Any] | None = None  # what must be remembered to know what else is not kept
 
 
 class MovedEntry(msgspec.Struct, frozen=True, tag="moved", tag_field="entry"):
@@ -93,6 +97,29 @@ class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
     at: int
 
 
+class PauseEntry(msgspec.Struct, frozen=True, tag="pause", tag_field="entry", omit_defaults=True):
+    """A person wanted nothing recorded from one moment to another: of a session, of a repository, or at all."""
+
+    id: str  # of two entries with one id the later counts: it says when the pause ended
+    since: int
+    until: int | None = None
+    agent: str = ""  # empty with a session: whosever it is
+    session_id: str = ""
+    repository: str = ""  # the git folder its work trees share
+    folders: list[str] = []  # its work trees, also those that are gone by now
+
+
+class ForgottenEntry(msgspec.Struct, frozen=True, tag="forgotten", tag_field="entry", omit_defaults=True):
+    """What a person had forgotten, and what therefore never comes back. Names and salted digests, no content."""
+
+    at: int
+    sessions: list[str] = []  # agent:id; subagents are named too
+    commits: list[str] = []  # they have no story, whatever is read
+    lost: list[str] = []  # commits that lost theirs with a session
+    records: dict[str, list[str]] = {}  # by session, digests of its records
+    strings: list[str] = []  # digests of strings that held a text, wherever they come from
+
+
 Entry = (
     SegmentEntry
     | MovedEntry
@@ -102,6 +129,8 @@ Entry = (
     | OverrideEntry
     | NoteEntry
     | AliasEntry
+    | PauseEntry
+    | ForgottenEntry
 )
 
 
@@ -130,6 +159,11 @@ class Journal:
         finally:
             os.close(fd)
         self._pending.clear()
+
+    def rewrite(self, entries: Iterable[Entry]) -> None:
+        """All of it anew, in one step, and be sure of it."""
+        replace(self.path, b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
+        sync_folder(self.path.parent)
 
     def forget_pending(self) -> None:
         self._pending.clear()

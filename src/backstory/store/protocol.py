@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from backstory.model.events import StoredEvent
 from backstory.model.findings import Bucket
+from backstory.model.gaps import Gap
 from backstory.model.query import Filters, Match, Query
 from backstory.model.sessions import Project, Session
 from backstory.model.signals import Process, Signal
@@ -28,6 +29,15 @@ class StoreWriter(Protocol):
         """The source is read again from its first byte."""
 
     def add_segment(self, source: Source, entry: SegmentEntry) -> None: ...
+
+    def gaps(self, source: Source) -> list[Gap]:
+        """What is not kept of a source's newest generation."""
+
+    def hide(self, source: Source, hiding: Mapping[str, Any]) -> None:
+        """Remember what else of a source must not be kept."""
+
+    def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
+        """The same of all sources: id, generation, agent, session."""
 
     def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None: ...
 
@@ -77,7 +87,7 @@ class StoreReader(Protocol):
 
     def events(self, session: int, first: int = ..., last: int = ...) -> Iterator[StoredEvent]: ...
 
-    def segments(self, session: Session) -> list[tuple[str, int, int, str]]: ...
+    def segments(self, session: Session) -> list[tuple[str, int, int, str, list[Gap]]]: ...
 
     def projects(self) -> list[tuple[int, Project]]: ...
 

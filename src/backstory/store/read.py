@@ -11,6 +11,7 @@ import msgspec
 
 from backstory.model.errors import Ambiguous, NotFound
 from backstory.model.events import StoredEvent
+from backstory.model.gaps import Gap
 from backstory.model.query import FIELDS, Atom, Filters, Match, Query
 from backstory.model.sessions import Project, Session, Tokens
 from backstory.model.sources import Source
@@ -45,7 +46,7 @@ class Reader:
 
     def sessions(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
         """Newest first."""
-        where, values = _session_filter(filters)
+        where, values = session_filter(filters)
         if not subagents:
             where.append("s.parent IS NULL")
         sql = f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY s.started_at DESC, s.id DESC"
@@ -122,14 +123,15 @@ class Reader:
         found = self._all(sql, (base, base, base + seq))
         return int(found[0][0]) if found else 0
 
-    def segments(self, session: Session) -> list[tuple[str, int, int, str]]:
-        """Digests of the newest generation of the session's main transcripts, in order: path, start, stop, digest."""
-        return self._all(
-            "SELECT o.path, g.start, g.stop, g.digest FROM sources o JOIN segments g ON g.source_id=o.id "
+    def segments(self, session: Session) -> list[tuple[str, int, int, str, list[Gap]]]:
+        """Of the newest generation of the session's main transcripts, in order: path, start, stop, digest, gaps."""
+        rows = self._all(
+            "SELECT o.path, g.start, g.stop, g.digest, g.gaps FROM sources o JOIN segments g ON g.source_id=o.id "
             "AND g.generation=o.generation WHERE o.agent=? AND o.session_id=? AND o.sidecar IS NULL "
             "ORDER BY o.id, g.start",
             (session.agent, session.session_id),
         )
+        return [(path, start, stop, digest, _gaps(gaps)) for path, start, stop, digest, gaps in rows]
 
     def keys(self, session: int, last: int = _MASK) -> dict[int, int]:
         """The events of a session up to one of them: key → seq."""
@@ -146,10 +148,11 @@ class Reader:
         )
         return [Source(*row) for row in rows]
 
-    def pieces(self, source: Source) -> list[tuple[int, str]]:
-        """Start and digest of each segment of a source's newest generation, in order."""
-        sql = "SELECT start, digest FROM segments WHERE source_id=? AND generation=? ORDER BY start"
-        return self._all(sql, (source.id, source.generation))
+    def pieces(self, source: Source) -> list[tuple[int, str, list[Gap]]]:
+        """Start, digest and gaps of each segment of a source's newest generation, in order."""
+        sql = "SELECT start, digest, gaps FROM segments WHERE source_id=? AND generation=? ORDER BY start"
+        rows = self._all(sql, (source.id, source.generation))
+        return [(start, digest, _gaps(gaps)) for start, digest, gaps in rows]
 
     def begun_in(self, cwd: str) -> list[tuple[str, str, str | None, int | None, str, int | None]]:
         """Main sessions that began in a folder: agent, id, title, last event, transcript and its size when read."""
@@ -176,7 +179,7 @@ class Reader:
     ) -> list[Match]:
         """Pieces of turns that match, best first (or newest first)."""
         expression = compile_query(query, filters.fields, any_clause=any_clause)
-        where, values = _session_filter(filters, "d.created_at")
+        where, values = session_filter(filters, "d.created_at")
         order = "d.created_at DESC" if newest else "score"
         if where or newest:
             sql = (
@@ -237,7 +240,7 @@ class Reader:
             "model": "coalesce(u.model, '(unknown)')",
             "day": "strftime('%Y-%m-%d', u.created_at / 1000, 'unixepoch', 'localtime')",
         }[by]
-        where, values = _session_filter(filters)
+        where, values = session_filter(filters)
         sums = ", ".join(f"sum(u.{f})" for f in ("input", "cache_read", "cache_write", "output", "reasoning"))
         condition = " AND ".join(["u.counts", *where])
         tokens = self._all(
@@ -332,7 +335,7 @@ def quoted(atom: Atom) -> str:
     return f'"{text}"' + ("*" if atom.prefix else "")
 
 
-def _session_filter(filters: Filters, when: str | None = None) -> tuple[list[str], list[Any]]:
+def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str], list[Any]]:
     where: list[str] = []
     values: list[Any] = []
     if filters.agent:
@@ -361,6 +364,10 @@ def _with_turns(tokens: list[tuple[Any, ...]], turns: dict[str, tuple[int, int]]
     for name, (sessions, count) in turns.items():
         merged[name] = (name, sessions, count, None, None, None, None, None)
     return list(merged.values())
+
+
+def _gaps(body: str | None) -> list[Gap]:
+    return [(place, size) for place, size in msgspec.json.decode(body)] if body else []
 
 
 def _json(value: Any) -> str:

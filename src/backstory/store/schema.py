@@ -113,7 +113,24 @@ CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX touches_by_path ON touches(path) WHERE action='write';
 """
 
-MIGRATIONS = (_M001, _M002)
+# What must not come back: sessions (agent:id), commits, digests of records and of strings; never what they said.
+_M003 = """
+CREATE TABLE forgotten(kind TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;
+"""
+
+# What is not kept of a segment's bytes, and what must be remembered to know what else is not.
+_M004 = """
+ALTER TABLE segments ADD COLUMN gaps TEXT;
+CREATE INDEX segments_with_gaps ON segments(source_id, generation) WHERE gaps IS NOT NULL;
+CREATE TABLE hiding(source_id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+"""
+
+# When and where a person wanted nothing recorded; for commits that have no story because of it, and for ingest.
+_M005 = """
+CREATE TABLE pauses(id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005)
 VERSION = len(MIGRATIONS)
 
 

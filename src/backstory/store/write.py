@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import apsw
@@ -10,6 +10,7 @@ import msgspec
 
 from backstory.model.events import Event
 from backstory.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
+from backstory.model.gaps import Gap
 from backstory.model.paths import below
 from backstory.model.sessions import Project
 from backstory.model.signals import Process, Signal
@@ -93,6 +94,7 @@ class Writer:
         self._count_unparsed(source, -source.unparsed)
         self.db.execute("DELETE FROM unparsed WHERE source_id=?", (source.id,))
         self.db.execute("DELETE FROM unknown_types WHERE source_id=?", (source.id,))
+        self.db.execute("DELETE FROM hiding WHERE source_id=?", (source.id,))
         source.generation = generation
         source.position = source.tail = source.records = source.unparsed = 0
         source.state = {}
@@ -100,7 +102,7 @@ class Writer:
     def add_segment(self, source: Source, entry: SegmentEntry) -> None:
         """Replaces a partial segment that began at the same byte."""
         self.db.execute(
-            "INSERT OR REPLACE INTO segments VALUES(?,?,?,?,?,?,?)",
+            "INSERT OR REPLACE INTO segments VALUES(?,?,?,?,?,?,?,?)",
             (
                 source.id,
                 entry.generation,
@@ -109,8 +111,27 @@ class Writer:
                 entry.digest,
                 entry.observed_at,
                 int(entry.partial),
+                _encode(entry.gaps).decode() if entry.gaps else None,
             ),
         )
+
+    def gaps(self, source: Source) -> list[Gap]:
+        """What is not kept of this generation, in order."""
+        sql = "SELECT gaps FROM segments WHERE source_id=? AND generation=? AND gaps IS NOT NULL ORDER BY start"
+        found = fetch(self.db, sql, (source.id, source.generation)) if source.id else []
+        return [(place, size) for (body,) in found for place, size in msgspec.json.decode(body)]
+
+    def hide(self, source: Source, hiding: Mapping[str, Any]) -> None:
+        """Remember what else of a source, and of what hangs on it, must not be kept."""
+        body = _encode(hiding).decode()
+        self.db.execute("INSERT OR REPLACE INTO hiding VALUES(?,?)", (source.id, body))
+
+    def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
+        """The same of all sources: id, generation, agent, session."""
+        sql = (
+            "SELECT o.id, o.generation, o.agent, o.session_id, h.body FROM hiding h JOIN sources o ON o.id=h.source_id"
+        )
+        return [(*row[:4], msgspec.json.decode(row[4])) for row in fetch(self.db, sql)]
 
     def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None:
         rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
@@ -248,6 +269,15 @@ class Writer:
         fresh.update(parent=parent, title_rank=-1)
         fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
         return Live(self.db.last_insert_rowid(), fresh, created=True)
+
+    def whereabouts(self, agent: str, session_id: str) -> str | None:
+        """The folder a session is known to have begun in."""
+        if live := self._live.get((agent, session_id)):
+            found = live.row["cwd"]
+        else:
+            row = first(self.db, "SELECT cwd FROM sessions WHERE agent=? AND session_id=?", (agent, session_id))
+            found = row[0] if row else None
+        return found if isinstance(found, str) else None
 
     def homeless(self, agent: str, bucket: Bucket) -> bool:
         """A session belongs to the folder it began in; only until that is known does a folder matter."""
@@ -520,6 +550,14 @@ class Writer:
             [(int(best[key] == owner), owner, key) for key, owner in shared],
         )
         return owners
+
+    def recount(self, keys: list[int], sessions: list[int]) -> None:
+        """Others that held these are gone: one of these sessions counts each of them now."""
+        self.db.execute(
+            "UPDATE usage SET counts=1 WHERE key IN (SELECT value FROM json_each(?))", (_encode(keys).decode(),)
+        )
+        affected = set(sessions).union(*(self._share_usage(session) for session in sessions))
+        self._totals(affected)
 
     def _totals(self, sessions: Iterable[int]) -> None:
         sums = ", ".join(f"sum({name})" for name in _FIELDS)

@@ -17,6 +17,7 @@ _DOCUMENT_ID = rb'"id"\s*:\s*"([^"]+)"'
 class Codex(FileAgent):
     name = "codex"
     title = "Codex"
+    lists = ("items", "replacement_history")
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         override = env.get("CODEX_HOME")
@@ -42,6 +43,11 @@ class Codex(FileAgent):
             elif is_bare_item(record):
                 found = found or re.match(_NAME, path.name) is not None
         return Shape("lines", _named(path)) if found else None
+
+    def begins(self, record: Record) -> bool:
+        payload = record.get("payload")
+        started = isinstance(payload, dict) and payload.get("type") in ("task_started", "turn_started")
+        return started or record.get("type") == "turn_context"
 
     def reader(self, shape: Shape, state: Record) -> Reader:
         from backstory.agents.codex.reader import RolloutReader  # most commands read nothing

@@ -24,6 +24,7 @@ class Gemini(FileAgent):
     name = "gemini"
     title = "Gemini CLI"
     mutable = True
+    lists = ("messages",)
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"]

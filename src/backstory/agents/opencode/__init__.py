@@ -15,6 +15,8 @@ class OpenCode:
     name = "opencode"
     title = "OpenCode"
     mutable = True
+    lists: tuple[str, ...] = ()
+    local = False
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
@@ -40,6 +42,17 @@ class OpenCode:
         from backstory.agents.opencode.reader import RowReader
 
         return RowReader(state, subagent=shape.parent is not None)
+
+    def alone(self, message: Record) -> Record:
+        return message
+
+    def begins(self, record: Record) -> bool:
+        return False
+
+    def under(self, record: Record) -> tuple[str, str] | None:
+        from backstory.agents.opencode.reader import under
+
+        return under(record)
 
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
         """One batch at a time, each in a short transaction of its own."""

@@ -11,6 +11,7 @@ import apsw
 
 from backstory.agents.base import Record, Rows, as_dict, as_int, as_list
 from backstory.agents.opencode.database import NEEDED, Database, Item, Table, unreadable
+from backstory.hook.private import marked, spans, without
 
 BATCH = 4 << 20  # bytes of lines handed over at a time
 WINDOW = 10_000  # milliseconds a row may be committed late, its time already set
@@ -57,6 +58,11 @@ def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
                 position, done = {}, False  # a row changed, but not to a later time: the clock was set back
 
 
+def _sum(line: bytes) -> int:
+    """By which a row is known to have changed; of what is kept of it, so that nobody can try what the rest may be."""
+    return crc32(without(line, (spans(line) if marked(line) else None) or []))
+
+
 def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | None, int, int]]:
     """Each session with its parent, how many messages and parts it has, and the sum of all its times."""
     count: Counter[str] = Counter()
@@ -101,7 +107,7 @@ class Batch:
             for item in group:
                 line = item.table.line(item.ident)
                 self.lines.append(line)
-                self.seen[item.ident] = [item.stamp, crc32(line)]
+                self.seen[item.ident] = [item.stamp, _sum(line)]
                 size += len(line)
             if size >= BATCH and index < len(plan):
                 self.position = {**self.before, "rows": None, "seen": self.seen}
@@ -152,4 +158,4 @@ class Batch:
         if len(known) != 2 or known[0] != item.stamp:
             return True
         settled = self.before.get("rows") is not None and known[1] is not None
-        return settled and bool(known[1] != crc32(item.table.line(item.ident)))
+        return settled and bool(known[1] != _sum(item.table.line(item.ident)))

@@ -21,6 +21,14 @@ _MESSAGES_MAX = 200
 _CALLS_MAX = 500
 
 
+def under(record: Record) -> tuple[str, str]:
+    """A row's own message, and the message it belongs to: the prompt it answers, or the one it is a part of."""
+    row = as_dict(record.get("row"))
+    if record.get("type") == "message":
+        return as_str(row.get("id")), as_str(_json(row.get("data")).get("parentID"))
+    return "", as_str(row.get("message_id"))
+
+
 class RowReader:
     """One session's rows: its own, its messages' and their parts', which carry all that was said and done."""
 

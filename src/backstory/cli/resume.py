@@ -1,0 +1,42 @@
+"""backstory resume"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from backstory import config
+from backstory.cli.pause import paused_line, repo_option, session_option
+from backstory.cli.render import json_option, moment, one_line, print_json
+from backstory.service.pausing import paused_json, resume, scope_of
+
+
+@click.command()
+@repo_option
+@session_option
+@json_option
+def command(repo: str | None, session: str | None, as_json: bool) -> None:
+    """Record again, from now on. What happened during the pause is not recorded, now or later.
+
+    Ends what `backstory pause` began with the same options.
+
+    \b
+    Examples:
+      backstory resume
+      backstory resume --repo
+      backstory resume --session 3f05
+    """
+    settings = config.load()
+    report = resume(settings, scope_of(settings, Path.cwd(), repo, session))
+    if as_json:
+        ended, paused = ([paused_json(item) for item in items] for items in (report.changed, report.paused))
+        print_json({"ended": ended, "paused": paused})
+        return
+    for item in report.changed:
+        click.echo(f"Recorded again: {one_line(item.where)}. The pause began {moment(item.since)}.")
+    if not report.changed:
+        click.echo("That was not paused.")
+    for item in report.paused:
+        click.echo(f"Still: {paused_line(item)}")
+        click.echo(f"  Record again: {item.resume}")

@@ -1,0 +1,77 @@
+"""Gaps: bytes of a source that are not kept. Their places are the source's, so that every offset stays what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+Gap = tuple[int, int]  # where in the source, and how many bytes
+
+FILLER = b"[private]"  # what a reader sees in the place of words that are not kept
+
+
+def without(data: bytes, start: int, gaps: Iterable[Gap]) -> bytes:
+    """What is kept of a source's bytes."""
+    kept, at = [], 0
+    for place, size in gaps:
+        kept.append(data[at : place - start])
+        at = place - start + size
+    kept.append(data[at:])
+    return b"".join(kept)
+
+
+def clipped(gaps: Iterable[Gap], first: int, last: int) -> list[Gap]:
+    """What of the gaps lies in one range of the source."""
+    found = ((max(first, place), min(last, place + size)) for place, size in gaps)
+    return [(low, high - low) for low, high in found if low < high]
+
+
+def runs(kept: bytes, start: int, gaps: Iterable[Gap]) -> Iterator[tuple[int, bytes]]:
+    """The kept bytes between the gaps, each run with its place in the source."""
+    offset, at = start, 0
+    for place, size in gaps:
+        if place > offset:
+            yield offset, kept[at : at + place - offset]
+        at += place - offset
+        offset = place + size
+    if at < len(kept):
+        yield offset, kept[at:]
+
+
+def between(pieces: Iterable[tuple[int, bytes]], first: int, last: int) -> list[tuple[int, bytes]]:
+    """What stands in one range of the source, of runs that may reach beyond it."""
+    found = []
+    for offset, run in pieces:
+        low, high = max(first, offset), min(last, offset + len(run))
+        if low < high:
+            found.append((low, run[low - offset : high - offset]))
+    return found
+
+
+def holes(start: int, gaps: Iterable[Gap]) -> list[Gap]:
+    """The gaps by their places among the kept bytes."""
+    found, missing = [], 0
+    for place, size in gaps:
+        found.append((place - start - missing, size))
+        missing += size
+    return found
+
+
+def filled(kept: bytes, at: int, inside: Sequence[Gap]) -> bytes:
+    """Kept bytes that begin at a place among all kept ones, with a word in each hole."""
+    parts, done = [], 0
+    for place, _ in inside:
+        parts += [kept[done : place - at], FILLER]
+        done = place - at
+    return b"".join([*parts, kept[done:]])
+
+
+def joined(gaps: Iterable[Gap]) -> list[Gap]:
+    """In order, and those that touch as one."""
+    found: list[Gap] = []
+    for place, size in sorted(gaps):
+        if found and place <= found[-1][0] + found[-1][1]:
+            before = found.pop()
+            found.append((before[0], max(before[1], place + size - before[0])))
+        elif size:
+            found.append((place, size))
+    return found

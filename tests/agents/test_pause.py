@@ -1,0 +1,96 @@
+"""Pause and resume with the real agents: their hooks, their files, and no byte of what was said in between."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backstory.service.judging import PAUSED
+from tests.pause.canary import assert_nowhere
+
+from . import AGENTS, Reply, Say, ScriptedModel
+from .test_stories import Desk, commit, poem, said, shell, work, write
+
+PROGRAM = Path(sys.executable).with_name("backstory")
+
+
+@pytest.fixture
+def desk(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Iterator[Desk]:
+    desk = Desk(agent_home, agent_repo, scripted_model)
+    desk.git("commit", "-q", "--allow-empty", "-m", "root")
+    desk.backstory("init")
+    yield desk
+    assert not (desk.kept / "hook" / "errors.log").exists(), (desk.kept / "hook" / "errors.log").read_text()
+
+
+@pytest.mark.parametrize("scope", [[], ["--repo"]], ids=["everything", "repository"])
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_session_paused_in_the_middle_and_resumed(name: str, scope: list[str], desk: Desk) -> None:
+    agent = desk.agent(name)
+    first = work(
+        agent,
+        "Write of the quokka",
+        write(desk.repo / "quokka.txt", poem("quokka")),
+        commit("Add the quokka"),
+        Say("Done."),
+    )
+    desk.backstory("pause", *scope)
+    spooled = {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()}
+    work(
+        agent,
+        "Write of the canary",
+        Reply(Say("The canary it is."), write(desk.repo / "canary.txt", poem("canary"))),
+        commit("Add the canary"),
+        Say("The canary is there."),
+        resume=first,
+    )
+    assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, "hooks were silent"
+    assert json.loads(desk.backstory("status", "--json"))["paused"]
+    desk.backstory("ingest")
+    assert_nowhere("canary", desk.kept)
+    desk.backstory("resume", *scope)
+    work(
+        agent,
+        "Write of the numbat",
+        write(desk.repo / "numbat.txt", poem("numbat")),
+        commit("Add the numbat"),
+        Say("The numbat is there."),
+        resume=first,
+    )
+    for again in ("ingest", "rebuild", "ingest"):
+        assert_nowhere("canary", desk.kept)
+        log = desk.log()
+        assert [told["checkpoint"] is not None for told in log.values()] == [False, True, False, True]
+        assert log["Add the canary"]["reason"] == PAUSED
+        numbat = said(desk.show(), "user.prompt", "assistant.message")
+        assert numbat == ["Write of the numbat", "The numbat is there."]
+        desk.backstory(again)
+    for path in desk.kept.glob("backstory.db*"):
+        path.unlink()
+    desk.backstory("ingest")
+    assert_nowhere("canary", desk.kept)
+    assert json.loads(desk.backstory("status", "--json"))["paused"] == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_session_pauses_itself_from_inside(name: str, desk: Desk) -> None:
+    agent = desk.agent(name)
+    first = work(agent, "Say hello", Say("Hello."))
+    work(
+        agent,
+        "Now something private",
+        shell(f"{PROGRAM} pause --session"),
+        Reply(Say("The canary it is."), write(desk.repo / "canary.txt", poem("canary"))),
+        shell(f"{PROGRAM} resume --session"),
+        Say("Back again."),
+        resume=first,
+    )
+    desk.backstory("ingest")
+    assert_nowhere("canary", desk.kept)
+    told = json.loads(desk.backstory("show", first.session_id, "--json"))
+    texts = [event["text"] for event in told["events"] if event["kind"] in ("user.prompt", "assistant.message")]
+    assert texts == ["Say hello", "Hello.", "Now something private", "Back again."]
