@@ -18,7 +18,6 @@ from tests.export.hostile import ALL, Page
 from tests.transcripts import Transcript
 
 Cli = Callable[..., Result]
-NOTE = "Not redacted: read it before you share it.\n"
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def commit(session: Transcript, repository: Path, subject: str) -> None:
 
 def test_a_branch_is_told_oldest_first_with_a_table_and_what_was_said(demo: demos.Demo, cli: Cli) -> None:
     result = cli("export", "HEAD~5..HEAD")
-    assert (result.code, result.err) == (0, NOTE)
+    assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0] == "# The story of main"
     assert lines[2].endswith("5 commits · 4 with a story · 3 sessions · Claude Code, Codex")
@@ -116,7 +115,7 @@ def test_a_page_is_one_file_for_its_owner_alone(demo: demos.Demo, cli: Cli, tmp_
     target = tmp_path / "story.html"
     result = cli("export", "HEAD~5..HEAD", "--format", "html", "--output", target, "--tools", "--thinking")
     assert (result.code, result.out) == (0, "")
-    assert result.err == f"Written to {target}\n{NOTE}"
+    assert result.err == f"Written to {target}\n"
     assert target.stat().st_mode & 0o777 == 0o600
     page = Page(target.read_text(encoding="utf-8"))
     assert page.problems == []

@@ -51,7 +51,7 @@ def _document(words: str) -> Document:
     story = Story(
         Told(commit, checkpoint, None), [], {f"{words}:{words}": session}, Tokens(1, 2, 3, 4), [checkpoint], without
     )
-    call = Call(words, words, ["+" + words, "-" + words, words], [words], True)
+    call = Call(words, words, f"+{words}\n-{words}\n{words}", words, True)
     lines = [
         Line(role, words, words, seq, 0, words, [call] if role == "calls" else []) for seq, role in enumerate(ROLES)
     ]

@@ -140,7 +140,7 @@ class Rebuild:
             source.position = source.position if entry.partial else entry.end
             return
         self.absorber.absorb(source, entry, data)
-        if not entry.partial:
+        if not entry.partial and entry.position is None:  # rows of a database are not known again by their bytes
             whole = tail.whole(source, Path(source.path))
             edges = self.edges.setdefault(source.id, tail.Edges())
             edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from backstory import config
-from backstory.cli.render import json_option, note
+from backstory.cli.render import json_option, note, plural
+
+if TYPE_CHECKING:
+    from backstory.service.exporting import Exported
 
 FORMATS = ("markdown", "html", "json")
 
@@ -19,9 +23,12 @@ FORMATS = ("markdown", "html", "json")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
 @click.option("--thinking", is_flag=True, help="With what the agent thought.")
 @click.option("--tools", is_flag=True, help="With every tool call, its changes and its result, folded.")
+@click.option("--no-redact", is_flag=True, help="Leave secrets in; says what they are.")
 @json_option
-def command(reference: str, form: str, output: Path | None, thinking: bool, tools: bool, as_json: bool) -> None:
-    """The story of a branch, a commit or a session in one piece, to be shared.
+def command(
+    reference: str, form: str, output: Path | None, thinking: bool, tools: bool, no_redact: bool, as_json: bool
+) -> None:
+    """The story of a branch, a commit or a session in one piece, to be shared. Secrets are taken out.
 
     \b
     Examples:
@@ -29,12 +36,27 @@ def command(reference: str, form: str, output: Path | None, thinking: bool, tool
       backstory export HEAD --format html --output story.html
       backstory export 3f05 --tools
     """
-    from backstory.service.exporting import encoded, export, save
+    from backstory.service.exporting import Wanted, encoded, export, save
 
-    text = export(config.load(), reference, Path.cwd(), "json" if as_json else form, thinking=thinking, tools=tools)
+    wanted = Wanted("json" if as_json else form, thinking, tools, redact=not no_redact)
+    made = export(config.load(), reference, Path.cwd(), wanted)
     if output is None:
-        sys.stdout.buffer.write(encoded(text))
+        sys.stdout.buffer.write(encoded(made.text))
     else:
-        save(output, text)
+        save(output, made.text)
         note(f"Written to {output}")
-    note("Not redacted: read it before you share it.")
+    if said := _said(made, no_redact):
+        note(said)
+
+
+def _said(made: Exported, no_redact: bool) -> str:
+    from backstory.service.redacting import told
+
+    found = made.found
+    if not no_redact:
+        return told(found.counts, found.values)
+    if not found.counts:
+        return "Not redacted; no secret was found in it."
+    each = ", ".join(f"{found.values[rule]:,} {rule}" for rule in found.counts)
+    where = f", from {', '.join(found.sessions)}" if found.sessions else ""
+    return f"NOT REDACTED: {plural(sum(found.values.values()), 'secret')} in it now: {each}{where}"

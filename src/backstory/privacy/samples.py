@@ -26,7 +26,7 @@ _CLASSES = {
     "k": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
     "e": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
-_SLOT = re.compile(r"\{([aAUlLhHdwbpBke])(\d+)\}|\{uuid\}|\{jwt\}")
+SLOT = re.compile(r"\{([aAUlLhHdwbpBke])(\d+)\}|\{uuid\}|\{jwt\}")
 
 
 def expand(template: str) -> str:
@@ -40,7 +40,7 @@ def expand(template: str) -> str:
             return _jwt(chance)
         return _drawn(chance, found[1], int(found[2]))
 
-    return _SLOT.sub(fill, template)
+    return SLOT.sub(fill, template)
 
 
 def _drawn(chance: random.Random, kind: str, size: int) -> str:

@@ -14,23 +14,38 @@ from backstory.git.identity import git
 from backstory.model.errors import BadInput, NotFound, StoreError
 from backstory.service.exporting import html, markdown
 from backstory.service.exporting.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
+from backstory.service.exporting.redacted import Found, redacted
 from backstory.service.library import Library, reading
 from backstory.service.reading import conversation, event_json, session_json
 from backstory.service.stories import Story, Told, inside, is_commit, required, story_json, tell
 
 
-def export(
-    settings: Settings, reference: str, cwd: Path, form: str, *, thinking: bool = False, tools: bool = False
-) -> str:
-    """A range of commits (main..HEAD), a commit or a session. JSON always has everything."""
+class Wanted(msgspec.Struct, frozen=True):
+    """How an export shall be."""
+
+    form: str  # markdown | html | json; JSON always has everything
+    thinking: bool = False
+    tools: bool = False
+    redact: bool = True
+
+
+class Exported(msgspec.Struct, frozen=True):
+    text: str
+    found: Found  # what was secret in it, or still is
+
+
+def export(settings: Settings, reference: str, cwd: Path, wanted: Wanted) -> Exported:
+    """A range of commits (main..HEAD), a commit or a session."""
     if ".." not in reference and not is_commit(settings, reference, cwd):
-        return _session(settings, reference, form, thinking, tools)
+        return _session(settings, reference, wanted)
     with reading(settings) as library:
         told = _commits(library, reference, cwd)
-        narrator = Narrator(library, cwd, thinking=thinking, tools=tools)
-        if form == "json":
-            return _json(settings, reference, [narrator.story(each) for each in told])
-        return _rendered(of_commits(narrator, _title(reference, cwd, told), reference, told), form)
+        narrator = Narrator(library, cwd, thinking=wanted.thinking, tools=wanted.tools)
+        if wanted.form == "json":
+            bodies = [story_json(settings, narrator.story(each)) for each in told]
+            return _as_json(settings, bodies if ".." in reference else bodies[0], wanted)
+        document = of_commits(narrator, _title(reference, cwd, told), reference, told)
+        return _rendered(settings, document, wanted)
 
 
 def save(path: Path, text: str) -> None:
@@ -71,26 +86,23 @@ def _title(reference: str, cwd: Path, told: list[Told]) -> str:
     return f"The story of {branch or reference}"
 
 
-def _session(settings: Settings, reference: str, form: str, thinking: bool, tools: bool) -> str:
+def _session(settings: Settings, reference: str, wanted: Wanted) -> Exported:
     found = conversation(settings, reference)
-    if form == "json":
+    if wanted.form == "json":
         body: dict[str, Any] = {"session": session_json(found.session)}
         body["subagents"] = [child.session_id for child in found.children]
         body["abandoned_turns"] = sorted(found.abandoned)
         body["events"] = [event_json(event) for event in found.events]
-        return _as_json(body)
-    return _rendered(of_session(found, thinking=thinking, tools=tools), form)
+        return _as_json(settings, body, wanted, found.session.session_id)
+    return _rendered(settings, of_session(found, thinking=wanted.thinking, tools=wanted.tools), wanted)
 
 
-def _json(settings: Settings, reference: str, stories: list[Story]) -> str:
-    """Of one commit a document, of a range a list."""
-    bodies = [story_json(settings, story) for story in stories]
-    return _as_json(bodies if ".." in reference else bodies[0])
+def _as_json(settings: Settings, body: Any, wanted: Wanted, session: str = "") -> Exported:
+    clean, found = redacted(settings, body, rendered=False, session=session)
+    return Exported(msgspec.json.encode(clean if wanted.redact else body).decode() + "\n", found)
 
 
-def _as_json(body: Any) -> str:
-    return msgspec.json.encode(body).decode() + "\n"
-
-
-def _rendered(found: Document, form: str) -> str:
-    return html.document(found) if form == "html" else markdown.document(found)
+def _rendered(settings: Settings, document: Document, wanted: Wanted) -> Exported:
+    clean, found = redacted(settings, document, rendered=True)
+    write = html.document if wanted.form == "html" else markdown.document
+    return Exported(write(clean if wanted.redact else document), found)

@@ -22,6 +22,7 @@ from backstory.service.stories import MERGE, Story, Told, reverted, said_in
 from backstory.store.checkpoints import Checkpoints
 
 _LONG = 200  # lines of a diff or a result; the rest is counted
+_ARGUMENT = 200  # characters
 _ROLES = {"request": "request", "question": "question", "answer": "answer", "closing words": "said"}
 
 
@@ -30,9 +31,14 @@ class Call(msgspec.Struct, frozen=True):
 
     name: str
     argument: str
-    diff: list[str]
-    result: list[str]
+    diff: str
+    result: str
     failed: bool
+
+    @property
+    def given(self) -> str:
+        """The argument as far as there is room for it; cut only here, where no secret is in it any more."""
+        return self.argument[:_ARGUMENT]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -249,15 +255,16 @@ def _call(call: StoredEvent, results: dict[object, StoredEvent], cwd: str | None
     given = one_line(calls.argument(call))
     return Call(
         one_line(call.name) or "?",
-        (given.replace(f"{cwd}/", "") if cwd else given)[:200],
+        given.replace(f"{cwd}/", "") if cwd else given,
         _shortened(calls.diff(call, result)),
-        _shortened(clean(result.text).split("\n")) if result is not None and result.text else [],
+        _shortened(clean(result.text).split("\n")) if result is not None and result.text else "",
         calls.failed(result),
     )
 
 
-def _shortened(lines: list[str]) -> list[str]:
-    return lines if len(lines) <= _LONG else [*lines[:_LONG], f"… {len(lines) - _LONG:,} more lines"]
+def _shortened(lines: list[str]) -> str:
+    more = [f"… {len(lines) - _LONG:,} more lines"] if len(lines) > _LONG else []
+    return "\n".join([*lines[:_LONG], *more])
 
 
 # -- facts -----------------------------------------------------------------------------------------

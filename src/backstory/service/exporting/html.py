@@ -181,9 +181,9 @@ def _line(line: Line) -> str:
 
 def _call(call: Call) -> str:
     bad = ' <span class="bad">failed</span>' if call.failed else ""
-    head = f'<p class="call"><b>{_text(call.name)}</b> <code>{_text(call.argument)}</code>{bad}</p>'
-    diff = f"<pre><code>{''.join(map(_changed_line, call.diff))}</code></pre>" if call.diff else ""
-    result = f"<pre><code>{_block(chr(10).join(call.result))}</code></pre>" if call.result else ""
+    head = f'<p class="call"><b>{_text(call.name)}</b> <code>{_text(call.given)}</code>{bad}</p>'
+    diff = f"<pre><code>{''.join(map(_changed_line, call.diff.split(chr(10))))}</code></pre>" if call.diff else ""
+    result = f"<pre><code>{_block(call.result)}</code></pre>" if call.result else ""
     return head + diff + result
 
 

@@ -109,11 +109,11 @@ def _conversation(lines: list[Line]) -> Iterator[str]:
 
 
 def _call(call: Call) -> Iterator[str]:
-    yield f"**{inline(call.name)}** {code(call.argument)}{' failed' if call.failed else ''}"
+    yield f"**{inline(call.name)}** {code(call.given)}{' failed' if call.failed else ''}"
     if call.diff:
-        yield fenced("\n".join(call.diff), "diff")
+        yield fenced(call.diff, "diff")
     if call.result:
-        yield fenced("\n".join(call.result))
+        yield fenced(call.result)
 
 
 def _folded(summary: str, blocks: Iterable[str]) -> str:
