@@ -84,9 +84,8 @@ class Looker:
         after = end + len(right)
         if data[max(low, start - len(left) - 1) : start - len(left)] in (b"?", b"&"):
             mark = data.find(b"#", after, min(high, after + BARE))
-            high = (
-                mark if mark > 0 and not _STOP.search(data, after, mark) else high
-            )  # of an address: up to its fragment
+            if mark > 0 and not _STOP.search(data, after, mark):
+                high = mark  # of an address: up to its fragment
         span = self._assigned(data, start, after, high, strength, left)
         if span is None and strength == 2:
             span = self._told(data, start, after, low, high)
@@ -123,20 +122,17 @@ class Looker:
     def _assigned(
         self, data: bytes, start: int, after: int, high: int, strength: int, left: bytes
     ) -> tuple[int, int] | None:
-        tries: list[tuple[re.Match[bytes] | None, int]] = [(_ASSIGNED.match(data, after, high), strength)]
-        if tries[0][0] is None:
-            tries = [
-                (self._spaced(data, start, after, high, left), strength),
-                (_NAMED.match(data, after, high), strength),
-            ]
-        for found, sure in tries:
+        tries = [_ASSIGNED.match(data, after, high)]
+        if tries[0] is None:
+            tries = [self._spaced(data, start, after, high, left), _NAMED.match(data, after, high)]
+        for found in tries:
             if found is None or (span := _value(data, found, high)) is None:
                 continue
             loose = found.re is not _ASSIGNED or found["made"] or found["op"] in (b">", b"|", b",", b"->", b"(")
             word = _MORE.sub(b"", data[span[0] : min(span[1], span[0] + JUDGED)]).decode("utf-8", "replace")
-            if _is_secret(word, self.rule, sure, bool(loose) and not left.startswith(b"set")):
+            if _is_secret(word, self.rule, strength, bool(loose) and not left.startswith(b"set")):
                 return _whole(data, span, high)
-            if (inner := _parts(data, span, sure)) is not None:
+            if (inner := _parts(data, span, strength)) is not None:
                 return inner
         return None
 
@@ -148,9 +144,8 @@ class Looker:
         name = start - len(left)
         if _SHELL.search(data[max(0, name - 24) : name]):
             return match
-        return (
-            match if self.rule == "password" and not left and _NETRC.search(data[max(0, start - 120) : start]) else None
-        )
+        netrc = self.rule == "password" and not left and _NETRC.search(data[max(0, start - 120) : start])
+        return match if netrc else None
 
     def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> tuple[int, int] | None:
         """In prose, after the word or before it; or in the column below it."""

@@ -50,7 +50,10 @@ def export(settings: Settings, reference: str, cwd: Path, wanted: Wanted) -> Exp
 
 def save(path: Path, text: str) -> None:
     try:
-        replace(path, encoded(text))
+        if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+            path.write_bytes(encoded(text))
+        else:
+            replace(path, encoded(text))
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", "Give another place with --output.") from None
 
