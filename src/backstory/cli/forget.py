@@ -98,6 +98,6 @@ def _tell(report: Report, word: str) -> None:
 def _list(items: list[str]) -> None:
     out = console()
     for item in items[:_LISTED]:
-        out.print(f"  {item}")
+        out.print(f"  {item}", soft_wrap=True)
     if len(items) > _LISTED:
         out.print(f"  … and {len(items) - _LISTED} more (--json lists them all)")
