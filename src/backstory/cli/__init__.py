@@ -26,6 +26,7 @@ COMMANDS = {
     "restore": "Bring a commit's conversation back, to resume it in the agent.",
     "search": "Find words in everything that was asked, answered, thought and done.",
     "stats": "Sessions, turns and tokens by agent, project, day and model.",
+    "serve": "Show it all in a browser on this machine, live.",
     "doctor": "Check that capture works and that nothing was dropped.",
     "pause": "Record nothing for a while: at all, of a repository, of a session.",
     "resume": "Record again, from now on.",

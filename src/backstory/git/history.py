@@ -275,6 +275,29 @@ def patch_ids(folder: Path, shas: Iterable[str]) -> dict[str, str]:
 # -- asking ----------------------------------------------------------------------------------------
 
 
+def asked(folder: Path, arguments: Sequence[str], *, most: int, seconds: float) -> tuple[bytes, bool]:
+    """What a command prints, as far as it fits and comes in time; and whether that is all of it."""
+    done = threading.Event()
+    with subprocess.Popen(
+        _git(folder, *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_env(),
+    ) as git:
+        assert git.stdout is not None
+        watch = threading.Thread(target=lambda: done.wait(seconds) or git.kill(), daemon=True)
+        watch.start()
+        try:
+            found = git.stdout.read(most + 1)
+        finally:
+            done.set()
+            watch.join()
+            if len(found) > most:
+                git.kill()
+        return found[:most], git.wait() == 0 and len(found) <= most
+
+
 def _run(folder: Path, arguments: Sequence[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(_git(folder, *arguments), input=given, capture_output=True, env=_env(), check=False)
 

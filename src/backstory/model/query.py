@@ -30,6 +30,8 @@ class Filters(msgspec.Struct, frozen=True):
     until: int | None = None
     branch: str | None = None
     fields: tuple[str, ...] = ()  # of FIELDS; empty is all
+    agents: tuple[str, ...] = ()  # any of these; empty is all
+    committed: bool = False  # only turns that a commit came of
 
 
 class Match(msgspec.Struct, frozen=True):

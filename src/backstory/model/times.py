@@ -43,11 +43,13 @@ def parse_when(text: str, now: datetime, *, end: bool = False) -> int:
     if word in ("today", "yesterday"):
         day = midnight - timedelta(days=word == "yesterday")
         return _millis(day + timedelta(days=end) - timedelta(milliseconds=end))
-    if found := _RELATIVE.match(word):
-        return _millis(now - timedelta(days=int(found[1]) * _UNIT[found[2]]))
     try:
+        if found := _RELATIVE.match(word):
+            return _millis(now - timedelta(days=int(found[1]) * _UNIT[found[2]]))
         when = datetime.fromisoformat(text.strip())
-    except ValueError:
+        if not 1 < when.year < 9999:
+            raise ValueError
+    except (ValueError, OverflowError):
         raise BadInput(
             f"not a date: {text!r}",
             "Use 2026-05-31, 2026-05-31T14:00, today, yesterday, 12h, 3d, 2w, 6m or 1y.",

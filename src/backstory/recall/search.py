@@ -17,10 +17,13 @@ from backstory.store.protocol import StoreReader
 CANDIDATES = 60
 _FIELD_OF = {"user.prompt": "prompts", "assistant.message": "answers", "assistant.thinking": "thinking"}
 _ORDER = {"user.prompt": 4, "assistant.message": 3, "assistant.thinking": 2, "tool.call": 1}
+_CODE = ("tool.call", "tool.result")
 _WHOLE = 1.5  # a turn with all the words, against one with some of them
 _ENOUGH = 0.5  # with fewer of a longer query's words a turn is no answer
 _SNIPPET = 160
 _LEAD = 40
+_LINES = 3
+_WIDTH = 240  # of one of these
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 
 
@@ -37,16 +40,32 @@ class Hit(msgspec.Struct, frozen=True):
 
 def search(reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False) -> list[Hit]:
     """At most one hit per turn; best first, or newest first."""
-    matches = _newest(reader, query, filters, limit) if newest else _best(reader, query, filters, limit)
-    sessions = reader.by_number(sorted({match.session for match in matches}))
+    return page(reader, query, filters, limit=limit, newest=newest)[0]
+
+
+def page(
+    reader: StoreReader,
+    query: Query,
+    filters: Filters,
+    *,
+    limit: int,
+    after: int = 0,
+    newest: bool = False,
+    lines: bool = False,
+) -> tuple[list[Hit], int | None]:
+    """Hits after a place in the list, and the place to go on from; with `lines` code keeps the lines it stands on."""
+    matches = (_newest if newest else _best)(reader, query, filters, after + limit)
     hits: list[Hit] = []
-    for match in matches:
+    sessions: dict[int, Session] = {}
+    for place, match in enumerate(matches[after:], after):
         if len(hits) >= limit:
-            break
-        hit = _resolve(reader, sessions[match.session], match, query, filters.fields)
+            return hits, place
+        if match.session not in sessions:  # as many at once as may be needed
+            sessions |= reader.by_number(sorted({m.session for m in matches[place : place + limit - len(hits)]}))
+        hit = _resolve(reader, sessions[match.session], match, query, filters.fields, lines)
         if hit is not None:
             hits.append(hit)
-    return hits
+    return hits, None
 
 
 def _newest(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
@@ -86,7 +105,9 @@ def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
 # -- where in the turn -----------------------------------------------------------------------------
 
 
-def _resolve(reader: StoreReader, session: Session, match: Match, query: Query, fields: tuple[str, ...]) -> Hit | None:
+def _resolve(
+    reader: StoreReader, session: Session, match: Match, query: Query, fields: tuple[str, ...], lines: bool
+) -> Hit | None:
     """The event of the matching piece that holds most of the words."""
     if match.first_seq == 0:
         return _title_hit(reader, session, match, query)
@@ -105,7 +126,7 @@ def _resolve(reader: StoreReader, session: Session, match: Match, query: Query, 
     if best is None or (query.tools and finders and best[0] < 10):
         return None  # the words and the tool are in the same turn, but not in the same call
     event = best[1]
-    return _hit(session, match, event, event.text, finders)
+    return _hit(session, match, event, event.text, finders, lines and event.kind in _CODE)
 
 
 def _eligible(event: StoredEvent, fields: tuple[str, ...], query: Query, calls: set[object]) -> bool:
@@ -128,8 +149,10 @@ def _title_hit(reader: StoreReader, session: Session, match: Match, query: Query
     return _hit(session, match, first, session.title or first.text, _finders(query))
 
 
-def _hit(session: Session, match: Match, event: StoredEvent, text: str, finders: list[_Finder]) -> Hit:
-    snippet, marks = _snippet(text, finders)
+def _hit(
+    session: Session, match: Match, event: StoredEvent, text: str, finders: list[_Finder], lines: bool = False
+) -> Hit:
+    snippet, marks = (_excerpt if lines else _snippet)(text, finders)
     return Hit(
         session=session,
         seq=event.seq,
@@ -206,3 +229,39 @@ def _densest(spans: list[tuple[int, int]]) -> int:
         if inside > best:
             best, start = inside, at
     return start
+
+
+def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
+    """The line with the most words from there on, and its neighbours, with the places of the words."""
+    folded = _fold(text)
+    spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
+    at = _densest(spans)
+    begin = text.rfind("\n", 0, at) + 1
+    if at - begin > _WIDTH // 2:
+        begin = at - _WIDTH // 4  # one long line: as much of it as fits
+    elif begin > 1:
+        before = text.rfind("\n", 0, begin - 1) + 1
+        begin = before if begin - before <= _WIDTH else begin
+    end = begin
+    for _ in range(_LINES):
+        stop = text.find("\n", end)
+        stop = len(text) if stop < 0 else stop
+        if stop - end > _WIDTH:
+            end += _WIDTH
+            break
+        end = min(stop + 1, len(text))
+    piece = text[begin:end].rstrip("\n")
+    return piece, [(a - begin, b - begin) for a, b in spans if a >= begin and b <= begin + len(piece)]
+
+
+def held(text: str, query: Query) -> bool:
+    """Whether a text has all the words, and none that it must not have."""
+    folded = _fold(text)
+    return all(any(_Finder(atom).spans(folded, 1) for atom in clause) for clause in query.clauses) and not any(
+        _Finder(atom).spans(folded, 1) for atom in query.without
+    )
+
+
+def marked(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:
+    """A text's best stretch, and where the words stand in it."""
+    return _snippet(text, _finders(query))

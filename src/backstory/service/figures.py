@@ -41,7 +41,7 @@ def stats(settings: Settings, where: Where) -> Stats:
         sessions=len(main),
         subagents=len(everyone) - len(main),
         turns=sum(session.prompts for session in main),
-        tokens=_sum([row.tokens for row in groups["agent"]]),
+        tokens=total([row.tokens for row in groups["agent"]]),
         **{f"by_{by}": rows for by, rows in groups.items()},
     )
 
@@ -51,7 +51,7 @@ def _rows(found: list[tuple[Any, ...]]) -> list[Row]:
     return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))
 
 
-def _sum(parts: list[Tokens]) -> Tokens:
+def total(parts: list[Tokens]) -> Tokens:
     """Unknown plus unknown stays unknown."""
     sums = {}
     for name in Tokens.__struct_fields__:

@@ -77,6 +77,7 @@ def ingest(
     linking: Announce | None = None,
     *,
     background: bool = False,
+    wait: float = LOCK_WAIT,
 ) -> IngestReport:
     """Read everything new (with paths only those), then find the stories of commits it may belong to.
 
@@ -88,7 +89,7 @@ def ingest(
     given = list(paths)
     if settings.journal.exists() and not settings.database.exists():
         rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
-    with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else LOCK_WAIT):
+    with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else wait):
         if background:
             # Hooks from now on start another: of those before it, the agents have written by the end of the pause.
             (settings.home / "hook" / "pending").unlink(missing_ok=True)
@@ -99,7 +100,7 @@ def ingest(
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)
         try:
-            out = _unwanted(settings, db)
+            out = unwanted(settings, db)
             stones = load(db, settings.home)
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
             counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
@@ -126,7 +127,7 @@ def ingest(
     )
 
 
-def _unwanted(settings: Settings, db: apsw.Connection) -> Unwanted:
+def unwanted(settings: Settings, db: apsw.Connection) -> Unwanted:
     """Pauses and exclusions as they are now; hooks are told the same."""
     with explained(settings.database):
         settle(settings, db, journal(settings))
@@ -159,11 +160,15 @@ def ingest_for_hooks(settings: Settings) -> None:
     try:
         ingest(settings, background=True)
     except Exception as error:
-        log = settings.home / "hook" / "errors.log"
-        with suppress(OSError):
-            big = log.exists() and log.stat().st_size > LOG_BYTES
-            with log.open("w" if big else "a", encoding="utf-8") as file:
-                file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {_first_line(error)}\n")
+        log_error(settings, error)
+
+
+def log_error(settings: Settings, error: Exception) -> None:
+    log = settings.home / "hook" / "errors.log"
+    with suppress(OSError):
+        big = log.exists() and log.stat().st_size > LOG_BYTES
+        with log.open("w" if big else "a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {_first_line(error)}\n")
 
 
 def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:

@@ -53,6 +53,7 @@ class Where(msgspec.Struct, frozen=True):
     until: str | None = None
     branch: str | None = None
     fields: str | None = None
+    identity: str | None = None  # a project's, exactly; for clients, whose words must not become paths
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -136,7 +137,7 @@ def understand(reader: StoreReader, where: Where) -> Filters:
     now = datetime.now().astimezone()
     return Filters(
         agent=where.agent,
-        projects=_projects(reader, where.project) if where.project else None,
+        projects=_chosen(reader, where),
         since=parse_when(where.since, now) if where.since else None,
         until=parse_when(where.until, now, end=True) if where.until else None,
         branch=where.branch,
@@ -150,6 +151,15 @@ def _fields(text: str | None) -> tuple[str, ...]:
         if name not in FIELDS:
             raise BadInput(f"nothing to search in: {name}", f"Search in: {', '.join(FIELDS)}.")
     return names
+
+
+def _chosen(reader: StoreReader, where: Where) -> tuple[int, ...] | None:
+    if where.identity:
+        found = tuple(number for number, project in reader.projects() if project.identity == where.identity)
+        if not found:
+            raise NotFound(f"no project is called {where.identity[:200]!r}", "See which there are: backstory projects")
+        return found
+    return _projects(reader, where.project) if where.project else None
 
 
 def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:

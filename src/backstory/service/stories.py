@@ -381,6 +381,11 @@ def said_json(said: Said) -> dict[str, Any]:
 
 
 def story_json(settings: Settings, found: Story) -> dict[str, Any]:
+    return {**story_summary_json(found), "conversation": conversation_json(settings, found.told)}
+
+
+def story_summary_json(found: Story) -> dict[str, Any]:
+    """Without the conversation, which may be long."""
     checkpoint = found.told.checkpoint
     return {
         **told_json(found.told),
@@ -389,5 +394,4 @@ def story_json(settings: Settings, found: Story) -> dict[str, Any]:
         "tokens": msgspec.structs.asdict(found.tokens) if checkpoint and checkpoint.parts else None,
         "group": [other.commit for other in found.group],
         "reverts": found.reverts.commit.sha if found.reverts else None,
-        "conversation": conversation_json(settings, found.told),
     }

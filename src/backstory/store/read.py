@@ -179,7 +179,7 @@ class Reader:
     ) -> list[Match]:
         """Pieces of turns that match, best first (or newest first)."""
         expression = compile_query(query, filters.fields, any_clause=any_clause)
-        where, values = session_filter(filters, "d.created_at")
+        where, values = doc_filter(filters)
         order = "d.created_at DESC" if newest else "score"
         if where or newest:
             sql = (
@@ -335,12 +335,26 @@ def quoted(atom: Atom) -> str:
     return f'"{text}"' + ("*" if atom.prefix else "")
 
 
+def doc_filter(filters: Filters) -> tuple[list[str], list[Any]]:
+    """Of documents `d` of sessions `s`: their own time counts, and whether a commit came of them."""
+    where, values = session_filter(filters, "d.created_at")
+    if filters.committed:
+        where.append(
+            f"EXISTS (SELECT 1 FROM parts q WHERE q.session_id = s.id AND (d.id & {_MASK}) <= q.last "
+            "AND d.last_seq >= q.first)"
+        )
+    return where, values
+
+
 def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str], list[Any]]:
     where: list[str] = []
     values: list[Any] = []
     if filters.agent:
         where.append("s.agent = ?")
         values.append(filters.agent)
+    if filters.agents:
+        where.append("s.agent IN (SELECT value FROM json_each(?))")
+        values.append(_json(list(filters.agents)))
     if filters.projects is not None:
         where.append("s.project_id IN (SELECT value FROM json_each(?))")
         values.append(_json(list(filters.projects)))

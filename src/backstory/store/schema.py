@@ -130,7 +130,20 @@ _M005 = """
 CREATE TABLE pauses(id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005)
+# What is asked of all sessions at once is answered from these, not from every event: turns by time, calls that went
+# wrong, how long an approval took. A key of JSON that msgspec wrote cannot stand inside one of its strings.
+_M006 = """
+CREATE INDEX events_asked ON events(session_id, created_at) WHERE kind='user.prompt' AND actor='user';
+CREATE INDEX events_returned ON events(session_id, created_at) WHERE kind='tool.result';
+CREATE INDEX events_approvals ON events(session_id, created_at) WHERE kind IN ('approval.requested', 'approval.resolved');
+CREATE INDEX events_wrong ON events(session_id, turn, kind, substr(text, 1, 120), instr(data, '"exit_code":')) WHERE
+  kind='error' OR kind='turn.completed' AND instr(data, '"interrupted":true')
+  OR kind='approval.resolved' AND instr(data, '"decision":"denied"')
+  OR kind='tool.result' AND instr(data, '"failed":true') AND NOT instr(data, '"rejected":true');
+CREATE INDEX signals_asked ON signals(session_agent, session_id, at) WHERE event='PermissionRequest';
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006)
 VERSION = len(MIGRATIONS)
 
 

@@ -14,10 +14,10 @@ from backstory.story.shell import absolute, effects
 
 PATCH = "*** Begin Patch"
 _PATCH_FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
-_PATHS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "relative_path", "target_file")
-_OLD = ("old_string", "oldString", "old_str", "old_text", "oldText")
-_NEW = ("new_string", "newString", "new_str", "new_text", "newText", "new_source", "body")
-_WHOLE = ("content", "file_text", "contents")
+PATHS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "relative_path", "target_file")
+OLD = ("old_string", "oldString", "old_str", "old_text", "oldText")
+NEW = ("new_string", "newString", "new_str", "new_text", "newText", "new_source", "body")
+WHOLE = ("content", "file_text", "contents")
 _Line = TypeVar("_Line", str, bytes)
 Contents = dict[str, bytes]  # what is known of files that were written as a whole
 
@@ -37,8 +37,8 @@ def is_edit(given: Any, text: str) -> bool:
         return True
     if not isinstance(given, dict):
         return False
-    asks = any(name in given for name in (*_OLD, *_NEW, *_WHOLE, "edits"))
-    return isinstance(given.get("changes"), dict) or (asks and any(name in given for name in _PATHS))
+    asks = any(name in given for name in (*OLD, *NEW, *WHOLE, "edits"))
+    return isinstance(given.get("changes"), dict) or (asks and any(name in given for name in PATHS))
 
 
 def command_of(given: Any) -> str:
@@ -91,7 +91,7 @@ def _split(packed: bytes) -> list[bytes]:
 
 def by_tool(given: Any, outcome: dict[str, Any], cwd: str, contents: Contents) -> Iterator[Edit]:
     """The patch the program kept of it is exact; else what the call asked for."""
-    path = absolute(first(given, *_PATHS) or first(outcome, "path"), cwd)
+    path = absolute(first(given, *PATHS) or first(outcome, "path"), cwd)
     text = given if isinstance(given, str) else first(given, "input", "patch", "patchText") or command_of(given)
     if PATCH in text:
         yield from _patch(text, cwd)
@@ -116,8 +116,8 @@ def _asked(path: str, given: dict[str, Any], contents: Contents) -> Iterator[Edi
     edits = given.get("edits")
     pieces = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [given]
     for piece in pieces:
-        old, new = first(piece, *_OLD), first(piece, *_NEW)
-        whole = next((piece[name] for name in _WHOLE if isinstance(piece.get(name), str)), None)
+        old, new = first(piece, *OLD), first(piece, *NEW)
+        whole = next((piece[name] for name in WHOLE if isinstance(piece.get(name), str)), None)
         if path.endswith(".ipynb") and new:
             yield Edit(path, keys(_in_notebook(new)))
         elif whole is not None and not old:

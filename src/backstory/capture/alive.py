@@ -1,0 +1,63 @@
+"""Whether a process still runs: a number alone may be somebody else's by now, number and start may not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+Ident = tuple[int, int]  # pid, and when it began as the system counts it; 0 where it does not say
+FRESH = 5_000  # ms: whoever spoke that recently was alive then
+
+
+class Processes:
+    """Remembers whom it has seen: of one that spoke just now and is not to be seen, nothing can be told.
+
+    It may run in a container that shares our files and counts its processes by itself.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Ident, bool] = {}
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def alive(self, ident: Ident, heard_at: int, now: int) -> bool | None:
+        found = exists(*ident)
+        if found:
+            self._seen[ident] = True
+            return True
+        if ident not in self._seen:
+            self._seen[ident] = not -FRESH < now - heard_at < FRESH
+        return found if self._seen[ident] else None
+
+    def keep(self, idents: set[Ident]) -> None:
+        """Forget all others."""
+        self._seen = {ident: seen for ident, seen in self._seen.items() if ident in idents}
+
+
+def exists(pid: int, start: int) -> bool | None:
+    """None where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - many of these, every second
+            fields = file.read(4096).rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return False if Path("/proc/self/stat").exists() else _answers(pid)
+    except OSError:
+        return _answers(pid)
+    if len(fields) < 20:
+        return None
+    return fields[0] not in (b"Z", b"X") and start in (0, int(fields[19]))
+
+
+def _answers(pid: int) -> bool | None:
+    if os.name == "nt":
+        return None  # nothing asks without harm there
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return None
+    return True

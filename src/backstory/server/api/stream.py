@@ -1,0 +1,64 @@
+"""The stream: every event and every change of status, as it happens; who comes back goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from litestar import Request, get
+from litestar.params import HeaderParameter, QueryParameter
+from litestar.response import Stream
+
+from backstory.model.errors import BadInput
+from backstory.model.events import KINDS
+from backstory.server.api.params import PROBLEMS
+from backstory.server.page import Live
+from backstory.service.feed import Cursor, Item, parse_cursor
+from backstory.service.live import Hub, Wanted
+
+Names = Annotated[list[str] | None, QueryParameter(max_items=100)]
+
+
+@get("/stream", media_type="text/event-stream", responses=PROBLEMS)
+async def stream(
+    request: Request[Any, Any, Any],
+    hub: Live,
+    session: Names = None,
+    project: Names = None,
+    kind: Names = None,
+    after: Annotated[str | None, QueryParameter(max_length=60, description="A cursor; else from now on.")] = None,
+    last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID", max_length=60)] = None,
+) -> Stream:
+    """Server-sent events: `event`, `status`, `reset`. Resumes after Last-Event-ID, or after `after`."""
+    kinds = frozenset(kind or [])
+    if unknown := kinds - {*KINDS, "status"}:
+        raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: status, " + ", ".join(KINDS))
+    wanted = Wanted(frozenset(session or []), frozenset(project or []), kinds)
+    place = _cursor(last_event_id or after)
+    hub.admit()
+    return Stream(_lines(hub, wanted, place), headers={"x-accel-buffering": "no"})
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    if not text:
+        return None
+    found = parse_cursor(text)
+    if found is None:
+        raise BadInput("not a cursor", "Give the id of an event of this stream, or nothing.")
+    return found
+
+
+async def _lines(hub: Hub, wanted: Wanted, after: Cursor | None) -> AsyncIterator[bytes]:
+    yield b"retry: 1000\n\n"
+    async for item in hub.subscribe(wanted, after):
+        yield _block(item)
+
+
+def _block(item: Item | Cursor) -> bytes:
+    if isinstance(item, Cursor):  # nothing new; but the place may have moved past what was not wanted
+        return b": alive\nid: %s\n\n" % str(item).encode()
+    place = b"id: %s\n" % str(item.cursor).encode() if item.cursor else b""
+    return b"event: %s\n%sdata: %s\n\n" % (item.type.encode(), place, item.data)
+
+
+HANDLERS = [stream]

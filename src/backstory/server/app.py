@@ -1,0 +1,81 @@
+"""The application: pages, API and static files behind one guard."""
+
+from __future__ import annotations
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.static_files import create_static_files_router
+from litestar.template import TemplateConfig
+from litestar.types import Receive, Scope, Send
+
+from backstory import __version__
+from backstory.config import Settings
+from backstory.model.errors import BackstoryError
+from backstory.server import api, pages, problems
+from backstory.server.guard import Guard
+from backstory.server.render import WEB, environment
+from backstory.service.glancing import Glances
+from backstory.service.live import Hub
+from backstory.service.serving import Keys
+
+
+class App(Litestar):
+    """Nothing gets past the guard, not even to a path that leads nowhere."""
+
+    guard: Guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[override]
+        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]
+            await super().__call__(scope, receive, send)
+        else:
+            await self.guard(scope, receive, send, super().__call__)
+
+
+def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: Hub | None = None) -> App:
+    """What is served on a port of this machine; `hub` is told of news by whoever ingests, else it looks by itself."""
+    hub = hub or Hub(settings)
+    glances = Glances(settings)
+    templates = environment()
+    templates.globals["approvals"] = lambda: sum(1 for each in hub.standings if each.status.approval)
+    app = App(
+        [
+            *pages.HANDLERS,
+            *api.HANDLERS,
+            create_static_files_router("/static", [WEB / "static"], include_in_schema=False),
+        ],
+        dependencies={
+            "settings": Provide(lambda: settings, sync_to_thread=False),
+            "hub": Provide(lambda: hub, sync_to_thread=False),
+            "glances": Provide(lambda: glances, sync_to_thread=False),
+        },
+        exception_handlers={
+            BackstoryError: problems.expected,
+            HTTPException: problems.from_http,
+            Exception: problems.unexpected,
+        },
+        template_config=TemplateConfig(instance=JinjaTemplateEngine(engine_instance=templates)),
+        openapi_config=_openapi(),
+        lifespan=[lambda _: hub.running()],
+        logging_config=None,
+        request_max_body_size=0,
+    )
+    app.guard = Guard(keys or Keys(settings), port)
+    return app
+
+
+def _openapi() -> OpenAPIConfig:
+    bearer = SecurityScheme(type="http", scheme="bearer", description="The token in $BACKSTORY_HOME/serve.token.")
+    return OpenAPIConfig(
+        title="Backstory",
+        version=__version__,
+        path="/api/schema",
+        render_plugins=[JsonRenderPlugin(path="/")],
+        components=Components(security_schemes={"token": bearer}),
+        security=[{"token": []}],
+        use_handler_docstrings=True,
+    )

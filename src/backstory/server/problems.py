@@ -1,0 +1,108 @@
+"""What went wrong, as problem+json for programs and as a page for people: kind, message, next step."""
+
+from __future__ import annotations
+
+import traceback
+from html import escape
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.enums import ScopeType
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.response import Template
+from litestar.types import Scope, Send
+
+from backstory.model.errors import BackstoryError
+
+API = "/api/"
+JSON = "application/problem+json"
+STATUS = {
+    "not_found": 404,
+    "ambiguous": 409,
+    "bad_input": 400,
+    "busy": 503,
+}
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """RFC 9457, with our kind and the next command."""
+
+    title: str
+    status: int
+    detail: str
+    kind: str
+    hint: str = ""
+    type: str = "about:blank"
+
+
+class Refusal(Exception):
+    """The guard says no: with few words, and nothing of what is kept."""
+
+    def __init__(self, status: int, kind: str, message: str, hint: str = "", allow: str = "") -> None:
+        super().__init__(message)
+        self.problem = _problem(status, kind, message, hint)
+        self.allow = allow
+
+
+async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
+    if scope["type"] == ScopeType.WEBSOCKET:
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})
+        return
+    problem = refusal.problem
+    if _for_people(scope):
+        body = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(problem.title)} · Backstory</title>'
+            f"<h1>{escape(problem.title)}</h1><p>{escape(problem.detail)}.</p><p>{escape(problem.hint)}</p></html>\n"
+        ).encode()
+        kind = b"text/html; charset=utf-8"
+    else:
+        body, kind = msgspec.json.encode(problem), JSON.encode()
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    if problem.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="backstory"'))
+    if refusal.allow:
+        headers.append((b"allow", refusal.allow.encode()))
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def expected(request: Request[Any, Any, Any], error: BackstoryError) -> Response[Any]:
+    return _answer(request, _problem(STATUS.get(error.kind, 500), error.kind, error.message, error.hint))
+
+
+def from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    """What Litestar itself objects to; a list of what does not fit is told in one line."""
+    status = error.status_code
+    kind = "not_found" if status == 404 else "bad_input" if status < 500 else "internal"
+    detail = error.detail if status != 404 else f"nothing is at {request.url.path}"
+    if isinstance(error, ValidationException) and isinstance(error.extra, list):
+        detail = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in error.extra)
+    return _answer(request, _problem(status, kind, detail), error.headers)
+
+
+def unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    traceback.print_exception(error)  # the one who serves is told where
+    message = f"unexpected: {type(error).__name__}"
+    return _answer(request, _problem(500, "internal", message, "This is a bug; the server's terminal shows where."))
+
+
+def _problem(status: int, kind: str, message: str, hint: str = "") -> Problem:
+    return Problem(HTTPStatus(status).phrase, status, message, kind, hint)
+
+
+def _answer(request: Request[Any, Any, Any], problem: Problem, headers: dict[str, str] | None = None) -> Response[Any]:
+    kept = {name: value for name, value in (headers or {}).items() if name.lower() == "allow"}
+    if _for_people(request.scope):
+        context = {"problem": problem, "here": ""}
+        return Template("error.html", context=context, status_code=problem.status, headers=kept)
+    return Response(problem, status_code=problem.status, media_type=JSON, headers=kept)
+
+
+def _for_people(scope: Scope) -> bool:
+    """A page is asked for with text/html; scripts and streams are not."""
+    if scope["path"].startswith(API):
+        return False
+    accepts = b",".join(value for name, value in scope["headers"] if name.lower() == b"accept")
+    return b"text/html" in accepts

@@ -1,0 +1,306 @@
+"""How things look in a page: words of a transcript that cannot act, code in four colours, ages and numbers in words."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nh3
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.token import Comment, Keyword, Literal, Name, Operator
+from pygments.util import ClassNotFound
+
+from backstory.model.sessions import Tokens
+from backstory.model.text import clean, count, one_line, plural
+from backstory.model.times import to_iso
+from backstory.service.exporting.document import agent_title
+
+WEB = Path(__file__).parent.parent / "web"
+MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
+STATUS = {
+    "running": "Running",
+    "waiting_approval": "Needs approval",
+    "waiting": "Waiting for you",
+    "idle": "Idle",
+    "exited": "Exited",
+    "unknown": "Unknown",
+}
+# Controls, soft hyphens, and all of Unicode that steers or joins without showing: directions, joiners, tags, variations.
+_UNSEEN = re.compile(
+    "([\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f"
+    "\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff])"
+)
+_COLOURED = 200_000  # characters; more is shown plain
+_TAGS = set("p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td a span".split())
+_LINK = re.compile(r"(?:https?://|mailto:)", re.I)
+# Of Pygments' many kinds of tokens four are told apart; the first that holds a token wins.
+_CLASSES = (
+    (Comment, "c"),
+    (Keyword, "k"),
+    (Operator.Word, "k"),
+    (Literal, "s"),
+    (Name.Function, "n"),
+    (Name.Class, "n"),
+    (Name.Decorator, "n"),
+    (Name.Namespace, "n"),
+    (Name.Tag, "n"),
+    (Name.Attribute, "n"),
+)
+
+
+def environment() -> Environment:
+    """Everything is escaped, whatever the file is called; a name that is not there is an error, not nothing."""
+    made = Environment(
+        loader=FileSystemLoader(WEB / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "age": age,
+        "ago": ago,
+        "agent_mark": lambda name: MARK.get(name, name[:2]),
+        "agent_title": agent_title,
+        "clean": clean,
+        "clock": clock,
+        "count": count,
+        "day": day,
+        "duration": duration,
+        "exact": exact,
+        "held": held,
+        "highlight": highlight,
+        "inline": inline,
+        "iso": to_iso,
+        "lines": lines,
+        "marked": marked,
+        "moment": moment,
+        "one_line": one_line,
+        "plural": plural,
+        "project": project,
+        "prose": prose,
+        "spent": spent,
+        "status_word": lambda status: STATUS.get(status, status),
+        "took": took,
+        "typed": typed,
+        "used": used,
+    }
+    return made
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def prose(text: str | None) -> Markup:
+    """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the same."""
+    rendered: str = _parser().render(clean(text or ""))
+    return Markup(
+        nh3.clean(
+            rendered,
+            tags=_TAGS,
+            attributes={"a": {"href"}, "code": {"class"}, "span": {"class"}, "ol": {"start"}},
+            url_schemes={"http", "https", "mailto"},
+            link_rel="noopener noreferrer nofollow",
+        )
+    )
+
+
+def typed(text: str | None) -> Markup:
+    """What a person typed: as it is, line by line."""
+    paragraphs = re.split(r"\n{2,}", clean(text or "").strip("\n"))
+    return Markup("\n").join(
+        Markup("<p>{}</p>").format(Markup("<br>").join(paragraph.split("\n"))) for paragraph in paragraphs
+    )
+
+
+def inline(text: str) -> Markup:
+    """A line of an agent's Markdown that was cut out of its text: code stays code, other marks go."""
+    parts = one_line(text).split("`")
+    code = len(parts) - 1 if len(parts) % 2 else len(parts) - 2  # a last one without its partner is a character
+    found = [
+        Markup("<code>{}</code>").format(part) if at % 2 and at < code else escape(part.replace("**", ""))
+        for at, part in enumerate(parts)
+    ]
+    return Markup("").join(found)
+
+
+def exact(text: str) -> Markup:
+    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape is named."""
+    return Markup("").join(
+        Markup('<span class="unseen" title="{}">U+{:04X}</span>').format(_name(piece), ord(piece))
+        if len(piece) == 1 and _UNSEEN.match(piece)
+        else escape(piece)
+        for piece in _UNSEEN.split(text.replace("\r\n", "\n"))
+    )
+
+
+def _name(character: str) -> str:
+    return unicodedata.name(character, "a control character").lower()
+
+
+def marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
+    """A snippet with the searched words in <mark>."""
+    parts, at = [], 0
+    for start, end in marks:
+        if start >= at:
+            parts += [escape(clean(snippet[at:start])), Markup("<mark>{}</mark>").format(clean(snippet[start:end]))]
+            at = end
+    return Markup("").join([*parts, escape(clean(snippet[at:]))])
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """What one text defines, no other may use; pictures are named, not loaded."""
+    options: dict[str, Any] = {"html": False, "highlight": _fence}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.disable(["reference", "html_block", "html_inline"])
+    parser.validateLink = lambda url: bool(_LINK.match(url.strip()))  # type: ignore[method-assign]
+    parser.add_render_rule("image", lambda _, tokens, index, *__: str(escape(_picture(tokens[index].content))))
+    parser.add_render_rule("heading_open", lambda *_: "<h4>")
+    parser.add_render_rule("heading_close", lambda *_: "</h4>\n")
+    return parser
+
+
+def _fence(code: str, language: str, _: str) -> str:
+    return str(highlight(code, language))
+
+
+def _picture(words: str) -> str:
+    return f"[image: {words}]" if words else "[image]"
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+def highlight(code: str, language: str = "") -> Markup:
+    """Code in four colours, by a language's name or a file's."""
+    return Markup("\n").join(lines(code, language)) + Markup("\n" if code.endswith("\n") else "")
+
+
+def lines(code: str, language: str = "") -> list[Markup]:
+    """The same line by line, for diffs: what spans lines is coloured on each of them."""
+    code = clean(code)
+    lexer = _lexer(language)
+    if lexer is None or len(code) > _COLOURED:
+        return [escape(line) for line in code.removesuffix("\n").split("\n")]
+    found: list[list[Markup]] = [[]]
+    for kind, value in lexer.get_tokens(code):
+        for at, piece in enumerate(value.split("\n")):
+            if at:
+                found.append([])
+            if piece:
+                found[-1].append(_coloured(kind, piece))
+    made = [Markup("").join(pieces) for pieces in found]
+    return made[: code.removesuffix("\n").count("\n") + 1]
+
+
+def _coloured(kind: Any, text: str) -> Markup:
+    name = next((name for holder, name in _CLASSES if kind in holder), None)
+    return Markup('<span class="{}">{}</span>').format(name, text) if name else escape(text)
+
+
+@cache
+def _lexer(language: str) -> Any:
+    if not language:
+        return None
+    options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
+    try:
+        if "." in language or "/" in language:
+            return get_lexer_for_filename(language.rsplit("/", 1)[-1], **options)
+        return get_lexer_by_name(language, **options)
+    except ClassNotFound:
+        return None
+
+
+# -- numbers and times -----------------------------------------------------------------------------
+
+
+def age(millis: int | None, now: float | None = None) -> str:
+    """2 s, 6 min, 3 h, yesterday, then the date."""
+    if millis is None:
+        return "unknown"
+    today = datetime.fromtimestamp(time.time() if now is None else now)
+    when = datetime.fromtimestamp(millis / 1000)
+    seconds = int((today - when).total_seconds())
+    if 0 <= seconds < 3600:
+        return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min"
+    if seconds >= 0 and when.date() == today.date():
+        return f"{seconds // 3600} h"
+    if (today.date() - when.date()).days == 1:
+        return "yesterday"
+    return when.strftime("%Y-%m-%d")
+
+
+def ago(millis: int | None) -> str:
+    """The same in a sentence."""
+    if millis is not None and 0 <= time.time() * 1000 - millis < 2000:
+        return "now"
+    told = age(millis)
+    return f"{told} ago" if told.endswith((" s", " min", " h")) else told
+
+
+def held(millis: int) -> str:
+    """How long something has been so."""
+    return f"for {took(millis)}"
+
+
+def took(millis: int) -> str:
+    """From then until now."""
+    return duration(int(time.time() * 1000) - millis)
+
+
+def moment(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d %H:%M:%S") if millis else "unknown"
+
+
+def clock(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).strftime("%H:%M") if millis else "–"
+
+
+def day(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d") if millis else "unknown"
+
+
+def duration(millis: int | None) -> str:
+    """4 min 12 s."""
+    if millis is None:
+        return "unknown"
+    seconds = max(0, millis // 1000)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+def spent(tokens: Tokens) -> str:
+    """In and out, cache counted as in; never a silent zero."""
+    known = [value for value in (tokens.input, tokens.cache_read, tokens.cache_write) if value is not None]
+    if not known and tokens.output is None:
+        return "tokens unknown"
+    return f"{count(sum(known)) if known else '?'} in, {count(tokens.output)} out"
+
+
+def used(tokens: Tokens) -> str:
+    """All of them in one number."""
+    known = [tokens.input, tokens.cache_read, tokens.cache_write, tokens.output]
+    total = sum(value for value in known if value is not None)
+    return f"{count(total)} tokens" if any(value is not None for value in known) else "tokens unknown"
+
+
+def project(identity: str | None) -> str:
+    """What people call it: owner and name of a remote, the last part of a path."""
+    if not identity:
+        return "no project"
+    if identity.startswith("git:"):
+        return f"git:{identity[4:12]}"
+    parts = [part for part in re.split(r"[/\\]", identity) if part]
+    return "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:]) or identity

@@ -1,0 +1,133 @@
+"""Running it: one server per home, on this machine's loopback only, gone without a trace when it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+
+from backstory.config import Settings
+from backstory.model.errors import Busy
+from backstory.server.app import create_app
+from backstory.service import serving
+from backstory.service.live import Hub
+from backstory.service.watching import watch
+
+HOST = "127.0.0.1"
+PORT = 7717
+HEADER_BYTES = 32 << 10
+CONNECTIONS = 256
+STOPPING = 3  # seconds a request in work may take when the server stops
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+Ready = Callable[[serving.Running, str, bool], None]  # told where it is, a link, and whether it ran before
+
+
+def serve(settings: Settings, port: int | None, ready: Ready) -> None:
+    """Until a signal; or, if a server runs already, just a link into that one."""
+    keys = serving.Keys(settings)
+    try:
+        with serving.alone(settings), bound(port) as listener:
+            number = int(listener.getsockname()[1])
+            with serving.announced(settings, number) as running:
+                hub = Hub(settings)
+                app = create_app(settings, port=number, keys=keys, hub=hub)
+                try:
+                    with _watching(settings, hub):
+                        gc.enable()  # a long life, unlike other commands'
+                        server = Server(app, lambda: ready(running, keys.link(running), False))
+                        asyncio.run(_until_stopped(server, hub, listener))
+                finally:
+                    keys.tidy(0)
+    except serving.AlreadyServed:
+        running = serving.running(settings)
+        ready(running, keys.link(running), True)
+
+
+@contextmanager
+def bound(port: int | None) -> Iterator[socket.socket]:
+    """A port that was asked for or none; else ours, or any that is free."""
+    for number in (PORT, 0) if port is None else (port,):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows, where two programs may share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, number))
+            break
+        except OSError:
+            listener.close()
+    else:
+        raise Busy(f"port {port} is taken", "Take any that is free: backstory serve --port 0")
+    with listener:
+        yield listener
+
+
+@contextmanager
+def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
+    """What agents write is read as they write it, in a thread of its own; safe to be cut off, like every ingest."""
+    stop = threading.Event()
+    thread = threading.Thread(target=watch, args=(settings, hub, stop), name="backstory-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(STOPPING)
+
+
+class Server(uvicorn.Server):
+    """On loopback, silent, with a word when it has begun."""
+
+    def __init__(self, app: Callable[..., object], started: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=STOPPING,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+        )
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours: uvicorn would send a signal again when it is done, and what is left to tidy up would stay."""
+        yield
+
+
+async def _until_stopped(server: Server, hub: Hub, listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.should_exit = True
+        hub.close()  # streams end by themselves, or the server would wait for them
+
+    def told(_: int, __: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    before = {number: signal.signal(number, told) for number in _SIGNALS}
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,236 @@
+"""At a glance: the open sessions by what they do, with what one wants to know of each, and whether capture works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backstory.agents import AGENTS
+from backstory.capture.ingest import wall_clock
+from backstory.config import Settings
+from backstory.model.errors import NotFound
+from backstory.model.events import StoredEvent
+from backstory.model.query import Filters
+from backstory.model.sessions import Session
+from backstory.model.text import one_line
+from backstory.service.library import Library, reading
+from backstory.service.live import Standing
+from backstory.service.pausing import Paused, in_effect, told
+from backstory.store.browse import Browser
+from backstory.story.status import Status
+from backstory.story.summary import Summary, summary
+from backstory.story.turns import Turn, tool_kind, turns
+
+EVENTS = 300  # of a session's end that a glance is made from
+CUT = 4000  # characters of each of them
+SILENT = 60_000  # ms a hook may be behind the session it should have told of
+OPTIONS = 6
+OPTION_MAX = 80
+_ORDER = ("waiting_approval", "waiting", "running")
+
+
+class Glance(msgspec.Struct, frozen=True):
+    """A session's last turns, and what came of it."""
+
+    turns: tuple[Turn, ...] = ()
+    options: tuple[str, ...] = ()  # of the question it asked last
+    commits: int = 0
+
+    @property
+    def turn(self) -> Turn | None:
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def said(self) -> str:
+        """The agent's last words in its last turn."""
+        return one_line(self.turn.closing) if self.turn and self.turn.closing else ""
+
+
+class Card(msgspec.Struct, frozen=True):
+    session: Session
+    status: Status
+    pid: int | None
+    place: str
+    glance: Glance
+    summary: Summary
+
+    @property
+    def name(self) -> str:
+        return f"{self.session.agent}:{self.session.session_id}"
+
+    @property
+    def prompt(self) -> str:
+        """What was asked of it last; empty if nothing was, as far as is known."""
+        return self.summary.prompt if any(turn.prompt for turn in self.glance.turns) else ""
+
+    @property
+    def doing(self) -> tuple[str, str]:
+        """What it does now, as a verb and its object."""
+        verb, _, rest = (self.status.activity or "working").partition(" ")
+        word = verb.removesuffix(":")
+        return (word if rest else word.capitalize()), rest
+
+    @property
+    def asks(self) -> str:
+        """What kind of thing it wants to do: shell, edit, read, …, plan."""
+        asked = self.status.approval
+        return "plan" if asked and asked.kind == "plan" else tool_kind(asked.tool or "") if asked else ""
+
+    @property
+    def outside(self) -> bool:
+        """Whether it wants to reach a file outside of its folder."""
+        asked, cwd = self.status.approval, self.session.cwd
+        path = asked.path if asked else None
+        return bool(path and cwd and path.startswith("/") and not path.startswith(cwd.rstrip("/") + "/"))
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Of one agent's capture: when it was last heard of, by its records and by its hooks."""
+
+    agent: str
+    record_at: int | None
+    hook_at: int | None
+    silent: bool  # it began a session since, and no hook told of it
+
+    @property
+    def off(self) -> bool:
+        return self.record_at is None and self.hook_at is None
+
+    @property
+    def heard_at(self) -> int | None:
+        return max(filter(None, (self.record_at, self.hook_at)), default=None)
+
+
+class Board(msgspec.Struct, frozen=True):
+    """What *Now* shows. `empty`: nothing was ever captured."""
+
+    groups: dict[str, list[Card]]  # waiting_approval, waiting, running, rest
+    agents: list[str]  # to choose from
+    projects: list[str]
+    health: list[Health]
+    paused: list[Paused]
+    last: Session | None = None  # the newest there is, if none is open
+    empty: bool = False
+
+    @property
+    def open(self) -> list[Card]:
+        return [card for cards in self.groups.values() for card in cards if card.status.phase != "exited"]
+
+
+class Glances:
+    """Remembers what it read of a session until there is more of it; only of those that are shown."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[tuple[int, int], Glance]] = {}
+
+    def board(self, standings: Iterable[Standing], *, agent: str = "", project: str = "") -> Board:
+        """Subagents are told of by the session that called them."""
+        all_ = [each for each in standings if each.session.parent_session_id is None]
+        shown = [
+            each
+            for each in all_
+            if (not agent or each.session.agent == agent) and (not project or each.session.project == project)
+        ]
+        choice = {
+            "agents": sorted({each.session.agent for each in all_}, key=list(AGENTS).index),
+            "projects": sorted({each.session.project for each in all_ if each.session.project}),
+        }
+        paused = [told(pause) for pause in in_effect(self.settings)]
+        try:
+            with reading(self.settings) as library:
+                health = _health(Browser(library.db))
+                groups = _grouped(self._cards(library, shown))
+                last = _last(library) if not any(groups.values()) else None
+        except NotFound:
+            bare = [Health(name, None, None, silent=False) for name in AGENTS]
+            cards = [self._card(each, Glance()) for each in shown]
+            return Board(_grouped(cards), **choice, health=bare, paused=paused, empty=not cards)
+        return Board(groups, **choice, health=health, paused=paused, last=last)
+
+    def _cards(self, library: Library, shown: list[Standing]) -> list[Card]:
+        browser = Browser(library.db)
+        numbers = [each.session.id for each in shown if each.session.id]
+        lengths, commits = browser.last_seqs(numbers), browser.committed(numbers)
+        with self._lock:
+            known = self._known
+            self._known = {}
+            for each in shown:
+                state = (each.session.id, lengths.get(each.session.id, 0))
+                before = known.get(each.name)
+                glance = before[1] if before and before[0] == state else _glance(browser, *state)
+                self._known[each.name] = (state, glance)
+            found = {name: glance for name, (_, glance) in self._known.items()}
+        return [
+            self._card(each, msgspec.structs.replace(found[each.name], commits=commits.get(each.session.id, 0)))
+            for each in shown
+        ]
+
+    def _card(self, standing: Standing, glance: Glance) -> Card:
+        session, status = standing.session, standing.status
+        place = _place(session, self.settings.user_home)
+        return Card(session, status, standing.pid, place, glance, summary(glance.turns, status))
+
+
+def _glance(browser: Browser, number: int, length: int) -> Glance:
+    if not number or not length:
+        return Glance()
+    events = browser.tail(number, EVENTS, CUT)
+    found = turns(events)[-6:]
+    if found and found[-1].prompt is None and (seq := browser.reader.prompt_before(number, events[0].seq)):
+        asked = next(iter(browser.reader.events(number, seq, seq)))
+        found[-1].prompt, found[-1].started_at = asked.text[:CUT], asked.created_at
+        found[-1].duration_ms = None  # its beginning is further back than was read
+    return Glance(tuple(found), _options(events))
+
+
+def _options(events: list[StoredEvent]) -> tuple[str, ...]:
+    """What can be chosen from; agents name it in their own ways."""
+    asked = next((event for event in reversed(events) if event.kind == "question.asked"), None)
+    data: dict[str, Any] = (asked.data or {}) if asked else {}
+    questions = data.get("questions") if isinstance(data.get("questions"), list) else [data]
+    named: list[str] = []
+    for question in questions if isinstance(questions, list) and len(questions) == 1 else []:
+        options = question.get("options") or question.get("choices") if isinstance(question, dict) else None
+        for option in options if isinstance(options, list) else []:
+            word = option.get("label") if isinstance(option, dict) else option
+            if isinstance(word, str) and word.strip():
+                named.append(one_line(word)[:OPTION_MAX])
+    return tuple(named[:OPTIONS])
+
+
+def _grouped(cards: list[Card]) -> dict[str, list[Card]]:
+    """Who waits for an answer longest comes first; of the others, who spoke last."""
+    groups: dict[str, list[Card]] = {phase: [] for phase in (*_ORDER, "rest")}
+    for card in cards:
+        groups[card.status.phase if card.status.phase in _ORDER else "rest"].append(card)
+    now = wall_clock()
+    groups["waiting_approval"].sort(key=lambda card: (card.status.since or now, card.name))
+    groups["waiting"].sort(key=lambda card: (-(card.status.since or 0), card.name))
+    groups["running"].sort(key=lambda card: (-(card.status.since or 0), card.name))
+    groups["rest"].sort(key=lambda card: (-(card.status.heard_at or card.session.ended_at or 0), card.name))
+    return groups
+
+
+def _health(browser: Browser) -> list[Health]:
+    heard = browser.heard()
+    found = []
+    for name in AGENTS:
+        record, started, hook = heard.get(name, (None, None, None))
+        found.append(Health(name, record, hook, silent=bool(hook and started and started > hook + SILENT)))
+    return found
+
+
+def _last(library: Library) -> Session | None:
+    return next(iter(library.reader.sessions(Filters(), limit=1, subagents=False)), None)
+
+
+def _place(session: Session, home: Path) -> str:
+    """Where it works, as one would say it."""
+    cwd = session.cwd or ""
+    return f"~{cwd[len(str(home)) :]}" if cwd == str(home) or cwd.startswith(f"{home}/") else cwd

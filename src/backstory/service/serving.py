@@ -1,0 +1,184 @@
+"""serve: one server per home, who may look, and the links that let a browser in."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from backstory import files
+from backstory.config import Settings
+from backstory.model.errors import Busy, StoreError
+
+ONCE_SECONDS = 60
+_WAIT = 5.0  # for a server that has just begun to say where it is
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A server that runs: $BACKSTORY_HOME/serve.json."""
+
+    pid: int
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class AlreadyServed(Busy):
+    """Another server has this home."""
+
+
+class Keys:
+    """What a client must show: scripts the token, a browser a cookie that a one-time link gave it.
+
+    Both outlive the server, so that an open page finds its way back after a restart; the cookie is made from the token,
+    which cannot be had from it. A link is a file named by its code's hash: whoever takes the file away has used it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._links = settings.home / "serve.links"
+        self.token = _token(settings.home / "serve.token")
+        self.cookie = hmac.new(self.token.encode(), b"cookie", sha256).hexdigest()
+
+    def is_token(self, given: str) -> bool:
+        return _same(given, self.token)
+
+    def is_cookie(self, given: str) -> bool:
+        return _same(given, self.cookie)
+
+    def link(self, running: Running) -> str:
+        """An address that lets one browser in, once, within a minute."""
+        self.tidy()
+        code = secrets.token_urlsafe(32)
+        self._links.mkdir(mode=0o700, exist_ok=True)
+        files.replace(self._links / _name(code), b"")
+        return f"{running.address}/open?once={code}"
+
+    def redeem(self, code: str) -> bool:
+        path = self._links / _name(code)
+        try:
+            made = path.stat().st_mtime
+            path.unlink()
+        except FileNotFoundError:  # never made, or somebody was first
+            return False
+        return abs(time.time() - made) <= ONCE_SECONDS
+
+    def tidy(self, seconds: int = ONCE_SECONDS) -> None:
+        """Away with links nobody used in time."""
+        for path in self._links.glob("*"):
+            try:
+                if abs(time.time() - path.stat().st_mtime) >= seconds:
+                    path.unlink()
+            except FileNotFoundError:  # used meanwhile
+                continue
+
+
+def _same(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+
+
+def _name(code: str) -> str:
+    return sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _token(path: Path) -> str:
+    """256 bits, made once; two processes that make it at once end up with the same."""
+    with _usable(path.parent):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(fd, "w") as file:
+                file.write(secrets.token_urlsafe(32))
+        deadline = time.monotonic() + _WAIT
+        while len(found := path.read_text(encoding="ascii").strip()) < 43:
+            if time.monotonic() > deadline:
+                raise StoreError(f"{path} holds no token", "Delete it, then: backstory serve")
+            time.sleep(0.01)
+        return found
+
+
+# -- one per home ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Hold the lock that the system drops when its holder dies; AlreadyServed if another has it."""
+    with _usable(settings.home):
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        db = apsw.Connection(str(settings.home / "serve.lock"))
+    except apsw.Error as error:
+        raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions.") from None
+    try:
+        try:
+            db.execute("BEGIN EXCLUSIVE")
+        except apsw.BusyError:
+            raise AlreadyServed("a server is running already", "Open its page: backstory serve") from None
+        except apsw.Error as error:
+            raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions.") from None
+        _path(settings).unlink(missing_ok=True)  # of one that was killed
+        yield
+    finally:
+        db.close(True)
+
+
+@contextmanager
+def announced(settings: Settings, port: int) -> Iterator[Running]:
+    """While it runs, others find it."""
+    path = _path(settings)
+    running = Running(os.getpid(), port)
+    with _usable(settings.home):
+        files.replace(path, msgspec.json.encode(running) + b"\n")
+    try:
+        yield running
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def running(settings: Settings) -> Running:
+    """The server that holds the lock, as soon as it says where it is."""
+    deadline = time.monotonic() + _WAIT
+    while time.monotonic() < deadline:
+        try:
+            found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
+        except (FileNotFoundError, msgspec.DecodeError):
+            found = None
+        if found and _alive(found.pid):
+            return found
+        time.sleep(0.05)
+    raise Busy("a server is starting or stopping", "Try again in a moment: backstory serve")
+
+
+def _path(settings: Settings) -> Path:
+    return settings.home / "serve.json"
+
+
+def _alive(pid: int) -> bool:
+    """What a server that was killed left behind is not believed."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@contextmanager
+def _usable(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"cannot write to {home}: {error.strerror}", "Check its permissions.") from None

@@ -1,0 +1,120 @@
+"""Taking in what is new, again and again: the same lock, the same ingest, without reading first all that is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from backstory.agents import NAMES
+from backstory.capture import spool
+from backstory.capture.discover import Found, Unreadable
+from backstory.capture.ingest import Ingest, wall_clock
+from backstory.capture.lock import ingest_lock
+from backstory.capture.permissions import tighten
+from backstory.capture.wake import answer
+from backstory.config import Settings
+from backstory.model.sources import Source
+from backstory.service.ingesting import catch_up, remake, unwanted, writable
+from backstory.service.library import journal
+from backstory.service.linking import kept, link_project, publish, waiting
+from backstory.store.blobs import FolderBlobs
+from backstory.store.checkpoints import Checkpoints
+from backstory.store.forget import Tombstones, load
+from backstory.store.sqlite import connect, explained, fetch
+
+
+class Taking:
+    """A connection that stays open; what it remembers holds until somebody else has written."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.asked = False  # a hook that wanted an ingest left it to us since the last time this was looked at
+        self.unreadable: list[Unreadable] = []
+        self._db: apsw.Connection | None = None
+        self._file = 0
+        self._version = -1
+        self._sources: dict[tuple[str, str], Source] | None = None
+        self._stones = Tombstones()
+        self._round: tuple[int, list[int]] | None = None  # newest signal when it began, projects left to link
+        self._linked = False
+
+    def take(self, found: list[Found], wait: float) -> list[Found]:
+        """Read these and the spool, under the lock; returns what could not be understood yet.
+
+        Busy if somebody has the lock for longer than `wait`: nothing is lost then, it is all there the next time.
+        """
+        settings = self.settings
+        with writable(settings), ingest_lock(settings.home, wait):
+            self.asked = answer(settings.home) or self.asked  # before the spool is read: hooks after this ask again
+            catch_up(settings)
+            db = self._connected()
+            out = unwanted(settings, db)
+            with explained(settings.database):
+                self._remember(db)
+            known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
+            blobs = FolderBlobs(settings.segments)
+            run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
+            run.run(found, [], None, spool.files(settings.home))
+            self._sources = run.sources
+            self.unreadable = run.counts.unreadable
+        return [item for item in found if not any((name, str(item.path)) in run.sources for name in NAMES)]
+
+    def link(self, wait: float) -> bool:
+        """The next project that something new was read of; whether there are more."""
+        settings = self.settings
+        with writable(settings), ingest_lock(settings.home, wait):
+            db = self._connected()
+            with explained(settings.database):
+                if self._round is None:
+                    newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
+                    self._round = newest, waiting(db)
+                newest, projects = self._round
+                if projects:
+                    outcome = link_project(db, journal(settings), projects.pop())
+                    self._linked = self._linked or bool(outcome.looked)
+                if not projects:
+                    self._round = None
+                    self._finish(db, newest)
+        return bool(projects)
+
+    def _finish(self, db: apsw.Connection, newest: int) -> None:
+        if newest > Checkpoints(db).mark("signals"):
+            with kept(db, journal(self.settings)):
+                Checkpoints(db).set_mark("signals", newest)
+        if self._linked:
+            publish(self.settings, db)
+            self._linked = False
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close(True)
+        self._db = self._sources = self._round = None
+
+    def _connected(self) -> apsw.Connection:
+        """Under the lock. A damaged database is set aside and another takes its name; a lost one is made again."""
+        if self._db is not None and self._file != _inode(self.settings.database):
+            self.close()
+        if self._db is None:
+            tighten(self.settings.home)
+            if self.settings.journal.exists() and not self.settings.database.exists():
+                remake(self.settings)
+            self._db = connect(self.settings.database)
+            self._file = _inode(self.settings.database)
+            self._version = -1
+        return self._db
+
+    def _remember(self, db: apsw.Connection) -> None:
+        """This number changes when another connection has written, and only then."""
+        version = int(fetch(db, "PRAGMA data_version")[0][0])
+        if version != self._version or self._sources is None:
+            self._sources = None
+            self._stones = load(db, self.settings.home)
+            self._version = version
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

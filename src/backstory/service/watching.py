@@ -1,0 +1,279 @@
+"""Watching: while somebody serves, what agents write is read as they write it. One thread, one loop.
+
+It does what `backstory ingest` does, under the same lock, a few files at a time; whoever reads or ingests beside it
+goes on as before. Nothing waits here that could be lost: what was not read yet is in the agents' files and the spool.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+import apsw
+
+from backstory import config
+from backstory.agents import AGENTS, NAMES
+from backstory.capture import tail
+from backstory.capture.discover import Found, roots
+from backstory.capture.wake import Bell, asked
+from backstory.capture.watch import Watch
+from backstory.config import Settings
+from backstory.model.errors import BackstoryError, Busy, NotFound, StoreError
+from backstory.service.attending import Attending
+from backstory.service.ingesting import ingest, log_error
+from backstory.service.live import Standing
+from backstory.service.taking import Taking
+
+LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the store
+BUSY = 0.2  # until a lock that somebody holds is tried again
+WAIT = 0.05  # for the lock: a loop that waits for longer does nothing else
+BACKOFF = (1.0, 2.0, 5.0, 10.0)
+SLICE_FILES = 64
+SLICE_BYTES = 4 << 20
+LAG = 0.3  # seconds an agent may write its last lines after its hook has run
+PATIENCE = 5.0  # for which what is written goes before stories that hooks wait for
+LINK = 60.0  # seconds between two looks for stories, if no hook asks for one
+SWEEP = 600.0  # between two plain ingests of everything: they also see to what is too old to be kept
+FIRST_SWEEP = 30.0
+UNREAD = 50
+
+
+def watch(settings: Settings, hub: Audience, stop: threading.Event) -> None:
+    """Until somebody stops it; never raises."""
+    Watching(settings, hub).run(stop)
+
+
+class Audience(Protocol):
+    """What is asked of the hub; all of it from the loop's thread."""
+
+    trouble: str | None
+    """Why nothing is read at the moment."""
+
+    def publish(self) -> None:
+        """The store has something new."""
+
+    def stand(self, standings: Iterable[Standing]) -> None:
+        """Where all sessions stand that are attended to."""
+
+
+class Watching:
+    def __init__(self, settings: Settings, hub: Audience, clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings
+        self.hub = hub
+        self._clock = clock
+        self._bell = Bell(settings.home)
+        self._config = _stamp(settings.home / "config.toml")
+        self._watch = _watch(settings)
+        self._taking = Taking(settings)
+        self._attending = Attending(settings)
+        self._fresh: dict[str, Found] = {}  # to read now
+        self._backlog: dict[str, Found] = {}  # to read when there is time: what lay there before we began
+        self._begun = False
+        self._spool: list[tuple[str, int]] = []
+        self._drain = True
+        self._one_by_one = 0
+        self._failures = 0
+        self._retry = self._look_due = self._hang_due = 0.0
+        self._read = True  # something was read since stories were last looked for
+        self._link_due = self._sweep_due = self._asked_at = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        """It looks at `stop` at least twice a second."""
+        rung = False
+        while not stop.is_set():
+            rung = self._bell.wait(self.turn(rung))
+        self.close(rung)
+
+    def close(self, rung: bool = False) -> None:
+        """Hooks are on their own again; what they left to us is read, if nobody else is at it."""
+        self._bell.take_down()
+        if rung or asked(self.settings.home) or self._fresh:
+            self._guarded(lambda: self._take(WAIT))
+        self._taking.close()
+        self._attending.close()
+        self._bell.close()
+
+    def turn(self, rung: bool = False) -> float:
+        """Everything that is due; returns the seconds until something is."""
+        now = self._clock()
+        if now >= self._hang_due:
+            self._bell.hang()
+            self._hang_due = now + 10 * LOOK
+        self._gather(rung, now)
+        if now >= self._retry:
+            failures = self._failures
+            if self._fresh or self._backlog or self._drain:
+                self._guarded(lambda: self._take(WAIT))
+            self._guarded(self._attend)
+            if not self._fresh or self._asked_for() > PATIENCE:
+                self._guarded(self._tidy)
+            if self._failures == failures:
+                self._failures, self.hub.trouble = 0, None
+        elif not self._failures:
+            self._guarded(self._attend)  # somebody has the lock: what it brings is told all the same
+        return self._until()
+
+    def _until(self) -> float:
+        now = self._clock()
+        times = [self._watch.due(), LOOK]
+        if self._fresh or self._backlog or self._drain:
+            times.append(self._retry - now)
+        if self._taking.asked:
+            times.append(max(self._retry - now, LAG - self._asked_for()))
+        if not self._failures:
+            times += [self._look_due - now, self._attending.due()]
+        return max(0.0, min(times))
+
+    def _asked_for(self) -> float:
+        """Seconds for which a hook has been waiting for its story."""
+        return self._clock() - self._asked_at if self._taking.asked else 0.0
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """The loop goes on whatever happens; what is wrong is kept to be shown, and tried again later."""
+        try:
+            work()
+        except Busy:
+            self._retry = self._clock() + BUSY
+        except BackstoryError as error:
+            self._failed(error)
+        except (OSError, apsw.Error) as error:
+            self._failed(StoreError(f"cannot use {self.settings.home}: {error}", "See: backstory doctor"))
+        except Exception as error:  # a fault of ours: it is written down, and capture goes on
+            log_error(self.settings, error)
+            self._failed(StoreError(f"{type(error).__name__}: {error}", "Please report it; see: backstory doctor"))
+
+    def _failed(self, error: BackstoryError) -> None:
+        self.hub.trouble = error.message
+        self._taking.close()
+        self._attending.close()
+        self._retry = self._clock() + BACKOFF[min(self._failures, len(BACKOFF) - 1)]
+        self._failures += 1
+
+    # -- what there is to read ---------------------------------------------------------------------
+
+    def _gather(self, rung: bool, now: float) -> None:
+        found = self._watch.look()
+        if self._begun:
+            self._fresh.update({str(item.path): item for item in found})
+        else:
+            for item in found:
+                place = self._fresh if self._watch.is_lively(item.path) else self._backlog
+                place[str(item.path)] = item
+            self._begun = True
+        self._drain = self._drain or rung
+        if rung or now >= self._look_due:
+            spool = _spooled(self.settings.home)
+            self._drain = self._drain or spool != self._spool or asked(self.settings.home)
+            self._spool = spool
+
+    def _take(self, wait: float) -> None:
+        """The next few, those that are being written first, and what hooks said."""
+        self._reload()
+        batch = self._slice()
+        try:
+            unread = self._taking.take(batch, wait)
+        except (BackstoryError, OSError, apsw.Error):
+            raise
+        except Exception:
+            # One of these files is more than we can read. Alone it is passed over until it changes.
+            if len(batch) == 1:
+                self._passed(batch)
+            self._one_by_one = len(batch)
+            raise
+        self._passed(batch)
+        self._one_by_one = max(0, self._one_by_one - 1)
+        self._drain = False
+        self._read = True
+        if self._taking.asked and not self._asked_at:
+            self._asked_at = self._clock()
+        self._watch.unread(unread[:UNREAD])
+        self._look_due = 0.0  # to be told at once
+
+    def _slice(self) -> list[Found]:
+        batch: list[Found] = []
+        size = 0
+        for item in [*self._fresh.values()] or [*self._backlog.values()]:
+            size += tail.size(item.path)
+            if batch and (self._one_by_one or size > SLICE_BYTES or len(batch) >= SLICE_FILES):
+                break
+            batch.append(item)
+        return batch
+
+    def _passed(self, batch: list[Found]) -> None:
+        for item in batch:
+            self._fresh.pop(str(item.path), None)
+            self._backlog.pop(str(item.path), None)
+
+    def _reload(self) -> None:
+        """What is in config.toml holds from the next read on: something may be excluded since."""
+        stamp = _stamp(self.settings.home / "config.toml")
+        if stamp == self._config:
+            return
+        self.settings = config.load(self.settings.env)  # raises while it is not right: then nothing is read
+        self._config = stamp
+        self._taking.close()
+        self._taking = Taking(self.settings)
+        self._watch = _watch(self.settings)
+        self._begun = False
+
+    # -- what follows ------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        now = self._clock()
+        if now >= self._look_due:
+            self._look_due = now + LOOK
+            self._learn()
+        if self._attending.judge():
+            self.hub.stand(self._attending.standings())
+
+    def _learn(self) -> None:
+        """What is new in the store, whoever put it there."""
+        learnt = self._attending.learnt
+        try:
+            named = self._attending.look()
+        except NotFound:
+            return  # nothing is kept yet
+        for agent, path in named:
+            if agent in NAMES:
+                self._watch.expect(AGENTS[agent], path)
+        if self._attending.learnt != learnt:
+            self.hub.publish()
+
+    def _tidy(self) -> None:
+        """Stories and sweeps, when nothing waits to be read; one project at a time."""
+        now = self._clock()
+        if self._asked_for() >= LAG or (self._read and now >= self._link_due and not self._backlog):
+            self._reload()
+            self._taking.asked = self._taking.link(WAIT)
+            if not self._taking.asked:
+                self._read, self._link_due, self._asked_at = False, self._clock() + LINK, 0.0
+        elif not self._backlog and now >= self._sweep_due:
+            first = not self._sweep_due
+            self._sweep_due = now + (FIRST_SWEEP if first else SWEEP)
+            if not first:
+                self._reload()
+                ingest(self.settings, wait=WAIT)
+
+
+def _watch(settings: Settings) -> Watch:
+    return Watch((agent, root) for agent in AGENTS.values() for root in roots(agent, settings))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _spooled(home: Path) -> list[tuple[str, int]]:
+    try:
+        with os.scandir(home / "spool") as entries:
+            return sorted((entry.name, entry.stat().st_size) for entry in entries)
+    except OSError:
+        return []

@@ -1,0 +1,145 @@
+// The one stream of a page. An element with data-stream="CURSOR" says from where on, data-listen="session=…&kind=…" to
+// what; pages that have none listen to statuses. A hidden page lets go of its connection (browsers have six per server)
+// and takes the stream up again where it was.
+
+import { clock } from "./words.js";
+
+const RETRY = [500, 1000, 2000, 5000];
+const PATIENCE = 3000; // ms without a connection before it is said
+const HIDDEN = 1000;
+const COUNT = 15_000; // ms between looks at the number of approvals, where not all statuses are heard
+
+const listeners = { event: new Set(), status: new Set(), reset: new Set(), open: new Set() };
+const root = document.querySelector("[data-stream]");
+const wanted = root?.dataset.listen ?? (root ? "" : "kind=status");
+let cursor = root?.dataset.stream ?? "";
+let source = null;
+let failures = 0;
+let timer = 0;
+let lostAt = 0;
+let saying = 0;
+let hiding = 0;
+const asking = new Set();
+let settled = false; // the first statuses after a connection are what holds, not news
+
+export const live = {
+  // type: event, status, reset (the place was lost: show everything anew), open (the stream stands again)
+  on(type, act) {
+    listeners[type].add(act);
+    return () => listeners[type].delete(act);
+  },
+  get cursor() {
+    return cursor;
+  },
+};
+
+function tell(type, data) {
+  for (const act of listeners[type]) act(data);
+}
+
+function connect() {
+  clearTimeout(timer);
+  source?.close();
+  if (document.hidden) return;
+  const query = new URLSearchParams(wanted);
+  if (cursor) query.set("after", cursor);
+  source = new EventSource(`/api/v1/stream?${query}`);
+  source.onopen = opened;
+  source.onerror = lost;
+  for (const type of ["event", "status", "reset"]) source.addEventListener(type, heard);
+}
+
+function heard(message) {
+  if (message.lastEventId) cursor = message.lastEventId;
+  const data = JSON.parse(message.data);
+  if (message.type === "status" && hearsAll()) counted(data);
+  if (message.type === "reset" && !listeners.reset.size) location.reload();
+  tell(message.type, data);
+}
+
+function opened() {
+  failures = 0;
+  lostAt = 0;
+  clearTimeout(saying);
+  show("on", "Live");
+  document.getElementById("not-live")?.remove();
+  if (hearsAll()) asking.clear();
+  tell("open", null);
+}
+
+function lost() {
+  if (document.hidden) return;
+  lostAt ||= Date.now();
+  clearTimeout(saying);
+  saying = setTimeout(sayLost, Math.max(0, PATIENCE - (Date.now() - lostAt)));
+  if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+  timer = setTimeout(connect, RETRY[Math.min(failures++, RETRY.length - 1)]);
+}
+
+async function sayLost() {
+  show("off", "Not live");
+  let refused = false;
+  try {
+    refused = (await fetch("/now/count")).status === 401;
+  } catch {
+    // It does not answer at all.
+  }
+  if (!lostAt) return;
+  const known = document.getElementById("not-live");
+  const banner = known ?? document.getElementById("not-live-made").content.cloneNode(true).firstElementChild;
+  banner.querySelector("[data-why]").textContent = refused
+    ? "This page needs a new key. Get one with: backstory serve"
+    : `The server stopped answering at ${clock(lostAt)}. What you see is from then; it reconnects by itself.`;
+  if (!known) document.querySelector("main").prepend(banner);
+}
+
+function show(state, word) {
+  const shown = document.querySelector(".live");
+  shown.dataset.live = state;
+  const text = shown.querySelector(".live-text");
+  if (text.textContent !== word) text.textContent = word;
+}
+
+// -- how many need approval, in the top bar ---------------------------------------------------------
+
+function hearsAll() {
+  const query = new URLSearchParams(wanted);
+  return !query.has("session") && !query.has("project") && (!query.has("kind") || query.getAll("kind").includes("status"));
+}
+
+function counted(status) {
+  if (status.phase === "waiting_approval" && !status.gone && !status.parent_session_id) asking.add(status.session);
+  else asking.delete(status.session);
+  showCount(asking.size);
+}
+
+function showCount(number) {
+  const badge = document.querySelector("[data-approvals]");
+  badge.hidden = !number;
+  badge.querySelector("[data-number]").textContent = number;
+}
+
+async function askCount() {
+  if (document.hidden || lostAt) return;
+  try {
+    const answer = await fetch("/now/count");
+    if (answer.ok) showCount((await answer.json()).waiting_approval);
+  } catch {
+    // The stream says that the server is gone.
+  }
+}
+
+// -- beginning ---------------------------------------------------------------------------------------
+
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (!document.hidden && (!source || source.readyState === EventSource.CLOSED)) connect();
+  else if (document.hidden) hiding = setTimeout(() => source?.close(), HIDDEN);
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-reconnect]")) connect();
+});
+addEventListener("pagehide", () => source?.close());
+addEventListener("pageshow", (event) => event.persisted && location.reload()); // what was kept may be long past
+if (!hearsAll()) setInterval(askCount, COUNT);
+connect();

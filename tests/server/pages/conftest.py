@@ -1,0 +1,132 @@
+"""Fixtures for tests of the pages: the demo's home behind a real server, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from backstory import config
+from backstory.config import Settings
+from backstory.service.demo import build
+from backstory.service.ingesting import ingest
+
+from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideways, tab
+
+# Whatever a transcript's script would do to be noticed, it does it through one of these.
+_TRAP = "window.fired = []; for (const name of ['alert', 'confirm', 'prompt']) window[name] = (x) => fired.push(String(x));"
+
+
+class Home(msgspec.Struct, frozen=True):
+    settings: Settings
+    home: Path
+    repository: Path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """The demo's sessions, ingested and linked; for one module's tests, which only read it."""
+    folder = tmp_path_factory.mktemp("demo")
+    made = build(folder)
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(made.home),
+        "BACKSTORY_HOME": str(made.backstory_home),
+        "XDG_CONFIG_HOME": str(made.home / ".config"),
+        "XDG_DATA_HOME": str(made.home / ".local" / "share"),
+    }
+    settings = config.load(env)
+    ingest(settings)
+    return Home(settings, made.home, made.repository)
+
+
+@pytest.fixture(scope="module")
+def site(demo: Home) -> Iterator[Site]:
+    """A server over the demo; nothing watches, so that only the test changes anything."""
+    with Site(demo.settings) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = chromium()
+    missing = "chromium" if found is None else "npm" if shutil.which("npm") is None else None
+    if missing:
+        reason = f"PAGES NOT TESTED IN A BROWSER: {missing} is not installed"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport=WIDE, color_scheme="light")  # type: ignore[arg-type]
+    context.set_default_timeout(10_000)
+    context.add_init_script(_TRAP)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def opened(context: BrowserContext) -> Iterator[tuple[Page, Complaints]]:
+    with tab(context) as found:
+        yield found
+
+
+@pytest.fixture
+def page(opened: tuple[Page, Complaints]) -> Page:
+    """A page at 1280; any console error, script error, dialog or request to elsewhere fails the test."""
+    return opened[0]
+
+
+@pytest.fixture
+def complaints(opened: tuple[Page, Complaints]) -> Complaints:
+    """What the browser has complained of so far; a test that expects a complaint clears it."""
+    return opened[1]
+
+
+@pytest.fixture
+def plain(browser: Browser) -> Iterator[Page]:
+    """A page in a browser that runs no script."""
+    context = browser.new_context(viewport=WIDE, java_script_enabled=False)  # type: ignore[arg-type]
+    page = context.new_page()
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def axe() -> Callable[[Page], None]:
+    """In both themes and at 400 px nothing is wrong that axe-core knows of, and nothing scrolls sideways."""
+
+    def check(page: Page) -> None:
+        for theme, size in (("light", WIDE), ("dark", WIDE), ("light", NARROW)):
+            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert judge(page) == []
+            no_sideways(page)
+        page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+
+    return check
+
+
+@pytest.fixture
+def shoot() -> Callable[[Page, str], None]:
+    """Pictures to look at, if SHOTS names a folder for them."""
+
+    def take(page: Page, name: str) -> None:
+        if not (folder := os.environ.get("SHOTS")):
+            return
+        for theme, size in (("light", WIDE), ("dark", WIDE), ("light", NARROW)):
+            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            page.screenshot(path=f"{folder}/{name}-{size['width']}-{theme}.png", full_page=True)
+        page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+
+    return take

@@ -1,0 +1,168 @@
+"""A place in the feed: from any place on, everything that follows, once and in order; or it is said that it is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from backstory.service.feed import Cursor, Feed, Item, Lost, parse_cursor
+from backstory.store.browse import Browser
+from backstory.store.schema import SEQ_BITS
+from backstory.store.sqlite import connect
+
+BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)), max_size=12)
+
+
+class Store:
+    """A database with nothing but sessions and events; time goes on by itself."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self.now = 1000
+
+    def add(self, session: int, events: int, later: int = 1) -> None:
+        """One batch, as an ingest commits it."""
+        self.now += later
+        sql = "INSERT OR IGNORE INTO sessions(id, agent, session_id) VALUES(?, 'claude', ?)"
+        self.db.execute(sql, (session, f"s{session}"))
+        (last,) = next(self.db.execute("SELECT last_seq FROM sessions WHERE id=?", (session,)))
+        for seq in range(last + 1, last + events + 1):
+            self.db.execute(
+                "INSERT INTO events VALUES(?,?,?,1,'user.prompt','transcript','high',?,?,'user',NULL,?,NULL)",
+                ((session << SEQ_BITS) + seq, session, seq, self.now, self.now, f"s{session} {seq}"),
+            )
+        self.db.execute("UPDATE sessions SET last_seq=? WHERE id=?", (last + events, session))
+
+    def feed(self) -> Feed:
+        return Feed(Browser(self.db))
+
+
+@contextmanager
+def _store(folder: Path, name: str = "x") -> Iterator[Store]:
+    path = folder / f"{name}.db"
+    for old in folder.glob(f"{name}.db*"):
+        old.unlink()
+    db = connect(path)
+    try:
+        yield Store(db)
+    finally:
+        db.close()
+
+
+def _all(feed: Feed, limit: int = 3) -> list[Item]:
+    found: list[Item] = []
+    while items := feed.news(limit):
+        found += items
+    return found
+
+
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(BATCHES, BATCHES)
+def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(
+    tmp_path: Path, before: list[tuple[int, int, int]], after: list[tuple[int, int, int]]
+) -> None:
+    with _store(tmp_path) as store:
+        live = store.feed()
+        heard: list[Item] = []
+        for batch in before + after:
+            store.add(*batch)
+            heard += _all(live)
+        cursors = [Cursor(), *(item.cursor for item in heard if item.cursor)]
+        for place, cursor in enumerate(cursors):
+            again = store.feed()
+            again.to(parse_cursor(str(cursor)) or Cursor())
+            assert _all(again) == heard[place:]
+
+
+def test_what_is_there_at_the_beginning_is_known(tmp_path: Path) -> None:
+    with _store(tmp_path) as store:
+        store.add(1, 3)
+        store.add(2, 2)
+        feed = store.feed()
+        feed.to_end()
+        assert (feed.cursor.total, _all(feed)) == (5, [])
+        store.add(1, 1)
+        assert [item.session for item in _all(feed)] == ["claude:s1"]
+
+
+def test_order_is_that_of_coming_to_be_known_not_of_sessions(tmp_path: Path) -> None:
+    with _store(tmp_path) as store:
+        for session in (2, 1, 2, 1):
+            store.add(session, 1)
+        assert [item.session for item in _all(store.feed())] == ["claude:s2", "claude:s1"] * 2
+
+
+@pytest.mark.parametrize("how", ["clock", "forgotten", "future", "never"])
+def test_a_place_that_cannot_be_found_again_is_lost_not_guessed(tmp_path: Path, how: str) -> None:
+    with _store(tmp_path) as store:
+        store.add(1, 3, 100)
+        store.add(2, 3, 100)
+        feed = store.feed()
+        feed.to_end()
+        cursor = feed.cursor
+        if how == "clock":  # went back: what comes now looks older than what was told
+            store.now = 500
+            store.add(3, 2)
+        elif how == "forgotten":
+            store.db.execute("DELETE FROM events WHERE session_id=1")
+            store.db.execute("DELETE FROM sessions WHERE id=1")
+            store.add(2, 3)
+        elif how == "future":
+            cursor = Cursor(cursor.total + 1, cursor.at, cursor.id)
+        else:
+            cursor = Cursor(2, 1, 1)
+        with pytest.raises(Lost):
+            store.feed().to(cursor)
+
+
+def test_one_who_listens_is_not_led_astray_by_a_clock_that_goes_back(tmp_path: Path) -> None:
+    with _store(tmp_path) as store:
+        store.add(1, 2, 1000)
+        feed = store.feed()
+        heard = _all(feed)
+        store.now = 10
+        store.add(2, 2)
+        heard += _all(feed)
+        store.add(1, 1)
+        heard += _all(feed)
+        assert [(item.session, item.cursor.total) for item in heard if item.cursor] == [
+            *(("claude:s1", 1), ("claude:s1", 2), ("claude:s2", 3), ("claude:s2", 4), ("claude:s1", 5))
+        ]
+
+
+def test_one_who_listens_is_told_when_something_was_taken_away(tmp_path: Path) -> None:
+    with _store(tmp_path) as store:
+        store.add(1, 5)
+        feed = store.feed()
+        feed.to_end()
+        store.db.execute("DELETE FROM sessions WHERE id=1")
+        with pytest.raises(Lost):
+            feed.news(10)
+
+
+def test_events_that_are_not_there_any_more_leave_no_one_behind(tmp_path: Path) -> None:
+    """Seqs have holes where something was forgotten."""
+    with _store(tmp_path) as store:
+        store.add(1, 6)
+        store.add(2, 2)
+        store.db.execute("DELETE FROM events WHERE id IN (?, ?)", ((1 << SEQ_BITS) + 3, (1 << SEQ_BITS) + 6))
+        heard = _all(store.feed())
+        assert len(heard) == 6
+        for place, item in enumerate(heard, start=1):
+            again = store.feed()
+            again.to(item.cursor or Cursor())
+            assert _all(again) == heard[place:]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1-2", "1-2-3-4", "-1-2-3", "1-2-" + "9" * 30, "１-2-3", "1-2-3\n", "1 -2-3"]
+)
+def test_what_is_no_cursor_is_none(text: str) -> None:
+    assert parse_cursor(text) is None
