@@ -1,4 +1,4 @@
-"""What it costs to watch: processor and memory by how many sessions are open, and how soon an appended line is heard."""
+"""What it costs to watch: processor and memory by how many sessions are open, and how soon a line is heard."""
 
 from __future__ import annotations
 
@@ -31,24 +31,21 @@ def live(report: Report, scratch: Path, counts: tuple[int, ...], seconds: float)
             told = _measured(scratch / f"live-{count}-{streams}", count, seconds, streams=streams)
             found[count, streams] = told
             delays = told["delays"]
-            late = quantiles(delays, n=20)[-1] * 1e3 if len(delays) > 1 else None
             middle = median(delays) * 1e3 if delays else None
             how = f"{count} {'streaming' if streams else 'idle'}"
-            rows.append([how, told["cpu"] * 100, told["rss_mb"], len(delays), middle, late])
-    most = counts[-1]
+            rows.append([how, told["cpu"] * 100, told["rss_mb"], len(delays), middle, _late(told)])
+    few, most = counts[0], counts[-1]
     each = (found[most, True]["rss_mb"] - found[0, False]["rss_mb"]) / most * 1024
-    late = rows[-1][-1]
     note = (
-        f"Measured for {seconds:g} s with one listener. Idle: open sessions of Claude Code's whose last word is an hour "
-        f"old, their processes alive. Streaming: each writes {_STREAM:g} lines a second; heard: from the write of a line "
-        f"until the listener has it. Memory of a streaming session: {each:.0f} KB."
+        f"For {seconds:g} s, with one listener. Idle: open sessions of Claude Code's, silent for an hour, their "
+        f"processes alive. Streaming: {_STREAM:g} lines a second each; a line is on disk (segment, journal, database) "
+        "before it is heard. Times from the write of a line until the listener has it."
     )
     columns = ["open sessions", "% of a core", "memory MB", "lines heard", "p50 ms", "p95 ms"]
     report.add(
         Table("Watching sessions", columns, rows, note),
         Check(f"watching {most} idle sessions", found[most, False]["cpu"] * 100, 1.0, " % of a core"),
-        Check(f"append to hub, p95, {counts[0]} streaming", _late(found[counts[0], True]), 300, " ms"),
-        Check(f"append to hub, p95, {most} streaming", late if isinstance(late, float) else None, 1000, " ms"),
+        Check(f"append to hub, p95, {few} streaming sessions", _late(found[few, True]), 300, " ms"),
         Check("memory of one streaming session", each, 500, " KB"),
     )
 
@@ -60,7 +57,16 @@ def _late(told: dict[str, Any]) -> float | None:
 def _measured(scratch: Path, count: int, seconds: float, *, streams: bool) -> dict[str, Any]:
     home = scratch / "home"
     home.mkdir(parents=True)
-    sessions = [_Session(home, number) for number in range(count)]
+    agents = [subprocess.Popen(["sleep", "600"]) for _ in range(count)]
+    try:
+        return _watched(home, scratch, [_Session(home, agent.pid) for agent in agents], seconds, streams=streams)
+    finally:
+        for agent in agents:
+            agent.kill()
+            agent.wait()
+
+
+def _watched(home: Path, scratch: Path, sessions: list[_Session], seconds: float, *, streams: bool) -> dict[str, Any]:
     env = clean_env(home, scratch) | {"BACKSTORY_HOME": str(scratch / "backstory")}
     command = [sys.executable, str(_HERE / "watched.py"), str(seconds)]
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
@@ -83,20 +89,21 @@ def _measured(scratch: Path, count: int, seconds: float, *, streams: bool) -> di
 class _Session:
     """An open session: its transcript, and the file its process keeps."""
 
-    def __init__(self, home: Path, number: int) -> None:
+    def __init__(self, home: Path, pid: int) -> None:
         self.id = str(uuid.uuid4())
-        self.path = home / ".claude" / "projects" / f"-code-{number % 10}" / f"{self.id}.jsonl"
+        self.path = home / ".claude" / "projects" / f"-code-{pid % 10}" / f"{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._parent: str | None = None
         before = time.time() - _IDLE_SECONDS
-        self.write("user", {"role": "user", "content": f"Write of animal {number}"}, before)
+        self.write("user", {"role": "user", "content": f"Write of animal {pid}"}, before)
         for step in range(20):
             self.say(f"Step {step} is done. " * 20, before)
         os.utime(self.path, (before, before))
-        registry = home / ".claude" / "sessions" / f"{number + 1}.json"
+        registry = home / ".claude" / "sessions" / f"{pid}.json"
         registry.parent.mkdir(exist_ok=True)
-        started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19] if os.name == "posix" else "0"
-        told = {"pid": os.getpid(), "procStart": started, "sessionId": self.id, "cwd": f"/code/{number}"}
+        stat = Path(f"/proc/{pid}/stat")
+        started = stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
+        told = {"pid": pid, "procStart": started, "sessionId": self.id, "cwd": "/code/shop"}
         registry.write_text(json.dumps({**told, "status": "idle", "statusUpdatedAt": round(before * 1000)}))
 
     def say(self, text: str, at: float) -> None:

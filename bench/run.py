@@ -17,6 +17,7 @@ from commits import commits
 from hooks import hooks
 from ingesting import Place, first_ingest, growth, huge_file, ingest
 from linking import linking
+from live import live
 from measure import CommandFailed
 from peers import Agentsview, Backstory, find_agentsview, find_backstory
 from redaction import quality, real
@@ -90,6 +91,8 @@ class Effort:
     commit_rounds: int = 40
     story_rounds: int = 20
     linked_commits: int = 4000
+    live_sessions: tuple[int, ...] = (10, 50, 100)
+    live_seconds: float = 30
     redacted_mb: tuple[float, ...] = (4.4, 17.5, 70)
     redacted_every: int = 4  # the peers get one case in so many
     redacted_lines: int = 4000  # of real transcripts that the peers get
@@ -108,6 +111,8 @@ QUICK = Effort(
     commit_rounds=15,
     story_rounds=5,
     linked_commits=1000,
+    live_sessions=(10, 100),
+    live_seconds=10,
     redacted_mb=(4.4, 17.5),
     redacted_every=12,
     redacted_lines=1000,
@@ -188,6 +193,7 @@ def run(bench: Bench, effort: Effort, corpus: Path) -> None:
         lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
         lambda: on_commits(bench, effort),
         lambda: on_histories(bench, effort),
+        lambda: live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds),
         lambda: on_redaction(bench, effort, corpus),
     ]
     for part in parts:

@@ -84,7 +84,7 @@ def test_a_killed_one_has_exited_within_a_moment(desk: Desk, live: Live) -> None
         terminal.see("for shortcuts")
         terminal.enter("Wait for enough")
         live.until((desk.repo / "begun").exists)
-        live.until(lambda: phase(live) == "running")
+        live.until(lambda: phase(live) == "running" and bool(live.texts("user.prompt")))
         os.kill(terminal._process.pid, signal.SIGKILL)
         live.until(lambda: phase(live) == "exited", 5)
         terminal.leave()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from backstory.service.feed import Cursor, Feed, Item, Lost, parse_cursor
 from backstory.store.browse import Browser
 from backstory.store.schema import SEQ_BITS
-from backstory.store.sqlite import connect
+from backstory.store.sqlite import connect, transaction
 
 BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)), max_size=12)
 
@@ -30,6 +30,10 @@ class Store:
     def add(self, session: int, events: int, later: int = 1) -> None:
         """One batch, as an ingest commits it."""
         self.now += later
+        with transaction(self.db):
+            self._add(session, events)
+
+    def _add(self, session: int, events: int) -> None:
         sql = "INSERT OR IGNORE INTO sessions(id, agent, session_id) VALUES(?, 'claude', ?)"
         self.db.execute(sql, (session, f"s{session}"))
         (last,) = next(self.db.execute("SELECT last_seq FROM sessions WHERE id=?", (session,)))

@@ -59,14 +59,12 @@ class Served(msgspec.Struct):
             line.sendall(data)
             return _answer(line, data.partition(b" ")[0].decode())
 
-    def ask(self, target: str, method: str = "GET", body: bytes = b"", **headers: str | None) -> Answer:
+    def ask(self, target: str, method: str = "GET", /, **headers: str | None) -> Answer:
         """A plain request; a header given as None is left away, underscores are dashes."""
         told: dict[str, str | None] = {"host": f"127.0.0.1:{self.port}"}
         told |= {name.replace("_", "-").lower(): value for name, value in headers.items()}
-        if body:
-            told.setdefault("content-length", str(len(body)))
         lines = [f"{method} {target} HTTP/1.1", *(f"{n}: {v}" for n, v in told.items() if v is not None)]
-        return self.raw("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + body)
+        return self.raw("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1"))
 
     def get(self, target: str, **headers: str | None) -> Answer:
         """With the key."""

@@ -562,7 +562,8 @@ def stories(draw: st.DrawFn, limit: int = 40) -> list[Sign]:
     for seq in range(1, 1 + draw(st.integers(0, limit))):
         at += draw(st.sampled_from([0, 1, 80, 900, 1100, 5000, 40_000, 200_000]))
         sign = draw(st.sampled_from(_AGAIN))()
-        ident = draw(st.sampled_from(["c1", "c2", "c3"])) if sign.call else ""
+        idents = ["x1", "x2"] if sign.child else ["q1"] if sign.kind == "question" else ["c1", "c2", "c3"]
+        ident = draw(st.sampled_from(idents + ["q1"] * (sign.kind == "result"))) if sign.call else ""
         found.append(msgspec.structs.replace(sign, at=at, call=ident, order=seq if sign.order else 0))
     return found
 

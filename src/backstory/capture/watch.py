@@ -96,7 +96,7 @@ class Watch:
             # A hook can name any file; what is read lies in an agent's own folders.
             if ".." in path.parts or not any(path.is_relative_to(root) for _, root in self._roots):
                 return
-            if not path.is_file():
+            if not os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
                 return  # its folder will show it
             file = self._files[key] = _File(agent, None, now)
         file.changed, file.gap, file.next = now, SOON, now
@@ -173,7 +173,8 @@ class Watch:
         found: list[Found] = []
         for agent, root in self._roots:
             if str(root) not in self._folders and str(root) not in self._files:
-                found += self._met(agent, [root]) if root.is_file() else self._below(agent, root, root)
+                is_file = os.path.isfile(root)  # noqa: PTH113 - never raises, whoever may look there
+                found += self._met(agent, [root]) if is_file else self._below(agent, root, root)
         for _ in range(min(AT_REST, len(self._folders))):
             key = next(iter(self._folders))
             self._folders.move_to_end(key)

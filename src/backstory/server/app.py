@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jinja2 import Environment
 from litestar import Litestar
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
@@ -18,6 +19,7 @@ from backstory.config import Settings
 from backstory.model.errors import BackstoryError
 from backstory.server import api, pages, problems
 from backstory.server.guard import Guard
+from backstory.server.page import TEMPLATES
 from backstory.server.render import WEB, environment
 from backstory.service.glancing import Glances
 from backstory.service.live import Hub
@@ -28,11 +30,13 @@ class App(Litestar):
     """Nothing gets past the guard, not even to a path that leads nowhere."""
 
     guard: Guard
+    templates: Environment
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[override]
         if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]
             await super().__call__(scope, receive, send)
         else:
+            TEMPLATES.set(self.templates)
             await self.guard(scope, receive, send, super().__call__)
 
 
@@ -64,6 +68,7 @@ def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: 
         logging_config=None,
         request_max_body_size=0,
     )
+    app.templates = templates
     app.guard = Guard(keys or Keys(settings), port)
     return app
 

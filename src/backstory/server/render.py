@@ -33,7 +33,7 @@ STATUS = {
     "exited": "Exited",
     "unknown": "Unknown",
 }
-# Controls, soft hyphens, and all of Unicode that steers or joins without showing: directions, joiners, tags, variations.
+# Controls, soft hyphens, and all of Unicode that steers or joins without showing: directions, joiners, tags.
 _UNSEEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f"
     "\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff])"
@@ -124,12 +124,12 @@ def typed(text: str | None) -> Markup:
 def inline(text: str) -> Markup:
     """A line of an agent's Markdown that was cut out of its text: code stays code, other marks go."""
     parts = one_line(text).split("`")
-    code = len(parts) - 1 if len(parts) % 2 else len(parts) - 2  # a last one without its partner is a character
-    found = [
-        Markup("<code>{}</code>").format(part) if at % 2 and at < code else escape(part.replace("**", ""))
+    if len(parts) % 2 == 0:  # a last one without its partner is a character
+        parts[-2:] = ["`".join(parts[-2:])]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part.replace("**", ""))
         for at, part in enumerate(parts)
-    ]
-    return Markup("").join(found)
+    )
 
 
 def exact(text: str) -> Markup:
@@ -203,8 +203,13 @@ def lines(code: str, language: str = "") -> list[Markup]:
 
 
 def _coloured(kind: Any, text: str) -> Markup:
-    name = next((name for holder, name in _CLASSES if kind in holder), None)
-    return Markup('<span class="{}">{}</span>').format(name, text) if name else escape(text)
+    name = _class(kind)
+    return Markup(f'<span class="{name}">{escape(text)}</span>') if name else escape(text)
+
+
+@cache
+def _class(kind: Any) -> str | None:
+    return next((name for holder, name in _CLASSES if kind in holder), None)
 
 
 @cache

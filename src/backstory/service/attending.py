@@ -320,6 +320,6 @@ def _unread(key: Key, state: State) -> Session:
 
 
 def _signals(db: apsw.Connection, where: str, values: Iterable[Any]) -> Iterator[Signal]:
-    for row in fetch(db, f"SELECT {_SIGNAL} FROM signals WHERE {where}", tuple(values)):
+    for row in db.execute(f"SELECT {_SIGNAL} FROM signals WHERE {where}", tuple(values)):
         facts = dict(zip(_SIGNAL.split(", "), row, strict=True))
         yield Signal(**{**facts, "data": msgspec.json.decode(row[9])})

@@ -36,6 +36,7 @@ from backstory.story.content import LOOK_BACK, SLACK
 from backstory.story.places import Places
 
 SHOWN = 1200  # lines of a page's diffs, all files together
+SHOWN_EACH = 300  # of one of them
 SHOWN_ALONE = 6000  # of the one file that was asked for
 FILES = 300
 _KEPT = 60_000  # lines of diffs that are kept in memory
@@ -244,14 +245,13 @@ class _Page:
         return known
 
     def _words(self, source: Source, own: Sequence[tuple[Acts, bool]]) -> list[Word]:
-        """All that was said from where the first line that may be in the commit was written."""
+        """All that was said, from where the first line that may be in it was written to the last words after it."""
         since = self.told.commit.authored_at - LOOK_BACK
         seqs = [act.seq for found, below in own if not below for act in found.written if act.at >= since]
+        session, last = source.session.id, source.part.last
         first = min([*seqs, source.part.first])
-        if first >= source.part.first and source.said and source.said[0].role == "request":
-            return source.said
-        begin = self.library.reader.prompt_before(source.session.id, first) or first
-        return self.ranges.words(source.session.id, begin, source.part.last)
+        begin = self.library.reader.prompt_before(session, first + 1) or first
+        return self.ranges.words(session, begin, self.ranges.turn_end(session, last))
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -430,8 +430,8 @@ def _rooms(files: Sequence[File], only: int | None) -> Iterable[tuple[int, File,
         if only is not None:
             yield number, file, SHOWN_ALONE if number == only else 0
         else:
-            yield number, file, min(left, SHOWN // 2)
-            left = max(0, left - sum(len(hunk.lines) for hunk in file.hunks))
+            yield number, file, min(left, SHOWN_EACH)
+            left = max(0, left - min(SHOWN_EACH, sum(len(hunk.lines) for hunk in file.hunks)))
 
 
 class _Patches:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -21,17 +22,22 @@ from backstory.model.errors import BadInput, NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Project, Session
 from backstory.service.library import Library, reading
+from backstory.service.live import Standing
 from backstory.service.pausing import Paused, in_effect, told
 from backstory.service.reading import Turn, Where, understand
 from backstory.service.repositories import ALL, repository_of
 from backstory.service.standing import Capture
 from backstory.service.stories import Story, Told, tell, tell_all
 from backstory.store.browse import Browser
+from backstory.story.status import Status
+from backstory.story.summary import Summary, summary
 from backstory.story.turns import turns
 
 EVENTS_BYTES = 4 << 20  # of text and data in one page of events; one event at least
 _SCANNED = 2000  # commits one page of a timeline looks at, if filters leave few
 _STEP = 100
+_RECENT = 1000  # events that a summary is made from
+_AT_REST = Status("idle", "nothing was heard of it lately", "low")
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
@@ -140,6 +146,16 @@ def turn_page(settings: Settings, agent: str, session_id: str, *, after: int, li
         session = _session(library, agent, session_id)
         found = [turn for turn in turns(library.reader.events(session.id)) if turn.turn > after]
     return found[:limit], len(found) > limit
+
+
+def summary_of(settings: Settings, agent: str, session_id: str, standings: Iterable[Standing]) -> Summary:
+    """A session's last turns in three lines; what it does now, if anybody attends to it."""
+    with reading(settings) as library:
+        session = _session(library, agent, session_id)
+        last = Browser(library.db).last(session.id)
+        found = turns(library.reader.events(session.id, max(0, last - _RECENT)))
+    standing = next((each for each in standings if each.session.id == session.id), None)
+    return summary(found, standing.status if standing else _AT_REST)
 
 
 def _session(library: Library, agent: str, session_id: str) -> Session:

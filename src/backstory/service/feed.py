@@ -106,10 +106,7 @@ class Feed:
 
     def news(self, limit: int) -> list[Item]:
         """The next events, at most so many; none is left if there are none. Lost if sessions became shorter."""
-        lengths = self.browser.lengths()
-        if any(lengths.get(session, 0) < last for session, last in self.seen.items()):
-            raise Lost
-        grown = [session for session, last in lengths.items() if last > self.seen.get(session, 0)]
+        grown = self._grown()
         names = self.browser.names(grown) if grown else {}
         merged = heapq.merge(*(self._events(session) for session in grown))
         found: list[Item] = []
@@ -122,6 +119,15 @@ class Feed:
             if len(found) >= limit:
                 break
         return found
+
+    def _grown(self) -> list[int]:
+        """Sessions with something new; thousands have nothing."""
+        lengths, known = self.browser.lengths(), self.seen.get
+        changed = [session for session, last in lengths.items() if known(session) != last]
+        new = sum(1 for session in changed if session not in self.seen)
+        if len(lengths) - new < len(self.seen) or any(lengths[session] < known(session, 0) for session in changed):
+            raise Lost
+        return changed
 
     def _events(self, session: int) -> Iterator[tuple[int, int, StoredEvent]]:
         after = self.seen.get(session, 0)

@@ -12,7 +12,7 @@ import msgspec
 
 from backstory.agents import AGENTS
 from backstory.config import Settings
-from backstory.model.errors import BadInput
+from backstory.model.errors import BadInput, NotFound
 from backstory.model.query import FIELDS, Filters, Query
 from backstory.model.sessions import Project
 from backstory.model.times import parse_when
@@ -24,6 +24,7 @@ from backstory.store.facets import Commit, Facets, Place
 
 __all__ = ["CommitHit", "Found", "Hit", "Wanted", "find"]
 
+NAMES = tuple(AGENTS)
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
 WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
 SORTS = ("rank", "time")
@@ -93,7 +94,7 @@ def find(settings: Settings, wanted: Wanted, *, limit: int) -> Found:
         try:
             words, filters = _understood(library, wanted)
             query = queries.parse(words)
-        except BadInput as error:
+        except (BadInput, NotFound) as error:
             return Found([], None, None, projects, trouble=error.message, hint=error.hint)
         return _found(library, wanted, words, query, filters, projects, limit)
 

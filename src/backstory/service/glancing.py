@@ -137,10 +137,8 @@ class Glances:
             for each in all_
             if (not agent or each.session.agent == agent) and (not project or each.session.project == project)
         ]
-        choice = {
-            "agents": sorted({each.session.agent for each in all_}, key=list(AGENTS).index),
-            "projects": sorted({each.session.project for each in all_ if each.session.project}),
-        }
+        agents = sorted({each.session.agent for each in all_})
+        projects = sorted({each.session.project for each in all_ if each.session.project})
         paused = [told(pause) for pause in in_effect(self.settings)]
         try:
             with reading(self.settings) as library:
@@ -150,8 +148,8 @@ class Glances:
         except NotFound:
             bare = [Health(name, None, None, silent=False) for name in AGENTS]
             cards = [self._card(each, Glance()) for each in shown]
-            return Board(_grouped(cards), **choice, health=bare, paused=paused, empty=not cards)
-        return Board(groups, **choice, health=health, paused=paused, last=last)
+            return Board(_grouped(cards), agents, projects, bare, paused, empty=not cards)
+        return Board(groups, agents, projects, health, paused, last)
 
     def _cards(self, library: Library, shown: list[Standing]) -> list[Card]:
         browser = Browser(library.db)

@@ -97,13 +97,8 @@ def overview(settings: Settings, asking: Asking, now: datetime | None = None) ->
     now = now or datetime.now().astimezone()
     since, until = _period(asking, now)
     with reading(settings) as library:
-        chosen = [number for number, known in library.reader.projects() if known.identity == asking.project]
-        if asking.project and not chosen:
-            raise BadInput(f"no project is called {asking.project[:200]!r}", "Choose one of the list.")
-        where = Where(since=str(since), until=str(until))
+        where = Where(since=str(since), until=str(until), identity=asking.project or None)
         filters = understand(library.reader, where)
-        if asking.project:
-            filters = msgspec.structs.replace(filters, projects=tuple(chosen))
         store = Insights(library.db)
         recent = now - timedelta(days=RECENT)
         counted = store.counted(filters, round(recent.timestamp() * 1000))

@@ -7,6 +7,7 @@ for the ring reads on from the store, from where it is; nobody has a queue that 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -145,7 +146,9 @@ class Hub:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), self.poll)
             self._woken.clear()
+            begun = time.monotonic()
             await self._look()
+            await asyncio.sleep(min(self.poll, 4 * (time.monotonic() - begun)))  # however often there is news
 
     async def _look(self) -> None:
         """All that is new, batch by batch; an error is kept to be shown, and tried again."""
@@ -307,6 +310,7 @@ def standing_json(standing: Standing) -> dict[str, Any]:
         "title": session.title,
         **told,
         "summary": standing.summary,
+        "pid": standing.pid,
     }
 
 

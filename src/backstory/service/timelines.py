@@ -196,7 +196,8 @@ class _Page:
         more = rest < len(line.commits) and any(n >= rest for n in fits)
         place = base + rest if more else base + WINDOW if line.more else None
         entries = self._entries([line.commits[n] for n in chosen])
-        first = not after and not (self.which.author or self.which.tag or self.which.story is False)
+        which = self.which
+        first = not (after or which.author or which.tag or which.until is not None or which.story is False)
         pending = self._pending(line.commits[0].committed_at if line.commits else 0) if first else None
         before = sum(base + n < start for n in fits)
         return Timeline(

@@ -32,7 +32,7 @@ LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the
 BUSY = 0.2  # until a lock that somebody holds is tried again
 WAIT = 0.05  # for the lock: a loop that waits for longer does nothing else
 BACKOFF = (1.0, 2.0, 5.0, 10.0)
-SLICE_FILES = 64
+SLICE_FILES = 128
 SLICE_BYTES = 4 << 20
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 PATIENCE = 5.0  # for which what is written goes before stories that hooks wait for
@@ -103,7 +103,7 @@ class Watching:
         if now >= self._hang_due:
             self._bell.hang()
             self._hang_due = now + 10 * LOOK
-        self._gather(rung, now)
+        self._guarded(lambda: self._gather(rung, now))
         if now >= self._retry:
             failures = self._failures
             if self._fresh or self._backlog or self._drain:

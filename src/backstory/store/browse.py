@@ -63,7 +63,9 @@ class Browser:
             self.db,
             "SELECT agent, max(ended_at), max(started_at) FILTER (WHERE parent IS NULL) FROM sessions GROUP BY agent",
         )
-        found = {agent: (record, started, None) for agent, record, started in sessions}
+        found: dict[str, tuple[int | None, int | None, int | None]] = {
+            agent: (record, started, None) for agent, record, started in sessions
+        }
         sql = "SELECT at FROM signals WHERE agent=? AND event<>'probe' ORDER BY at DESC LIMIT 1"
         for (agent,) in fetch(self.db, "SELECT DISTINCT agent FROM signals"):
             if rows := fetch(self.db, sql, (agent,)):
@@ -78,8 +80,8 @@ class Browser:
     def committed(self, sessions: list[int]) -> dict[int, int]:
         """How many commits hold work of a session, rewritten ones once."""
         sql = (
-            "SELECT p.session_id, count(*) FROM parts p JOIN checkpoints c ON c.sha=p.sha WHERE c.superseded_by IS NULL "
-            "AND p.session_id IN (SELECT value FROM json_each(?)) GROUP BY 1"
+            "SELECT p.session_id, count(*) FROM parts p JOIN checkpoints c ON c.sha=p.sha "
+            "WHERE c.superseded_by IS NULL AND p.session_id IN (SELECT value FROM json_each(?)) GROUP BY 1"
         )
         return dict(fetch(self.db, sql, (str(sessions),)))
 
@@ -92,10 +94,11 @@ class Browser:
             "CASE WHEN length(data) <= ? THEN data END FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
             (cut, cut, base, base + (1 << SEQ_BITS) - 1, limit),
         )
-        return [
-            StoredEvent(row[0] - base, *row[1:10], msgspec.json.decode(row[10]) if row[10] else None)
-            for row in reversed(rows)
-        ]
+        found = []
+        for ident, *fields, data in reversed(rows):
+            body = msgspec.json.decode(data) if data else None
+            found.append(StoredEvent(ident - base, *fields, body))  # type: ignore[call-arg]  # nine columns, nine fields
+        return found
 
     # -- what is new -----------------------------------------------------------------------------
 
@@ -109,6 +112,10 @@ class Browser:
         sql = "SELECT observed_at, id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1"
         rows = fetch(self.db, sql, (base, base + seq))
         return (rows[0][0], rows[0][1]) if rows else (0, 0)
+
+    def last(self, session: int) -> int:
+        """The seq of a session's last event; 0 if it has none."""
+        return self.observed(session, (1 << SEQ_BITS) - 1)[1]
 
     def stretch(self, session: int, after: int, limit: int) -> list[StoredEvent]:
         found: list[StoredEvent] = []

@@ -114,6 +114,17 @@ class Ranges:
         ends = [fetch(self.db, sql.format(order), (base + first, base + last)) for order in ("ASC", "DESC")]
         return (int(ends[0][0][0]), int(ends[1][0][0])) if all(ends) else (0, 0)
 
+    def turn_end(self, session: int, seq: int) -> int:
+        """The last event before a person asks for something else."""
+        base = session << SEQ_BITS
+        rows = fetch(
+            self.db,
+            "SELECT id - ? - 1 FROM events WHERE id > ? AND id <= ? AND kind='user.prompt' AND actor='user' "
+            "ORDER BY id LIMIT 1",
+            (base, base + seq, base + _MASK),
+        )
+        return int(rows[0][0]) if rows else _MASK
+
     def commands(self, session: int, first: int, last: int, names: Iterable[str]) -> list[str]:
         """What was run through tools of these names."""
         base = session << SEQ_BITS

@@ -102,7 +102,9 @@ class Complaints(list[str]):
     """What went wrong in a page; a test that expects something takes it away."""
 
     def of(self, page: Page) -> None:
-        page.on("console", lambda said: self.append(f"console: {said.text}") if said.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda said: self.append(f"console: {said.text}") if said.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: self.append(f"script: {error}"))
         page.on("dialog", self._fired)
         page.on("request", self._asked)
@@ -125,7 +127,7 @@ def tab(context: BrowserContext) -> Iterator[tuple[Page, Complaints]]:
     try:
         yield page, complaints
         assert page.evaluate("window.fired ?? []") == [], "a transcript's script ran"
-        assert complaints == []
+        assert not complaints, complaints
     finally:
         page.close()
 
@@ -164,3 +166,20 @@ def no_sideways(page: Page) -> None:
     """The page itself never scrolls sideways."""
     wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide[0] <= wide[1], f"the page is {wide[0]} wide in a window of {wide[1]}"
+
+
+def hide(page: Page, hidden: bool) -> None:
+    """As when a person goes to another tab, and comes back."""
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', {configurable: true, get: () => hidden});"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        hidden,
+    )
+
+
+def unheard(site: Site, page: Page) -> None:
+    """Wait until nobody listens to the server."""
+    deadline = time.monotonic() + _STARTED
+    while site.hub.listeners:
+        assert time.monotonic() < deadline, "somebody still listens"
+        page.wait_for_timeout(20)

@@ -19,7 +19,9 @@ from backstory.service.ingesting import ingest
 from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideways, tab
 
 # Whatever a transcript's script would do to be noticed, it does it through one of these.
-_TRAP = "window.fired = []; for (const name of ['alert', 'confirm', 'prompt']) window[name] = (x) => fired.push(String(x));"
+_TRAP = (
+    "window.fired = []; for (const name of ['alert', 'confirm', 'prompt']) window[name] = (x) => fired.push(String(x));"
+)
 
 
 class Home(msgspec.Struct, frozen=True):

@@ -5,11 +5,11 @@ from __future__ import annotations
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
-    "\"><svg onload=alert(1)>",
+    '"><svg onload=alert(1)>',
     "' onmouseover='alert(1)' tabindex=1 autofocus onfocus='alert(1)",
     "</title></textarea></style></template></script><script>alert(1)</script>",
     "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
-    "[link](javascript:alert(1)) ![x](x\" onerror=\"alert(1)) <javascript:alert(1)>",
+    '[link](javascript:alert(1)) ![x](x" onerror="alert(1)) <javascript:alert(1)>',
     "javascript:alert(1)",
     "{{ 7*7 }}{% raw %}${alert(1)}",
     "<a href='data:text/html,<script>alert(1)</script>' target=_blank>x</a>",

@@ -38,7 +38,9 @@ def session(ident: str, **facts: Any) -> Session:
     return Session(**{**known, **facts})
 
 
-def standing(ident: str, phase: str, *, pid: int | None = None, status: dict[str, Any] | None = None, **facts: Any) -> Standing:
+def standing(
+    ident: str, phase: str, *, pid: int | None = None, status: dict[str, Any] | None = None, **facts: Any
+) -> Standing:
     known: dict[str, Any] = {
         "evidence": "Stop hook",
         "confidence": "high",

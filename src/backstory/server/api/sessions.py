@@ -8,7 +8,7 @@ from litestar.params import FromQuery
 from backstory.server.api import shapes
 from backstory.server.api.params import After, Agent, Limit, Name, Project, Seq, Text, When, read
 from backstory.server.page import Kept, Live
-from backstory.service.browsing import event_page, one_session, session_page, turn_page
+from backstory.service.browsing import event_page, one_session, session_page, summary_of, turn_page
 from backstory.service.live import standing_json
 from backstory.service.reading import Where, event_json, session_json, turn_json
 
@@ -61,4 +61,11 @@ def turns(settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: 
     return shapes.Turns([turn_json(turn) for turn in found], found[-1].turn if more else None)
 
 
-HANDLERS = [list_sessions, one, events, turns]
+@read(_ONE + "/summary")
+def summary(settings: Kept, hub: Live, agent: Name, session_id: Name) -> shapes.Summary:
+    """What it does, what it did, and what it was last asked, in three lines; no model is asked."""
+    found = summary_of(settings, agent, session_id, hub.standings)
+    return shapes.Summary(found.current, found.recent, found.prompt)
+
+
+HANDLERS = [list_sessions, one, events, turns, summary]

@@ -75,6 +75,7 @@ class Standing(msgspec.Struct, frozen=True):
     interrupted: bool
     failed: str | None
     summary: str | None
+    pid: int | None
 
 
 class SessionDetail(msgspec.Struct, frozen=True):
@@ -108,7 +109,11 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    summary: str | None  # null: nothing was asked yet
+    """The last turns, each on one line."""
+
+    current: str
+    recent: str
+    prompt: str
 
 
 class Project(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import msgspec
 from litestar import get
@@ -20,9 +21,9 @@ from backstory.service.stories import MERGE
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_WORD = re.compile(r"[^\W_]+|_|\s+|[^\w\s]")
 _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
-_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _LONG = 400  # characters of a line in which changed words are looked for
 
 
@@ -56,7 +57,15 @@ def show(
         table=table,
         bar=list(bar(found)),
         merge=found.told.reason == MERGE,
+        when=when,
     )
+
+
+def when(millis: int) -> str:
+    """today 13:53"""
+    at, now = datetime.fromtimestamp(millis / 1000), datetime.now()
+    day = {0: "today", 1: "yesterday"}.get((now.date() - at.date()).days, f"{at:%Y-%m-%d}")
+    return f"{day} {at:%H:%M}"
 
 
 def steps(note: Annotation) -> list[tuple[str, str]]:

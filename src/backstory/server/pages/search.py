@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from backstory.server.page import Kept, page
 from backstory.server.render import marked
-from backstory.service.exporting.document import AGENTS as TITLES
-from backstory.service.finding import WHEN, CommitHit, Hit, Wanted, find
+from backstory.service.finding import NAMES, WHEN, CommitHit, Hit, Wanted, find
 
 LIMIT = 20
 _KINDS = (
@@ -55,7 +54,9 @@ def show(
     sort: FromQuery[str] = "rank",
     after: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
 ) -> Template:
-    wanted = Wanted(q, kind, tuple(dict.fromkeys(agent or ())), project, when, bool(commit), sort or "rank", after)
+    agents = tuple(dict.fromkeys(agent or ()))
+    agents = () if set(agents) >= set(NAMES) else agents  # all of them is no filter
+    wanted = Wanted(q, kind, agents, project, when, bool(commit), sort or "rank", after)
     return page(
         "search.html",
         here="search",
@@ -63,10 +64,11 @@ def show(
         found=find(settings, wanted, limit=LIMIT),
         kinds=_KINDS,
         whens=WHEN,
-        agents=list(TITLES),
+        agents=NAMES,
         link=lambda **changed: link(wanted, **changed),
         look=look,
         code=code,
+        words=words,
         moment_of=moment_of,
         is_commit=lambda hit: isinstance(hit, CommitHit),
     )
@@ -75,7 +77,12 @@ def show(
 def link(wanted: Wanted, **changed: Any) -> str:
     """The same search with something changed; from its beginning, unless that is said."""
     new = msgspec.structs.replace(wanted, **{"after": 0, **changed})
-    given = [("q", new.q), ("kind", new.kind), *(("agent", name) for name in new.agents), ("project", new.project)]
+    given: list[tuple[str, str | int]] = [
+        ("q", new.q),
+        ("kind", new.kind),
+        *(("agent", name) for name in new.agents),
+        ("project", new.project),
+    ]
     given += [("when", new.when), ("commit", "1" if new.committed else ""), ("after", new.after or "")]
     given += [("sort", new.sort if new.sort != "rank" else "")]
     asked = urlencode([(name, value) for name, value in given if value])
@@ -86,6 +93,17 @@ def look(hit: Hit) -> tuple[str, str, str]:
     return _LOOKS.get(hit.kind, _OTHER)
 
 
+def words(text: str, marks: list[tuple[int, int]]) -> Markup:
+    """Words that were looked for and stand side by side have one mark."""
+    joined: list[tuple[int, int]] = []
+    for start, end in marks:
+        if joined and start >= joined[-1][1] and text[joined[-1][1] : start].isspace():
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return marked(text, joined)
+
+
 def code(hit: Hit) -> list[tuple[str, Markup]]:
     """The lines of a call or its result: number, if the agent wrote one, and text."""
     found, at = [], 0
@@ -93,7 +111,7 @@ def code(hit: Hit) -> list[tuple[str, Markup]]:
         skip = numbered.end() if (numbered := _NUMBERED.match(line)) else 0
         begin, end = at + skip, at + len(line)
         marks = [(max(a, begin) - begin, min(b, end) - begin) for a, b in hit.marks if a < end and b > begin]
-        found.append((numbered[1] if numbered else "", marked(line[skip:], marks)))
+        found.append((numbered[1] if numbered else "", words(line[skip:], marks)))
         at = end + 1
     return found
 

@@ -7,11 +7,11 @@ from pathlib import PurePath
 from typing import Any
 
 from litestar import Response, get
+from litestar.params import FromPath, FromQuery
 from litestar.response import Template
 from markupsafe import Markup
 
-from backstory.config import Settings
-from backstory.server.page import page
+from backstory.server.page import Kept, Live, page
 from backstory.server.pages import diffs
 from backstory.service import conversing
 from backstory.service.changes import Row
@@ -19,7 +19,7 @@ from backstory.service.conversing.pictures import picture
 from backstory.service.live import Hub, Standing
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
-COLOURED = 6_000  # characters of folded diffs on one page; more are coloured when they are unfolded
+COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded
 _BARS = 24
 _WIDTH, _HEIGHT = 228, 44
 
@@ -41,7 +41,12 @@ class Paint:
 
 @get(PATH, include_in_schema=False, sync_to_thread=True)
 def show(
-    settings: Settings, hub: Hub, agent: str, session_id: str, at: int | None = None, after: int | None = None
+    settings: Kept,
+    hub: Live,
+    agent: FromPath[str],
+    session_id: FromPath[str],
+    at: FromQuery[int | None] = None,
+    after: FromQuery[int | None] = None,
 ) -> Template:
     """`at`: the page that has this event; `after`: the one with what follows it."""
     cursor = str(hub.cursor)
@@ -54,6 +59,7 @@ def show(
         session=view.session,
         standing=_standing(hub, agent, session_id),
         folder=PurePath(view.session.cwd or "").name,
+        where=_at_home(view.session.cwd, settings.user_home),
         bars=_bars(view.outline),
         total=conversing.total(view.tokens),
         shown=_shown(view),
@@ -62,7 +68,7 @@ def show(
 
 
 @get(f"{PATH}/part", include_in_schema=False, sync_to_thread=True)
-def part(settings: Settings, hub: Hub, agent: str, session_id: str, at: int) -> Template:
+def part(settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str], at: FromQuery[int]) -> Template:
     """One page more, to be put into the shown ones."""
     found = conversing.fragment(settings, agent, session_id, at)
     return page(
@@ -79,7 +85,13 @@ def part(settings: Settings, hub: Hub, agent: str, session_id: str, at: int) -> 
 
 
 @get(f"{PATH}/events/{{seq:int}}", include_in_schema=False, sync_to_thread=True)
-def event(settings: Settings, agent: str, session_id: str, seq: int, bare: bool = False) -> Template:
+def event(
+    settings: Kept,
+    agent: FromPath[str],
+    session_id: FromPath[str],
+    seq: FromPath[int],
+    bare: FromQuery[bool] = False,
+) -> Template:
     """One thing said or done, whole; `bare` is what takes its place on the page."""
     session, item = conversing.one(settings, agent, session_id, seq)
     template = "session/item.html" if bare else "session/event.html"
@@ -87,9 +99,18 @@ def event(settings: Settings, agent: str, session_id: str, seq: int, bare: bool 
 
 
 @get(f"{PATH}/images/{{seq:int}}/{{index:int}}", include_in_schema=False, sync_to_thread=True)
-def image(settings: Settings, agent: str, session_id: str, seq: int, index: int) -> Response[bytes]:
+def image(
+    settings: Kept, agent: FromPath[str], session_id: FromPath[str], seq: FromPath[int], index: FromPath[int]
+) -> Response[bytes]:
     found = picture(settings, agent, session_id, seq, index)
     return Response(found.data, media_type=found.media_type, headers={"content-disposition": "inline"})
+
+
+def _at_home(cwd: str | None, home: PurePath) -> str:
+    """A folder as people write it."""
+    if not cwd:
+        return ""
+    return f"~/{PurePath(cwd).relative_to(home)}" if PurePath(cwd).is_relative_to(home) else cwd
 
 
 def _standing(hub: Hub, agent: str, session_id: str) -> Standing | None:

@@ -15,7 +15,7 @@ from backstory.model.errors import NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
 from backstory.service.conversing import items as made
-from backstory.service.conversing.items import Around, Call, Item, Limits, Mark, call_item, items, total
+from backstory.service.conversing.items import Around, Call, Compaction, Item, Limits, Mark, call_item, items, total
 from backstory.service.conversing.shape import Shape, Turn
 from backstory.service.conversing.tools import shorter
 from backstory.service.library import Library, reading
@@ -151,8 +151,7 @@ def one(settings: Settings, agent: str, session_id: str, seq: int) -> tuple[Sess
     """One thing said or done, whole."""
     with reading(settings) as library:
         teller = _Teller(library, find(library, agent, session_id), made.WHOLE)
-        beats = teller.shape.within(seq, seq)
-        found = teller.items(beats, text_max=WHOLE_MAX) if beats else []
+        found = teller.one(seq) or teller.one(teller.called(seq))
         if not found:
             raise NotFound(f"there is nothing to show at {seq} in this session", "Go back to the session.")
         return teller.session, found[0]
@@ -277,6 +276,21 @@ class _Teller:
         events, around = self._gathered(beats, text_max)
         return items(events, around)
 
+    def one(self, seq: int) -> list[Item]:
+        """What one event is told as."""
+        beats = self.shape.within(seq, seq)
+        beats += [tied for tie in self._about(seq) for tied in self.shape.within(tie.seq, tie.seq)] if beats else []
+        return [item for item in self.items(beats, text_max=WHOLE_MAX) if item.seq == seq] if beats else []
+
+    def called(self, seq: int) -> int:
+        """The call that an event is about; itself if it is none."""
+        return min((tie.seq for tie in self._about(seq) if tie.kind == "tool.call"), default=seq)
+
+    def _about(self, seq: int) -> list[Tie]:
+        ties = self.store.ties(self.session.id, max(0, seq - _NEAR), seq + _NEAR)
+        idents = {tie.ident for tie in ties if tie.seq == seq}
+        return [tie for tie in ties if tie.ident in idents and tie.seq != seq and tie.kind != "tool.result"]
+
     def _gathered(self, beats: Sequence[Beat], text_max: int) -> tuple[list[StoredEvent], Around]:
         """The events, and what they need from elsewhere: results, requests, subagents."""
         session, first, last = self.session, beats[0].seq, beats[-1].seq
@@ -334,7 +348,10 @@ class _Teller:
         for mark in self.marks:
             if low <= mark.seq <= high:
                 later = (at for at, item in enumerate(found) if not isinstance(item, Mark) and item.seq > mark.seq)
-                found.insert(next(later, len(found)), mark)
+                at = next(later, len(found))
+                while at and isinstance(found[at - 1], Compaction):
+                    at -= 1
+                found.insert(at, mark)
         return found
 
     # -- commits, tokens -------------------------------------------------------------------------

@@ -20,6 +20,7 @@ OUTPUT_LINES = 60
 OUTPUT_CHARS = 6000
 DIFF_ROWS = 120
 GIVEN_CHARS = 4000
+RESULT_CHARS = 2500  # of a subagent's answer
 WAITED = 5000  # ms a person took to allow something before it is worth a line of its own
 _THOUGHT = 600_000  # ms; a longer pause was not thinking
 _ANSWER = 600
@@ -33,9 +34,10 @@ class Limits(msgspec.Struct, frozen=True):
     chars: int = OUTPUT_CHARS
     rows: int = DIFF_ROWS
     given: int = GIVEN_CHARS
+    result: int = RESULT_CHARS
 
 
-WHOLE = Limits(20_000, 20_000, 1 << 20, 20_000, 1 << 18)
+WHOLE = Limits(20_000, 20_000, 1 << 20, 20_000, 1 << 18, 1 << 18)
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -102,7 +104,7 @@ class Call(Item):
     more: int  # lines
     pictures: list[Picture]
     meta: list[str]
-    took: int | None
+    took: int | None  # if it is worth telling
     failed: bool = False
     denied: bool = False
     open: bool = False  # no result came
@@ -115,7 +117,6 @@ class Run(Item):
     items: list[Item]
     number: int
     text: str
-    failures: int
     took: int | None
 
 
@@ -131,6 +132,7 @@ class Sub(Item):
     took: int | None
     failed: bool = False
     open: bool = False
+    cut: bool = False
 
 
 class Asked(msgspec.Struct):
@@ -296,9 +298,9 @@ class _Builder:
             self.found.append(call_item(call, event, self.around))
 
     def _sub(self, call: StoredEvent, started: StoredEvent, result: StoredEvent | None) -> None:
-        data, ident = started.data or {}, _ident(call)
-        child = self.around.children.get(ident)
-        inside = self.around.inside.get(child.id, ([], "")) if child else ([], "")
+        data, ident, around = started.data or {}, _ident(call), self.around
+        child = around.children.get(ident)
+        inside = around.inside.get(child.id, ([], "")) if child else ([], "")
         task = data.get("prompt") if isinstance(data.get("prompt"), str) else started.text
         answer = result.text if result is not None else inside[1]
         took = _between(call, result)
@@ -312,13 +314,14 @@ class _Builder:
                 one_line(started.text)[:200] or "no task recorded",
                 one_line(started.name),
                 task or "",
-                answer,
+                answer[: around.limits.result],
                 inside[0],
                 max(0, child.tool_calls - len(inside[0])) if child else 0,
                 child,
                 took,
                 failed=bool(result and (result.data or {}).get("failed")),
                 open=result is None,
+                cut=len(answer) > around.limits.result,
             )
         )
 
@@ -344,8 +347,8 @@ class _Builder:
         approved = data.get("decision") != "denied"
         after = _between(request, event) if request else None
         call = self.calls.get(ident)
-        if approved and ident in self.around.known and (after is None or after < WAITED):
-            return
+        if ident in self.around.known and (not approved or after is None or after < WAITED):
+            return  # the call says it
         what = (request.text if request else "") or (call.argument if call else "") or event.text
         by_rule = event.actor == "system"
         self.found.append(
@@ -410,6 +413,8 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: Around) ->
     if edits and not failed:
         output, more = "", 0  # it only says that the file was changed
     took = _between(event, result)
+    if took is not None and took < (1000 if kind in ("run", "web", "other") else 10_000):
+        took = None
     argument = tools.argument(event, kind, around.session.cwd)
     if edits and not argument.strip() or event.name == "apply_patch":
         argument = ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
@@ -444,7 +449,7 @@ def _ended(call: Call, event: StoredEvent, result: StoredEvent | None, data: dic
     if result is None:
         return ["no result yet"]
     if call.denied:
-        return ["denied"]
+        return ["you denied it"]
     told: list[str] = []
     total = call.more + (call.output.count("\n") + 1 if call.output else 0)
     if call.failed:
@@ -499,12 +504,19 @@ def pictures(event: StoredEvent) -> list[Picture]:
     made = []
     for index, image in enumerate(found if isinstance(found, list) else []):
         if isinstance(image, dict):
-            named = [image.get(name) for name in ("filename", "displayName", "path", "media_type", "type")]
-            name = next((one_line(each) for each in named if isinstance(each, str) and each), "file")
             size = image.get("bytes") if isinstance(image.get("bytes"), int) else None
             drawn = str(image.get("media_type") or "").startswith("image/")
-            made.append(Picture(event.seq, index, name.rsplit("/", 1)[-1] if "." in name else name, size, drawn and bool(size)))
+            made.append(Picture(event.seq, index, _named(image), size, drawn and bool(size)))
     return made
+
+
+def _named(image: dict[str, Any]) -> str:
+    """A file's own name, else what it is."""
+    for name in ("filename", "displayName", "path"):
+        if isinstance(image.get(name), str) and one_line(image[name]):
+            return one_line(image[name]).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    kind, _, form = one_line(str(image.get("media_type") or "")).partition("/")
+    return f"{form.upper()} image" if kind == "image" and form else kind or "file"
 
 
 def asked(event: StoredEvent, result: StoredEvent | None) -> list[Asked]:
@@ -566,8 +578,8 @@ def _folded(found: list[Item]) -> list[Item]:
 
     after: list[Item] = []
     for item in found:
-        if isinstance(item, Call) or (run and isinstance(item, Thought)):
-            run.append(item)
+        if (isinstance(item, Call) and not item.unfolded) or (run and isinstance(item, Thought)):
+            run.append(item)  # a failure stands by itself: it is not to be missed
         else:
             close()
             told.append(item)
@@ -580,9 +592,8 @@ def _run(run: list[Item], number: int) -> Run:
     times = [item.at for item in run if item.at is not None]
     ends = [(item.at or 0) + (item.took or 0) for item in own if item.at is not None]
     took = max([*times, *ends]) - min(times) if times else None
-    failures = sum(item.failed for item in own)
-    text = tools.counted((item.family for item in own), failures)
-    return Run(run[0].seq, max(item.last for item in run), run[0].at, list(run), number, text, failures, took)
+    text = tools.counted((item.family for item in own), sum(item.denied for item in own))
+    return Run(run[0].seq, max(item.last for item in run), run[0].at, list(run), number, text, took)
 
 
 def _ident(event: StoredEvent) -> str:

@@ -99,6 +99,11 @@ def _payloads(value: Any, depth: int = 0) -> Iterator[str]:
         head, comma, data = value.partition(",")
         if comma and head.endswith(";base64"):
             yield data
+    elif isinstance(value, str) and value[:1] in ("{", "[") and "image/" in value:  # a database's column
+        try:
+            yield from _payloads(msgspec.json.decode(value), depth + 1)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return
 
 
 def _decoded(text: str) -> Image:

@@ -10,13 +10,14 @@ from backstory.model.events import StoredEvent
 from backstory.store.converse import Beat, Conversations
 from backstory.story.branches import abandoned
 
-PAGE_WEIGHT = 50_000  # characters that are shown, about
+PAGE_WEIGHT = 40_000  # characters that are shown, about
 PAGE_EVENTS = 110
 _NEARLY = PAGE_WEIGHT * 0.6
 _BACK = 4  # events before a prompt, itself included, among which the one it follows is looked for
 _WORK = ("user.prompt", "assistant.message", "assistant.thinking", "tool.call", "tool.result", "turn.completed")
 # How much of an event is put on a page, at most: words are shown whole, the rest is folded and cut.
 _SHOWN = {"tool.call": 2500, "tool.result": 2500, "assistant.thinking": 2000}
+_COSTLY = {"assistant.message": 2, "subagent.started": 3}  # times: Markdown takes its time
 
 
 class Turn(msgspec.Struct):
@@ -147,6 +148,7 @@ def _pages(beats: list[Beat]) -> list[int]:
                 starts.append(beat.seq)
                 weight = number = 0
         shown = _SHOWN.get(beat.kind)
-        weight += beat.size if shown is None or beat.size < shown else shown
+        size = beat.size if shown is None or beat.size < shown else shown
+        weight += size * _COSTLY.get(beat.kind, 1)
         number += 1
     return starts

@@ -128,7 +128,7 @@ def lines_read(call: StoredEvent) -> str:
     return f"{begin}–{begin + number - 1}" if number and number > 0 else f"from {begin}"
 
 
-def counted(kinds: Iterable[str], failures: int) -> str:
+def counted(kinds: Iterable[str], denied: int) -> str:
     """7 tool calls: read 2 files, edited 2, ran 3 commands."""
     found = Counter(kinds)
     told, nouns = [], set[str]()
@@ -139,6 +139,6 @@ def counted(kinds: Iterable[str], failures: int) -> str:
             nouns.add(noun)
     if others := sum(found.values()):
         told.append(f"{others} other")
-    if failures:
-        told.append(f"{failures} failed")
+    if denied:
+        told.append(f"{denied} denied")
     return ", ".join(told)

@@ -1,0 +1,370 @@
+"""The insights page: its numbers are those of `backstory stats`, and what is not known is not drawn as nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from playwright.sync_api import Page, expect
+
+from backstory.config import Settings
+from backstory.model.errors import BackstoryError
+from backstory.model.query import Filters
+from backstory.model.signals import Signal
+from backstory.model.sessions import Tokens
+from backstory.model.times import parse_iso
+from backstory.server.charts import calendar, histogram, quarters
+from backstory.server.pages.insights import rows
+from backstory.service.figures import Stats, stats
+from backstory.service.ingesting import ingest
+from backstory.service.insights import PERIODS, WAITS, Asking, Bar, Day, Overview, overview, spent
+from backstory.service.reading import Where
+from backstory.store.insights import Insights
+from backstory.store.sqlite import connect, fetch
+from backstory.store.write import Writer
+from backstory.story.failures import KINDS, kind_of
+from tests.transcripts import Transcript
+
+from .browser import Complaints, Site
+from .hostile import HOSTILE
+from .shop import settings_of
+
+NOW = datetime(2026, 5, 31, 12, 0).astimezone()
+TEXTS = [text for text in HOSTILE if "\x00" not in text]
+
+
+def session(name: str, day: str, cwd: str = "/code/shop", turns: int = 2, model: str = "claude-test-1") -> Transcript:
+    made = Transcript(name, cwd=cwd, day=day)
+    for number in range(turns):
+        made.prompt(f"{name} {number}")
+        made.block({"type": "text", "text": "done"}, model=model)
+    return made
+
+
+def untold(name: str, day: str) -> Transcript:
+    """A session of which nobody wrote down the tokens."""
+    made = Transcript(name, day=day)
+    made.prompt("How many?")
+    made.add("assistant", {"role": "assistant", "content": [{"type": "text", "text": "Unknown."}]})
+    return made
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    folder = tmp_path_factory.mktemp("insights")
+    made = [session(f"s{number}", f"2026-05-{number + 1:02}", turns=number % 4 + 1) for number in range(20)]
+    made += [session("other", "2026-05-20", "/code/other", 5, "claude-test-2"), session("old", "2026-01-05", turns=7)]
+    made += [untold("untold", "2026-05-21")]
+    wrong = session("wrong", "2026-05-22", turns=1)
+    for result in ("Exit code 1\nno", "Exit code 2", "<tool_use_error>String to replace not found in file.", "boom"):
+        wrong.call("Bash", {"command": "x"}, result, failed=True)
+    wrong.prompt("Again")
+    wrong.call("Bash", {"command": "x"}, "Exit code 1", failed=True)
+    wrong.add("user", {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]})
+    for each in [*made, wrong, approved()]:
+        each.save(folder / "home")
+    child = session("child", "2026-05-01", turns=3)
+    path = made[0].path(folder / "home").with_suffix("") / "subagents" / "agent-a1.jsonl"
+    path.parent.mkdir(parents=True)
+    lines = [{**line, "isSidechain": True, "sessionId": made[0].session_id, "agentId": "a1"} for line in child.lines]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    settings = settings_of(folder)
+    ingest(settings)
+    asked(settings)
+    return settings
+
+
+def approved() -> Transcript:
+    """Four calls that needed approval; their results come 5 s after the call."""
+    made = Transcript("approved", day="2026-05-23")
+    made.prompt("Do it")
+    for number in range(4):
+        made.call("Bash", {"command": f"step {number}"})
+    return made
+
+
+def asked(settings: Settings) -> None:
+    """The hooks of these calls, 3 s before each result; one more for a question, and one that was never answered."""
+    results = [line for line in approved().lines if line["type"] == "user"][1:]
+    times = [(parse_iso(line["timestamp"]) or 0) - 3000 for line in results]
+    known = {"agent": "claude", "session_agent": "claude", "session_id": approved().session_id, "how": "payload"}
+    signals = [Signal(at=at, event="PermissionRequest", data={"tool_name": "Bash"}, **known) for at in times]
+    signals += [Signal(at=times[0], event="PermissionRequest", data={"tool_name": "AskUserQuestion"}, **known)]
+    signals += [Signal(at=times[-1] + 10_000, event="PermissionRequest", data={"tool_name": "Bash"}, **known)]
+    db = connect(settings.database)
+    with db:
+        Writer(db).add_signals(signals)
+    db.close()
+
+
+@pytest.fixture(scope="module")
+def site(home: Settings) -> Iterator[Site]:
+    with Site(home) as site:
+        yield site
+
+
+def told(found: Overview, project: str = "") -> Where:
+    return Where(since=str(found.since), until=str(found.until), identity=project or None)
+
+
+def by(found: Overview) -> dict[str, tuple[int, int | None, Tokens]]:
+    return {bar.name: (bar.sessions, bar.turns, bar.tokens) for bar in found.bars}
+
+
+def counted(rows: list[object]) -> dict[str, tuple[int, int | None, Tokens]]:
+    return {row.name: (row.sessions, row.turns, row.tokens) for row in rows}  # type: ignore[attr-defined]
+
+
+# -- numbers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("period", PERIODS)
+@pytest.mark.parametrize("project", ["", "/code/shop", "/code/other"])
+def test_the_numbers_are_those_of_the_command(home: Settings, period: str, project: str) -> None:
+    for way in ("agent", "project", "model"):
+        found = overview(home, Asking(period=period, project=project, by=way), NOW)
+        same: Stats = stats(home, told(found, project))
+        assert (found.sessions, found.subagents, found.turns) == (same.sessions, same.subagents, same.turns)
+        assert found.tokens == same.tokens
+        assert by(found) == counted(getattr(same, f"by_{way}"))
+        days = {str(day.date): day.turns for day in found.days if day.inside and day.turns}
+        assert days == {row.name: row.turns for row in same.by_day if row.turns and row.name >= str(found.since)}
+
+
+def test_what_is_counted_is_what_is_there(home: Settings) -> None:
+    found = overview(home, Asking(period="365"), NOW)
+    assert (found.sessions, found.subagents) == (25, 1)
+    assert found.turns == sum(number % 4 + 1 for number in range(20)) + 5 + 7 + 1 + 2 + 1
+    assert found.unknown == 1
+    month = overview(home, Asking(period="30"), NOW)
+    assert month.since == date(2026, 5, 2) and month.until == date(2026, 5, 31)
+    assert (month.sessions, month.recent) == (23, 23)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Auckland", "America/Los_Angeles", "Asia/Kathmandu"])
+def test_a_day_is_a_day_where_one_is(home: Settings, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        found = overview(home, Asking(), datetime(2026, 5, 31, 12, 0).astimezone())
+        days = {str(day.date): day.turns for day in found.days if day.turns}
+        assert days == {row.name: row.turns for row in stats(home, Where()).by_day if row.turns}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_before_the_first_capture_nothing_is_known(home: Settings) -> None:
+    found = overview(home, Asking(), NOW)
+    assert len(found.days) == 52 * 7 + NOW.weekday() + 1
+    known = [day for day in found.days if day.turns is not None]
+    assert known[0].date == date(2026, 1, 5) and known[0].turns == 7
+    assert all(day.turns is None for day in found.days if day.date < date(2026, 1, 5))
+    assert found.busiest is not None and found.busiest.turns == 9
+
+
+def test_waits_are_from_the_question_to_the_result(home: Settings) -> None:
+    waits = overview(home, Asking(), NOW).waits
+    assert (waits.answered, waits.unknown, waits.median) == (4, 1, 3.0)
+    assert waits.bars == [0, 4, 0, 0, 0, 0, 0, 0]
+    assert overview(home, Asking(project="/code/other"), NOW).waits.answered == 0
+
+
+def test_failures_are_counted_once_a_turn(home: Settings) -> None:
+    found = {one.kind: one.turns for one in overview(home, Asking(), NOW).failures}
+    assert set(found) == set(KINDS)
+    assert {kind: number for kind, number in found.items() if number} == {
+        "command": 2,
+        "edit": 1,
+        "call": 1,
+        "interrupted": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "head", "ran", "kind"),
+    [
+        ("tool.result", "Exit code 127\nnot found", False, "command"),
+        ("tool.result", "whatever it printed", True, "command"),
+        ("tool.result", "apply_patch verification failed: no such line", False, "edit"),
+        ("tool.result", "<tool_use_error>File has not been read yet.", False, "edit"),
+        ("tool.result", "This command requires approval", False, "blocked"),
+        ("tool.result", "The user doesn't want to proceed with this tool use.", False, "denied"),
+        ("tool.result", "<tool_use_error>Sibling tool call errored", False, None),
+        ("tool.result", "", False, "call"),
+        ("turn.completed", "[Request interrupted by user]", False, "interrupted"),
+        ("approval.resolved", "", False, "denied"),
+        ("error", "API Error: 529 overloaded", False, "api"),
+        ("error", "Prompt is too long", False, "context"),
+    ],
+)
+def test_what_went_wrong_is_told_apart(event: str, head: str, ran: bool, kind: str | None) -> None:
+    assert kind_of(event, head, ran) == kind
+
+
+def test_an_index_answers_as_the_events_would(home: Settings) -> None:
+    db = connect(home.database, readonly=True)
+    told = {(one.session, one.turn, one.kind, one.head) for one in Insights(db).wrong(Filters())}
+    plain = fetch(
+        db,
+        "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120) FROM events e NOT INDEXED JOIN sessions s "
+        "ON s.id=e.session_id WHERE s.parent IS NULL AND (e.kind='error' OR json_extract(e.data, '$.interrupted') OR "
+        "e.kind='tool.result' AND json_extract(e.data, '$.failed'))",
+    )
+    db.close()
+    assert told == set(plain) and len(told) > 3
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        Asking(period="7"),
+        Asking(by="mood"),
+        Asking(since="yesterday"),
+        Asking(until="2026-13-01"),
+        Asking(since="2026-05-02", until="2026-05-01"),
+        Asking(project="/etc"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(home: Settings, asking: Asking) -> None:
+    with pytest.raises(BackstoryError):
+        overview(home, asking, NOW)
+
+
+# -- shapes ------------------------------------------------------------------------------------------
+
+
+def test_bars_draw_what_is_not_known() -> None:
+    tokens = Tokens(input=600, output=300)
+    known = Bar("a", 1, 10, tokens, spent(tokens))
+    partly = Bar("b", 1, 10, tokens, spent(tokens), unknown=5)
+    dark = Bar("c", 1, 4, Tokens(), None, unknown=4)
+    drawn = {row.bar.name: row for row in rows([known, partly, dark], lambda bar: bar.spent, uncertain=True)}
+    assert (drawn["a"].width, drawn["a"].hatched) == (50.0, 0.0)
+    assert (drawn["b"].width, drawn["b"].hatched) == (50.0, 50.0)
+    assert (drawn["c"].value, drawn["c"].width, drawn["c"].hatched) == (None, 0.0, 12.0)
+
+
+def test_small_bars_are_put_together_and_lose_nothing() -> None:
+    bars = [Bar(str(number), 1, number, Tokens(output=number), number) for number in range(1, 12)]
+    drawn = rows(bars, lambda bar: bar.turns, uncertain=False)
+    assert [row.bar.name for row in drawn] == ["11", "10", "9", "8", "7", "6 others"]
+    assert sum(row.value or 0 for row in drawn) == sum(range(1, 12))
+    assert all(0 <= row.width <= 100 for row in drawn)
+
+
+def test_one_busy_day_does_not_pale_the_others() -> None:
+    first = date(2026, 5, 4)
+    days = [Day(first + timedelta(days=number), turns, True) for number, turns in enumerate([1, 2, 3, 1000, 0, 4])]
+    levels = [cell.level for cell in calendar([*days, Day(first + timedelta(days=6), None, True)]).cells]
+    assert levels == [1, 2, 3, 4, 0, 4, None]
+    assert quarters([]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("median", "place"), [(0.0, 0.0), (1.0, 33.8), (14.0, 195.8), (3600.0, 506.2), (9e9, 506.2)])
+def test_the_median_stands_in_its_own_column(median: float, place: float) -> None:
+    drawn = histogram([1, 2, 3, 4, 5, 6, 7, 8], WAITS, median)
+    assert drawn.median == pytest.approx(place, abs=0.1)
+    assert all(column.y >= 28 and column.height <= 140 for column in drawn.columns)
+
+
+def test_no_waits_make_no_columns() -> None:
+    assert {column.height for column in histogram([0] * 8, WAITS, None).columns} == {0.0}
+
+
+# -- in a browser ------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_what_the_command_says(site: Site, page: Page) -> None:
+    site.open(page, "/insights?since=2026-05-01&until=2026-05-31")
+    same = stats(site.settings, Where(since="2026-05-01", until="2026-05-31"))
+    tiles = dict(zip(page.locator(".stat dt").all_inner_texts(), page.locator(".stat dd:first-of-type").all_inner_texts()))
+    assert tiles["Sessions"] == str(same.sessions)
+    assert tiles["Turns"] == str(same.turns)
+    assert tiles["Tokens"] == f"{spent(same.tokens):,}"
+    assert tiles["You answered in"] == "3.0 s"
+    assert tiles["Commits with a story"] == "none seen"
+    expect(page.locator("[aria-label='Turns by agent'] .num")).to_have_text([str(same.turns)])
+    busy = page.locator(".heat title", has_text="Wed 20 May:")
+    assert busy.text_content() == "Wed 20 May: 9 turns"
+    expect(page.get_by_role("img", name="Calendar of turns per day")).to_be_visible()
+    expect(page.get_by_role("img", name="2–5 s 4, 5–15 s 0")).to_be_visible()
+    expect(page.locator(".stat", has_text="Tokens")).to_contain_text("unknown for 1 turn")
+
+
+def test_unknown_is_hatched_and_said(site: Site, page: Page) -> None:
+    site.open(page, "/insights?since=2026-05-21&until=2026-05-21")
+    expect(page.locator(".stat", has_text="Tokens").locator("dd").first).to_have_text("unknown")
+    row = page.locator("[aria-labelledby=c-tokens] tr")
+    expect(row.locator(".num")).to_have_text("unknown")
+    expect(row.locator("rect.heat-x")).to_have_count(1)
+    expect(page.locator("[aria-labelledby=c-waits]")).to_contain_text("No approval was recorded")
+    expect(page.locator(".stat", has_text="You answered in").locator("dd").first).to_have_text("unknown")
+
+
+def test_filters(site: Site, page: Page) -> None:
+    site.open(page, "/insights?since=2026-01-01&until=2026-05-31")
+    page.get_by_label("Project", exact=True).select_option("/code/other")
+    expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text("1")
+    assert "since=2026-01-01" in page.url and "project=%2Fcode%2Fother" in page.url
+    page.get_by_role("link", name="Model").click()
+    expect(page.locator("[aria-label='Sessions by model'] th")).to_have_text(["claude-test-2"])
+    page.get_by_role("link", name="30 days").click()
+    expect(page.get_by_role("link", name="30 days")).to_have_attribute("aria-current", "true")
+    assert "since" not in page.url and "by=model" in page.url
+    page.get_by_text("Other dates").click()
+    page.get_by_label("From").fill("2026-05-20")
+    page.get_by_label("to", exact=True).fill("2026-05-20")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator(".lede")).to_contain_text("20 May 2026 – 20 May 2026")
+    expect(page.locator(".stat", has_text="Turns").locator("dd").first).to_have_text("5")
+
+
+def test_without_a_script(site: Site, plain: Page) -> None:
+    site.open(plain, "/insights?since=2026-05-01&until=2026-05-31")
+    plain.get_by_label("Project", exact=True).select_option("/code/other")
+    plain.get_by_role("button", name="Apply").click()
+    expect(plain.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text("1")
+    plain.get_by_role("link", name="Project", exact=True).click()
+    expect(plain.locator("[aria-label='Turns by project'] th")).to_have_text(["other"])
+
+
+def test_a_date_that_is_none_is_said(site: Site, page: Page, complaints: Complaints) -> None:
+    site.open(page, "/insights?since=lunch")
+    expect(page.locator("main")).to_contain_text("not a date: 'lunch'")
+    complaints[:] = [said for said in complaints if "400" not in said]
+
+
+@pytest.mark.parametrize("asked", ["", "?since=2026-05-01&until=2026-05-31", "?by=model", "?period=30"])
+def test_everybody_can_use_it(site: Site, page: Page, axe: Callable[[Page], None], asked: str) -> None:
+    site.open(page, "/insights" + asked)
+    axe(page)
+
+
+def test_pictures(site: Site, page: Page, shoot: Callable[[Page, str], None]) -> None:
+    site.open(page, "/insights?since=2025-06-01&until=2026-05-31")
+    expect(page.locator(".heat")).to_be_visible()
+    shoot(page, "insights")
+
+
+def test_nothing_that_was_said_acts(tmp_path: Path, page: Page, axe: Callable[[Page], None]) -> None:
+    folder = tmp_path / "home"
+    today = f"{datetime.now():%Y-%m-%d}"
+    for number, text in enumerate(TEXTS):
+        made = session(f"x{number}", today, "/code/" + text[:200].replace("/", ""), 1, model=text)
+        made.call("Bash", {"command": text}, text, failed=True)
+        made.save(folder)
+    settings = settings_of(tmp_path)
+    ingest(settings)
+    with Site(settings) as hostile:
+        for way in ("agent", "project", "model"):
+            hostile.open(page, f"/insights?by={way}")
+            expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text(str(len(TEXTS)))
+            assert page.locator("main script, main iframe, main img, main style, main object").count() == 0
+            axe(page)
+        page.close()
