@@ -19,6 +19,7 @@ from ingesting import Place, first_ingest, growth, huge_file, ingest
 from linking import linking
 from live import live
 from measure import CommandFailed
+from pages import pages
 from peers import Agentsview, Backstory, find_agentsview, find_backstory
 from redaction import quality, real
 from report import Report, console, show, write
@@ -70,6 +71,15 @@ class Bench:
         subprocess.run(command, check=True)
         return place
 
+    def busy(self, name: str, sessions: int, commits: int) -> Place:
+        """A home with many sessions, and a repository with the stories of some more; ingested."""
+        place = self.history(name, commits)
+        size = ["--sessions", str(sessions), "--megabytes", str(sessions * 0.05)]
+        subprocess.run([sys.executable, _HERE / "generate.py", place.home, *size], check=True)
+        if place.ours:
+            place.ours.ingest()
+        return place
+
     def unpacked(self, archive: Path) -> Place:
         place = self.place("corpus")
         with tarfile.open(archive) as tar:
@@ -93,6 +103,7 @@ class Effort:
     linked_commits: int = 4000
     live_sessions: tuple[int, ...] = (10, 50, 100)
     live_seconds: float = 30
+    paged: tuple[int, ...] = (1000, 16_000)  # sessions of the homes whose pages are asked for
     redacted_mb: tuple[float, ...] = (4.4, 17.5, 70)
     redacted_every: int = 4  # the peers get one case in so many
     redacted_lines: int = 4000  # of real transcripts that the peers get
@@ -113,6 +124,7 @@ QUICK = Effort(
     linked_commits=1000,
     live_sessions=(10, 100),
     live_seconds=10,
+    paged=(100, 1000),
     redacted_mb=(4.4, 17.5),
     redacted_every=12,
     redacted_lines=1000,
@@ -159,6 +171,12 @@ def on_histories(bench: Bench, effort: Effort) -> None:
         linking(bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.backstory)
 
 
+def on_pages(bench: Bench, effort: Effort) -> None:
+    if bench.backstory:
+        places = [bench.busy(f"{sessions:,} sessions", sessions, 1000) for sessions in effort.paged]
+        pages(bench.report, places, bench.backstory)
+
+
 def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
     """Cost first: what is judged afterwards makes this process larger."""
     if not bench.backstory:
@@ -193,6 +211,7 @@ def run(bench: Bench, effort: Effort, corpus: Path) -> None:
         lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
         lambda: on_commits(bench, effort),
         lambda: on_histories(bench, effort),
+        lambda: on_pages(bench, effort),
         lambda: live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds),
         lambda: on_redaction(bench, effort, corpus),
     ]

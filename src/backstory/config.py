@@ -53,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True):
     redact: dict[str, Any] = {}
     """What counts as a secret beside the rules shipped; from config.toml, and judged where it is used: a rule that is
     not right must stop what leaves, not what is recorded."""
+    notify: dict[str, Any] = {}
+    """When and how a person is told that a session needs them; from config.toml, judged where it is used too."""
 
     @property
     def database(self) -> Path:
@@ -75,6 +77,7 @@ class _File(msgspec.Struct, frozen=True):
     exclude: Exclude = Exclude()
     retention: Retention = Retention()
     redact: dict[str, Any] = {}
+    notify: dict[str, Any] = {}
 
 
 def load(env: Mapping[str, str] | None = None) -> Settings:
@@ -91,6 +94,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         checkout_line=file.checkout_line,
         retention=file.retention,
         redact=file.redact,
+        notify=file.notify,
         exclude=Exclude([_at_home(item, user_home) for item in file.exclude.projects], file.exclude.agents),
     )
 

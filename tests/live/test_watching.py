@@ -338,6 +338,30 @@ def test_a_file_that_cannot_be_understood_stops_nothing(
     assert "ZeroDivisionError" in (settings.home / "hook" / "errors.log").read_text()
 
 
+def test_a_story_that_cannot_be_found_stops_no_reading(
+    settings: Settings, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from backstory.service import taking
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(taking, "waiting", fail)
+    hook = Installed(settings.home)
+    hook.stand_in()
+    with Live(settings) as live:
+        live.until((settings.home / wake.FILE).exists)
+        for _ in range(3):
+            hook.run("claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode())
+            agent.say()
+            begun = time.monotonic()
+            await_all(live, agent)
+            assert time.monotonic() - begun < 5
+        live.until((hook.folder / "errors.log").exists)
+        assert live.hub.trouble is None
+    assert hook.started() == []
+
+
 # -- what is not wanted ------------------------------------------------------------------------------------------------
 
 
@@ -367,9 +391,10 @@ def test_a_project_that_is_excluded_meanwhile_is_read_no_more(settings: Settings
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
-        (settings.home / "config.toml").write_text('[exclude]\nprojects = ["/code/shop"]\n')
-        agent.transcript.say("a canary")
-        agent.write()
+        with ingest_lock(settings.home, 30):  # not in the middle of a read
+            (settings.home / "config.toml").write_text('[exclude]\nprojects = ["/code/shop"]\n')
+            agent.transcript.say("a canary")
+            agent.write()
         other = Agent(home, "numbat", cwd="/code/garden")
         other.say()
         await_all(live, other)
@@ -381,8 +406,9 @@ def test_while_the_configuration_is_not_right_nothing_is_read(settings: Settings
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
-        (settings.home / "config.toml").write_text("[exclude")
-        agent.say()
+        with ingest_lock(settings.home, 30):  # not in the middle of a read
+            (settings.home / "config.toml").write_text("[exclude")
+            agent.say()
         live.until(lambda: "config.toml" in (live.hub.trouble or ""))
         assert len(live.texts("assistant.message")) == 1
         (settings.home / "config.toml").write_text("")

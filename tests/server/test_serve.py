@@ -203,6 +203,27 @@ def test_nothing_it_prints_holds_the_key(settings: Settings) -> None:
         assert token not in json.dumps(process.said) + shown
 
 
+def test_the_browser_gets_the_link_and_nobody_waits_for_it(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, asked = tmp_path / "browser", tmp_path / "asked"
+    browser.write_text(f'#!/bin/sh\necho "$1" >> {asked}.new && mv {asked}.new {asked}\nsleep 2\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.setenv("DISPLAY", ":9")
+    command = [word for word in COMMAND if word != "--no-open"]
+    with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True) as popen:
+        assert popen.stdout is not None
+        link = json.loads(popen.stdout.readline())["link"]
+        assert _opens(link)
+        deadline = time.monotonic() + 20
+        while not asked.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert asked.read_text() == link + "\n"
+        popen.terminate()
+        assert popen.wait(20) == 0
+
+
 def test_what_agents_write_is_seen_without_an_ingest(settings: Settings, home: Path) -> None:
     from tests.transcripts import Transcript
 

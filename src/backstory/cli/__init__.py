@@ -27,6 +27,7 @@ COMMANDS = {
     "search": "Find words in everything that was asked, answered, thought and done.",
     "stats": "Sessions, turns and tokens by agent, project, day and model.",
     "serve": "Show it all in a browser on this machine, live.",
+    "top": "Which sessions work, which wait for you: live, in this terminal.",
     "doctor": "Check that capture works and that nothing was dropped.",
     "pause": "Record nothing for a while: at all, of a repository, of a session.",
     "resume": "Record again, from now on.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
 import click
 
@@ -37,11 +38,19 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
             note("A server runs already; this opens its page." if before else "Stop it with Ctrl-C.")
         sys.stdout.flush()
         if not no_open and _has_display():
-            import webbrowser
-
-            webbrowser.open(link)
+            _open(link, wait=before)
 
     serve(config.load(), port, ready)
+
+
+def _open(link: str, *, wait: bool) -> None:
+    """Some browsers are waited for until they are up: not by the one who is to answer them."""
+    import webbrowser
+
+    thread = threading.Thread(target=webbrowser.open, args=(link,), daemon=True)
+    thread.start()
+    if wait:
+        thread.join(10)
 
 
 def _has_display() -> bool:

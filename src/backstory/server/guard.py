@@ -12,6 +12,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from backstory.server.problems import Refusal, refuse
+from backstory.server.refused import SOURCE
 from backstory.service.serving import Keys
 
 BODY_BYTES = 64 << 10
@@ -31,6 +32,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
+# Who is refused gets no file of ours: that page has its style in it, let in by its hash, and nothing else.
+REFUSED = {**HEADERS, "content-security-policy": f"default-src 'none'; style-src {SOURCE}; frame-ancestors 'none'"}
 
 
 class Guard:
@@ -40,7 +43,7 @@ class Guard:
         self.cookie = f"backstory-{port}"  # a browser does not tell ports apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, app: ASGIApp) -> None:
-        send = _with_headers(scope, send)
+        bare, send = send, _with_headers(scope, send)
         try:
             if scope["type"] != ScopeType.HTTP:
                 raise Refusal(403, "forbidden", "only HTTP is spoken here")
@@ -53,7 +56,7 @@ class Guard:
             self._judge_origin(headers)
             self._judge_key(headers)
         except Refusal as refusal:
-            await refuse(refusal, scope, send)
+            await refuse(refusal, scope, _with_headers(scope, bare, REFUSED))
             return
         await app(scope, receive, send)
 
@@ -142,10 +145,10 @@ def _cookie(headers: dict[str, list[str]], name: str) -> str:
     return ""
 
 
-def _with_headers(scope: Scope, send: Send) -> Send:
+def _with_headers(scope: Scope, send: Send, headers: dict[str, str] = HEADERS) -> Send:
     """What an answer says about itself, whoever made it."""
     static = scope.get("path", "").startswith(STATIC)
-    always = {**HEADERS, "cache-control": "no-cache" if static else "no-store"}
+    always = {**headers, "cache-control": "no-cache" if static else "no-store"}
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from html import escape
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +14,7 @@ from litestar.response import Template
 from litestar.types import Scope, Send
 
 from backstory.model.errors import BackstoryError
+from backstory.server.refused import refused
 
 API = "/api/"
 JSON = "application/problem+json"
@@ -52,10 +52,7 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
         return
     problem = refusal.problem
     if _for_people(scope):
-        body = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(problem.title)} · Backstory</title>'
-            f"<h1>{escape(problem.title)}</h1><p>{escape(problem.detail)}.</p><p>{escape(problem.hint)}</p></html>\n"
-        ).encode()
+        body = refused(problem.status, problem.title, problem.detail, problem.hint)
         kind = b"text/html; charset=utf-8"
     else:
         body, kind = msgspec.json.encode(problem), JSON.encode()

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from backstory.model.errors import Busy
 from backstory.server.app import create_app
 from backstory.service import serving
 from backstory.service.live import Hub
+from backstory.service.notifying import Notifying
 from backstory.service.watching import watch
 
 HOST = "127.0.0.1"
@@ -74,13 +76,15 @@ def bound(port: int | None) -> Iterator[socket.socket]:
 def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
     """What agents write is read as they write it, in a thread of its own; safe to be cut off, like every ingest."""
     stop = threading.Event()
-    thread = threading.Thread(target=watch, args=(settings, hub, stop), name="backstory-watch", daemon=True)
+    audience = Notifying(settings, hub, lambda words: print(words, file=sys.stderr), lambda: hub.looked_at)
+    thread = threading.Thread(target=watch, args=(settings, audience, stop), name="backstory-watch", daemon=True)
     thread.start()
     try:
         yield
     finally:
         stop.set()
         thread.join(STOPPING)
+        audience.close()
 
 
 class Server(uvicorn.Server):

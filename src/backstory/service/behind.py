@@ -179,7 +179,7 @@ class _Page:
         self.number = number
         self.sha = told.commit.sha
         parts = told.checkpoint.parts if told.checkpoint else []
-        self.sources = [self._source(part, number, len(parts)) for number, part in enumerate(parts)]
+        self.sources = [self._source(part, place, len(parts)) for place, part in enumerate(parts)]
         self.acts = [list(self._acts(source)) for source in self.sources]
         self.words = [self._words(source, own) for source, own in zip(self.sources, self.acts, strict=True)]
         self.people = [[word for word in words if word.by == "person"] for words in self.words]
@@ -220,11 +220,12 @@ class _Page:
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def _source(self, part: Part, number: int, total: int) -> Source:
-        session = self.library.reader.session(part.session_id, part.agent)
+    def _source(self, part: Part, place: int, total: int) -> Source:
+        number = self.ranges.numbers([(part.agent, part.session_id)])[part.agent, part.session_id]
+        session = self.library.reader.by_number([number])[number]
         turns = self.ranges.turns(session.id, part.first, part.last)
         first = part.first if part.prompts else self.library.reader.prompt_before(session.id, part.first) or part.first
-        letter = chr(ord("a") + number) if total > 1 and number < 26 else ""
+        letter = chr(ord("a") + place) if total > 1 and place < 26 else ""
         return Source(part, session, turns, letter, self.ranges.words(session.id, first, part.last))
 
     def _acts(self, source: Source) -> Iterator[tuple[Acts, bool]]:

@@ -17,7 +17,7 @@ import msgspec
 from backstory.agents import AGENTS
 from backstory.config import Settings
 from backstory.git import history
-from backstory.git.identity import git
+from backstory.git.identity import git, has_commit
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Project, Session
@@ -209,12 +209,20 @@ def story_of(settings: Settings, sha: str) -> tuple[Story, Path | None]:
     if not _SHA.fullmatch(sha):
         raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: backstory log")
     with reading(settings) as library:
-        number = Browser(library.db).project_of(sha)
-        repository = repository_of(library.db, number) if number is not None else None
-        folder = repository.folder if repository else None
+        folder = _folder(library, sha)
         nowhere = settings.home  # no repository: what was kept is told
         told_of = tell(library, folder or nowhere, [sha])[0]
         return tell_all(library, folder or nowhere, told_of), folder
+
+
+def _folder(library: Library, sha: str) -> Path | None:
+    """Where git knows a commit: in its project; or in any, if nobody has looked at it yet."""
+    number = Browser(library.db).project_of(sha)
+    if number is not None:
+        repository = repository_of(library.db, number)
+        return repository.folder if repository else None
+    paths = (project.path for _, project in library.reader.projects() if project.path)
+    return next((Path(path) for path in paths if Path(path).is_dir() and has_commit(path, sha)), None)
 
 
 def _repository(library: Library, identity: str) -> tuple[Project, Path]:

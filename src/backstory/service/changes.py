@@ -18,6 +18,7 @@ _COMPARED = 1500  # lines on either side; more are not compared but shown one af
 _PAIRED = 8  # lines taken away, and put in, among which partners are looked for
 _LINE = 400  # characters of a line whose words are compared
 _ALIKE = 0.55
+_MARKED = 0.6  # of a line; if more of it differs, marks say nothing
 _FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -272,8 +273,14 @@ def _mark(old: Row, new: Row) -> None:
     steps = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     differ = [step[1:] for step in steps if step[0] != "equal"]
     at, to = _places(before), _places(after)
-    old.marks = [(at[low], at[high]) for low, high, _, _ in differ if low < high]
-    new.marks = [(to[start], to[stop]) for _, _, start, stop in differ if start < stop]
+    gone = [(at[low], at[high]) for low, high, _, _ in differ if low < high]
+    come = [(to[start], to[stop]) for _, _, start, stop in differ if start < stop]
+    if _share(gone, old.text) <= _MARKED and _share(come, new.text) <= _MARKED:
+        old.marks, new.marks = gone, come
+
+
+def _share(marks: Sequence[tuple[int, int]], text: str) -> float:
+    return sum(end - start for start, end in marks) / max(1, len(text.strip()))
 
 
 def _places(words: Sequence[str]) -> list[int]:

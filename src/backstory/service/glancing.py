@@ -25,9 +25,10 @@ from backstory.story.status import Status
 from backstory.story.summary import Summary, summary
 from backstory.story.turns import Turn, tool_kind, turns
 
-EVENTS = 300  # of a session's end that a glance is made from
-CUT = 4000  # characters of each of them
+EVENTS = 150  # of a session's end that a glance is made from
+CUT = 1000  # characters of each of them
 SILENT = 60_000  # ms a hook may be behind the session it should have told of
+ROWS = 12  # of what is idle or over, unless more are asked for
 OPTIONS = 6
 OPTION_MAX = 80
 _ORDER = ("waiting_approval", "waiting", "running")
@@ -129,8 +130,8 @@ class Glances:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[tuple[int, int], Glance]] = {}
 
-    def board(self, standings: Iterable[Standing], *, agent: str = "", project: str = "") -> Board:
-        """Subagents are told of by the session that called them."""
+    def board(self, standings: Iterable[Standing], *, agent: str = "", project: str = "", rows: int = ROWS) -> Board:
+        """Subagents are told of by the session that called them; of what rests, only so many rows are told more of."""
         all_ = [each for each in standings if each.session.parent_session_id is None]
         shown = [
             each
@@ -143,16 +144,23 @@ class Glances:
         try:
             with reading(self.settings) as library:
                 health = _health(Browser(library.db))
-                groups = _grouped(self._cards(library, shown))
+                groups = self._groups(library, shown, rows)
                 last = _last(library) if not any(groups.values()) else None
         except NotFound:
             bare = [Health(name, None, None, silent=False) for name in AGENTS]
-            cards = [self._card(each, Glance()) for each in shown]
-            return Board(_grouped(cards), agents, projects, bare, paused, empty=not cards)
+            groups = {key: [self._card(each, Glance()) for each in some] for key, some in _grouped(shown).items()}
+            return Board(groups, agents, projects, bare, paused, empty=not shown)
         return Board(groups, agents, projects, health, paused, last)
 
-    def _cards(self, library: Library, shown: list[Standing]) -> list[Card]:
-        browser = Browser(library.db)
+    def _groups(self, library: Library, shown: list[Standing], rows: int) -> dict[str, list[Card]]:
+        groups = _grouped(shown)
+        more = [*groups["waiting_approval"], *groups["waiting"], *groups["running"], *groups["rest"][:rows]]
+        found = self._glances(Browser(library.db), more)
+        return {
+            key: [self._card(each, found.get(each.name, Glance())) for each in some] for key, some in groups.items()
+        }
+
+    def _glances(self, browser: Browser, shown: list[Standing]) -> dict[str, Glance]:
         numbers = [each.session.id for each in shown if each.session.id]
         lengths, commits = browser.last_seqs(numbers), browser.committed(numbers)
         with self._lock:
@@ -164,10 +172,10 @@ class Glances:
                 glance = before[1] if before and before[0] == state else _glance(browser, *state)
                 self._known[each.name] = (state, glance)
             found = {name: glance for name, (_, glance) in self._known.items()}
-        return [
-            self._card(each, msgspec.structs.replace(found[each.name], commits=commits.get(each.session.id, 0)))
+        return {
+            each.name: msgspec.structs.replace(found[each.name], commits=commits.get(each.session.id, 0))
             for each in shown
-        ]
+        }
 
     def _card(self, standing: Standing, glance: Glance) -> Card:
         session, status = standing.session, standing.status
@@ -202,16 +210,16 @@ def _options(events: list[StoredEvent]) -> tuple[str, ...]:
     return tuple(named[:OPTIONS])
 
 
-def _grouped(cards: list[Card]) -> dict[str, list[Card]]:
+def _grouped(shown: list[Standing]) -> dict[str, list[Standing]]:
     """Who waits for an answer longest comes first; of the others, who spoke last."""
-    groups: dict[str, list[Card]] = {phase: [] for phase in (*_ORDER, "rest")}
-    for card in cards:
-        groups[card.status.phase if card.status.phase in _ORDER else "rest"].append(card)
+    groups: dict[str, list[Standing]] = {phase: [] for phase in (*_ORDER, "rest")}
+    for each in shown:
+        groups[each.status.phase if each.status.phase in _ORDER else "rest"].append(each)
     now = wall_clock()
-    groups["waiting_approval"].sort(key=lambda card: (card.status.since or now, card.name))
-    groups["waiting"].sort(key=lambda card: (-(card.status.since or 0), card.name))
-    groups["running"].sort(key=lambda card: (-(card.status.since or 0), card.name))
-    groups["rest"].sort(key=lambda card: (-(card.status.heard_at or card.session.ended_at or 0), card.name))
+    groups["waiting_approval"].sort(key=lambda each: (each.status.since or now, each.name))
+    groups["waiting"].sort(key=lambda each: (-(each.status.since or 0), each.name))
+    groups["running"].sort(key=lambda each: (-(each.status.since or 0), each.name))
+    groups["rest"].sort(key=lambda each: (-(each.status.heard_at or each.session.ended_at or 0), each.name))
     return groups
 
 

@@ -20,6 +20,8 @@ from backstory.model.text import plural
 from backstory.model.times import to_iso
 from backstory.service.excluding import excluded, excluded_note, passed_over, stored
 from backstory.service.library import Library, reading
+from backstory.service.notifying import HINT as NOTIFY_HINT
+from backstory.service.notifying import complaints as unsent
 from backstory.service.pausing import Paused, in_effect, told
 from backstory.service.probing import HookHealth, notice_silence, probe
 from backstory.service.redacting.trial import Complaint, complaints
@@ -100,6 +102,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
     problems += [Problem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
     problems += [_rule_problem(complaint) for complaint in complaints(settings)]
+    problems += [Problem(False, what, NOTIFY_HINT) for what in unsent(settings)]
     paused = [told(pause) for pause in in_effect(settings)]
     problems += [_pause_problem(pause, wall_clock()) for pause in paused]
     return Health(str(settings.home), agents, hooks, store, problems, paused)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -78,6 +78,7 @@ class Hub:
         self.trouble: str | None = None  # what whoever ingests has to say
         self.cursor = Cursor()
         self.listeners = 0
+        self.looked_at: Counter[str] = Counter()  # sessions that somebody listens to by name: agent:id
         self.closed = False
         self._ring: deque[tuple[int, Item]] = deque()
         self._bytes = 0
@@ -193,11 +194,13 @@ class Hub:
         """Items from a place on (else from now), and now and then just the place, so that silence is not the end."""
         self.admit()
         self.listeners += 1
+        self.looked_at.update(wanted.sessions)
         try:
             async for item in _Listener(self, wanted, after or self.cursor).items():
                 yield item
         finally:
             self.listeners -= 1
+            self.looked_at = self.looked_at - Counter(wanted.sessions)
 
     def admit(self) -> None:
         if self.listeners >= LISTENERS:

@@ -161,6 +161,30 @@ def running(settings: Settings) -> Running:
     raise Busy("a server is starting or stopping", "Try again in a moment: backstory serve")
 
 
+def serves(settings: Settings) -> bool:
+    """Whether somebody does; one that is just beginning is not kept from its lock by the question."""
+    try:
+        found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
+    except (OSError, msgspec.DecodeError):
+        return False
+    return _alive(found.pid) and _held(settings.home / "serve.lock")
+
+
+def _held(lock: Path) -> bool:
+    """A pid may be somebody else's by now; a lock is dropped with its holder."""
+    try:
+        db = apsw.Connection(str(lock), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return False
+    try:
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except apsw.BusyError:
+        return True
+    finally:
+        db.close(True)
+    return False
+
+
 def _path(settings: Settings) -> Path:
     return settings.home / "serve.json"
 

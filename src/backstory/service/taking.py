@@ -14,6 +14,7 @@ from backstory.capture.lock import ingest_lock
 from backstory.capture.permissions import tighten
 from backstory.capture.wake import answer
 from backstory.config import Settings
+from backstory.model.errors import Busy
 from backstory.model.sources import Source
 from backstory.service.ingesting import catch_up, remake, unwanted, writable
 from backstory.service.library import journal
@@ -29,6 +30,7 @@ class Taking:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.configured = stamp(settings.home / "config.toml")  # what these settings are of
         self.asked = False  # a hook that wanted an ingest left it to us since the last time this was looked at
         self.unreadable: list[Unreadable] = []
         self._db: apsw.Connection | None = None
@@ -46,6 +48,8 @@ class Taking:
         """
         settings = self.settings
         with writable(settings), ingest_lock(settings.home, wait):
+            if stamp(settings.home / "config.toml") != self.configured:
+                raise Busy("the configuration has changed", "It is read again.")  # something may be excluded now
             self.asked = answer(settings.home) or self.asked  # before the spool is read: hooks after this ask again
             catch_up(settings)
             db = self._connected()
@@ -111,6 +115,14 @@ class Taking:
             self._sources = None
             self._stones = load(db, self.settings.home)
             self._version = version
+
+
+def stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _inode(path: Path) -> int:

@@ -122,8 +122,9 @@ def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, 
             raise NotFound(f"{sha[:10]} has no story", "Commits with one: backstory log")
         ranges = Ranges(library.db)
         told = []
+        numbers = ranges.numbers((part.agent, part.session_id) for part in found.parts)
         for part in found.parts:
-            session = library.reader.session(part.session_id, part.agent).id
+            session = numbers[part.agent, part.session_id]
             first = part.first if part.prompts else library.reader.prompt_before(session, part.first) or part.first
             words = ranges.words(session, first, part.last)
             begun = next((n for n, word in enumerate(words) if word.seq >= part.first), len(words))
@@ -268,6 +269,7 @@ class _Page:
     def _entries(self, commits: Sequence[history.Commit]) -> list[Entry]:
         """Groups stand where their newest commit does, the root first."""
         told = tell_soon(self.library, self.folder, commits, self.ranges.begun(self.number))
+        self._meet(part for one in told if one.checkpoint for part in one.checkpoint.parts)
         was = self.ranges.before(self.number, [commit.sha for commit in commits])
         entries = [self._entry(one, was.get(one.commit.sha, [])) for one in told]
         groups: dict[str, list[Entry]] = {}
@@ -302,7 +304,7 @@ class _Page:
         entry.sessions = [part.name for part in parts]
         entry.prompts = sum(part.prompts for part in parts)
         for number, part in enumerate(parts):
-            session = self._session(part).id
+            session = self.sessions[part.name].id
             tools, questions = self.ranges.done(session, part.first, part.last)
             entry.tools += tools
             asked = self.ranges.last_request(session, part.first, part.last) if part.prompts else None
@@ -317,10 +319,11 @@ class _Page:
             entry.said = entry.said or asked
         return entry
 
-    def _session(self, part: Part) -> Session:
-        if part.name not in self.sessions:
-            self.sessions[part.name] = self.library.reader.session(part.session_id, part.agent)
-        return self.sessions[part.name]
+    def _meet(self, parts: Iterable[Part]) -> None:
+        """The sessions of these, all at once."""
+        numbers = self.ranges.numbers((part.agent, part.session_id) for part in parts)
+        for session in self.library.reader.by_number(list(numbers.values())).values():
+            self.sessions[f"{session.agent}:{session.session_id}"] = session
 
     def _pending(self, since: int) -> Pending | None:
         """Sessions that wrote something since their last commit, or are still open, later than the newest one."""

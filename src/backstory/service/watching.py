@@ -26,7 +26,7 @@ from backstory.model.errors import BackstoryError, Busy, NotFound, StoreError
 from backstory.service.attending import Attending
 from backstory.service.ingesting import ingest, log_error
 from backstory.service.live import Standing
-from backstory.service.taking import Taking
+from backstory.service.taking import Taking, stamp
 
 LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the store
 BUSY = 0.2  # until a lock that somebody holds is tried again
@@ -66,7 +66,6 @@ class Watching:
         self.hub = hub
         self._clock = clock
         self._bell = Bell(settings.home)
-        self._config = _stamp(settings.home / "config.toml")
         self._watch = _watch(settings)
         self._taking = Taking(settings)
         self._attending = Attending(settings)
@@ -79,7 +78,7 @@ class Watching:
         self._failures = 0
         self._retry = self._look_due = self._hang_due = 0.0
         self._read = True  # something was read since stories were last looked for
-        self._link_due = self._sweep_due = self._asked_at = 0.0
+        self._link_due = self._sweep_due = self._tidy_due = self._asked_at = 0.0
 
     def run(self, stop: threading.Event) -> None:
         """It looks at `stop` at least twice a second."""
@@ -109,8 +108,8 @@ class Watching:
             if self._fresh or self._backlog or self._drain:
                 self._guarded(lambda: self._take(WAIT))
             self._guarded(self._attend)
-            if not self._fresh or self._asked_for() > PATIENCE:
-                self._guarded(self._tidy)
+            if now >= self._tidy_due and (not self._fresh or self._asked_for() > PATIENCE):
+                self._tidy()
             if self._failures == failures:
                 self._failures, self.hub.trouble = 0, None
         elif not self._failures:
@@ -123,7 +122,7 @@ class Watching:
         if self._fresh or self._backlog or self._drain:
             times.append(self._retry - now)
         if self._taking.asked:
-            times.append(max(self._retry - now, LAG - self._asked_for()))
+            times.append(max(self._retry - now, self._tidy_due - now, LAG - self._asked_for()))
         if not self._failures:
             times += [self._look_due - now, self._attending.due()]
         return max(0.0, min(times))
@@ -210,13 +209,12 @@ class Watching:
 
     def _reload(self) -> None:
         """What is in config.toml holds from the next read on: something may be excluded since."""
-        stamp = _stamp(self.settings.home / "config.toml")
-        if stamp == self._config:
+        if stamp(self.settings.home / "config.toml") == self._taking.configured:
             return
-        self.settings = config.load(self.settings.env)  # raises while it is not right: then nothing is read
-        self._config = stamp
+        fresh = Taking(self.settings)
+        fresh.settings = self.settings = config.load(self.settings.env)  # raises while it is not right
         self._taking.close()
-        self._taking = Taking(self.settings)
+        fresh.asked, self._taking = self._taking.asked, fresh
         self._watch = _watch(self.settings)
         self._begun = False
 
@@ -244,31 +242,40 @@ class Watching:
             self.hub.publish()
 
     def _tidy(self) -> None:
-        """Stories and sweeps, when nothing waits to be read; one project at a time."""
-        now = self._clock()
-        if self._asked_for() >= LAG or (self._read and now >= self._link_due and not self._backlog):
+        """Stories and sweeps, when nothing waits to be read. What fails here is written down and stops no reading."""
+        try:
             self._reload()
-            self._taking.asked = self._taking.link(WAIT)
-            if not self._taking.asked:
-                self._read, self._link_due, self._asked_at = False, self._clock() + LINK, 0.0
-        elif not self._backlog and now >= self._sweep_due:
-            first = not self._sweep_due
-            self._sweep_due = now + (FIRST_SWEEP if first else SWEEP)
-            if not first:
-                self._reload()
-                ingest(self.settings, wait=WAIT)
+            if self._asked_for() >= LAG or (self._read and self._clock() >= self._link_due and not self._backlog):
+                self._link()
+            elif not self._backlog and self._clock() >= self._sweep_due:
+                self._sweep()
+        except Busy:
+            self._tidy_due = self._clock() + BUSY
+        except Exception as error:
+            log_error(self.settings, error)
+            self._taking.close()
+            self._linked()
+
+    def _link(self) -> None:
+        """One project, so that what is written meanwhile need not wait for all of them."""
+        if self._taking.link(WAIT):
+            self._taking.asked, self._asked_at = True, self._clock() - LAG
+        else:
+            self._linked()
+
+    def _linked(self) -> None:
+        self._taking.asked, self._asked_at = False, 0.0
+        self._read, self._link_due = False, self._clock() + LINK
+
+    def _sweep(self) -> None:
+        first = not self._sweep_due
+        self._sweep_due = self._clock() + (FIRST_SWEEP if first else SWEEP)
+        if not first:
+            ingest(self.settings, wait=WAIT)
 
 
 def _watch(settings: Settings) -> Watch:
     return Watch((agent, root) for agent in AGENTS.values() for root in roots(agent, settings))
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 def _spooled(home: Path) -> list[tuple[str, int]]:

@@ -86,13 +86,15 @@ class Browser:
         return dict(fetch(self.db, sql, (str(sessions),)))
 
     def tail(self, session: int, limit: int, cut: int) -> list[StoredEvent]:
-        """The last events in order, their texts and data no longer than that; longer data is left out."""
+        """The last events in order: words and calls, no longer than that; data four times as long is left out."""
         base = session << SEQ_BITS
         rows = fetch(
             self.db,
-            "SELECT id, turn, kind, source, confidence, created_at, observed_at, actor, substr(text, 1, ?), name, "
-            "CASE WHEN length(data) <= ? THEN data END FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
-            (cut, cut, base, base + (1 << SEQ_BITS) - 1, limit),
+            "SELECT id, turn, kind, source, confidence, created_at, observed_at, actor, "
+            "CASE WHEN kind IN ('tool.result', 'assistant.thinking') THEN '' ELSE substr(text, 1, ?) END, name, "
+            "CASE WHEN octet_length(data) <= ? THEN data END "
+            "FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
+            (cut, 4 * cut, base, base + (1 << SEQ_BITS) - 1, limit),
         )
         found = []
         for ident, *fields, data in reversed(rows):

@@ -44,6 +44,16 @@ class Ranges:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
+    def numbers(self, names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """Of sessions by agent and whole id."""
+        rows = fetch(
+            self.db,
+            "SELECT s.agent, s.session_id, s.id FROM json_each(?) j JOIN sessions s ON "
+            "s.agent=json_extract(j.value, '$[0]') AND s.session_id=json_extract(j.value, '$[1]')",
+            (_json(sorted(set(names))),),
+        )
+        return {(agent, session): number for agent, session, number in rows}
+
     # -- one stretch of a session ------------------------------------------------------------------
 
     def words(self, session: int, first: int, last: int) -> list[Word]:

@@ -270,10 +270,6 @@ class Writer:
         fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
         return Live(self.db.last_insert_rowid(), fresh, created=True)
 
-    def met(self) -> list[int]:
-        """Sessions that something was said of so far."""
-        return [live.id for live in self._live.values()]
-
     def whereabouts(self, agent: str, session_id: str) -> str | None:
         """The folder a session is known to have begun in."""
         if live := self._live.get((agent, session_id)):

@@ -117,10 +117,9 @@ class Waits:
 
     def _questions(self) -> tuple[list[str], int]:
         calls = [call for call in self.calls if call.question and not self._went_on(call)]
-        if calls:
-            return [line for call in calls for line in call.question.splitlines() if line], calls[0].at
         asks = [ask for ask in self.state.asks.values() if ask.kind == "question" and self._pending(ask)]
-        return [], min((ask.at for ask in asks), default=0)
+        since = min((*(call.at for call in calls), *(ask.at for ask in asks)), default=0)
+        return [line for call in calls for line in call.question.splitlines() if line], since
 
     def _went_on(self, call: Call) -> bool:
         """Some questions have no answer of their own; that the agent works again is one."""

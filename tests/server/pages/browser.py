@@ -10,9 +10,9 @@ import socket
 import subprocess
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +29,7 @@ from tests.locks import locked
 
 PACKAGE = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[3] / ".cache" / "axe"
+BROWSERS = CACHE.with_name("browsers")
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 400, "height": 900}
 _STARTED = 20.0
@@ -36,9 +37,12 @@ _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice
 
 
 def chromium() -> str | None:
-    """Debian's, or what else is called so here."""
+    """Debian's, or what else is called so here; else what tests/setup put in the cache."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("BACKSTORY_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    cached = (
+        BROWSERS.glob(f"chromium_headless_shell-*/*/{name}") for name in ("headless_shell", "chrome-headless-shell")
+    )
+    return next(filter(None, map(shutil.which, names)), None) or next(map(str, chain(*cached)), None)
 
 
 class Site:
@@ -52,8 +56,7 @@ class Site:
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind(("127.0.0.1", port))
         self.port = int(self._listener.getsockname()[1])
-        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # Litestar 2 about Litestar 3
-            app = create_app(settings, port=self.port, keys=self.keys, hub=self.hub)
+        app = create_app(settings, port=self.port, keys=self.keys, hub=self.hub)
         self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=2))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})
         self._stop = threading.Event()

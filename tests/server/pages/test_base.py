@@ -185,10 +185,15 @@ def test_what_an_address_holds_is_data(site: Site, page: Page, complaints: Compl
     complaints[:] = [one for one in complaints if "status of 40" not in one]
 
 
-def test_a_link_that_was_used_says_how_to_get_another(site: Site, page: Page, complaints: Complaints) -> None:
+def test_a_link_that_was_used_says_how_to_get_another(
+    site: Site, page: Page, complaints: Complaints, axe: Callable[[Page], None]
+) -> None:
     page.goto(site.url + "/open?once=used")
-    assert "backstory serve" in page.locator("body").inner_text()
-    assert page.locator("h1").count() == 1
+    assert page.locator("h1").inner_text() == "This page needs a link"
+    assert "This link was used already, or is too old." in page.locator("main").inner_text()
+    assert "backstory serve" in page.locator("main").inner_text()
+    assert page.evaluate("getComputedStyle(document.querySelector('main')).textAlign") == "center", "it has its style"
+    axe(page)
     complaints[:] = [one for one in complaints if "401" not in one and "favicon" not in one]
 
 

@@ -76,7 +76,7 @@ def test_counts_of_lines_are_gits_own(shop: Shop) -> None:
     for name, sha in shop.commits.items():
         if name == "merge":
             continue
-        found = behind(shop.settings, sha)
+        found = behind(shop.settings, sha, project="example.com/acme/checkout")
         out = subprocess.run(
             ["git", "-C", str(shop.repo.path), "show", "--numstat", "--format=", sha],
             check=True,
@@ -87,9 +87,10 @@ def test_counts_of_lines_are_gits_own(shop: Shop) -> None:
         assert sum(found.counts.values()) == found.added
 
 
-def test_a_subagents_lines_belong_to_the_turn_that_sent_it(site: Site, demo: object, page: Page) -> None:
+def test_lines_of_two_turns_in_the_demo(site: Site, page: Page) -> None:
     site.open(page, "/timeline")
     page.get_by_role("link", name="Retry dropped connections with exponential backoff").click()
+    expect(page.locator(".filediff")).to_have_count(2)
     assert _gutter(page, 0) == ["T2", "T2"]
     assert _gutter(page, 1) == ["T1", "T1"]
 

@@ -56,7 +56,9 @@ def turns(found: Found) -> set[tuple[str, int]]:
 # -- what is found -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", ["idempotency key", "seagulls", '"refund view"', "retr*", "file:charge.py", "tool:Bash"])
+@pytest.mark.parametrize(
+    "words", ["idempotency key", "seagulls", '"refund view"', "retr*", "file:charge.py", "tool:Bash"]
+)
 def test_the_hits_are_those_of_the_command_in_the_same_order(shop: Shop, words: str) -> None:
     told = search(shop.settings, words, Where(), limit=PAGE, newest=False)
     found = [hit for hit in find(shop.settings, Wanted(words), limit=PAGE).hits if isinstance(hit, Hit)]
@@ -210,7 +212,9 @@ def test_lines_of_code_keep_their_numbers(site: Site, page: Page) -> None:
     assert "→" not in code.inner_text()
 
 
-def test_the_latest_answer_wins_however_late_an_earlier_one_comes(site: Site, page: Page, complaints: Complaints) -> None:
+def test_the_latest_answer_wins_however_late_an_earlier_one_comes(
+    site: Site, page: Page, complaints: Complaints
+) -> None:
     held: list[Route] = []
 
     def slow(route: Route) -> None:
@@ -232,7 +236,9 @@ def test_the_latest_answer_wins_however_late_an_earlier_one_comes(site: Site, pa
     complaints[:] = [said for said in complaints if "ERR_FAILED" not in said]
 
 
-def test_a_server_that_does_not_answer_is_said_and_the_hits_stay(site: Site, page: Page, complaints: Complaints) -> None:
+def test_a_server_that_does_not_answer_is_said_and_the_hits_stay(
+    site: Site, page: Page, complaints: Complaints
+) -> None:
     site.open(page, path(q="seagulls"))
     page.route("**/search?q=seagullsx", lambda route: route.abort())
     page.get_by_role("searchbox", name="Search", exact=True).fill("seagullsx")
@@ -372,7 +378,10 @@ def test_nothing_that_was_said_acts(hostile: Site, page: Page, axe: Callable[[Pa
     for kind in ("", "prompts", "answers", "tools", "thinking", "commits"):
         hostile.open(page, path(q="needle", kind=kind))
         expect(page.locator(".hit").first).to_contain_text("needle")
-        assert page.locator("main script, main iframe, main img, main style, main object, main form:not(#search)").count() == 0
+        assert (
+            page.locator("main script, main iframe, main img, main style, main object, main form:not(#search)").count()
+            == 0
+        )
         page.locator(".hit").first.hover()
     hostile.open(page, path(q="needle", kind="commits"))
     expect(page.locator(".hit-commit")).to_have_count(6)
@@ -396,5 +405,5 @@ def test_a_home_without_anything_says_what_to_do(tmp_path: Path, page: Page, com
     with Site(settings_of(tmp_path)) as empty:
         empty.open(page, "/search?q=x")
         expect(page.locator("main")).to_contain_text("backstory init")
-        page.close()
+        page.goto("about:blank")
     complaints[:] = [said for said in complaints if "404" not in said]  # the browser's word for it

@@ -19,7 +19,7 @@ from backstory.config import Settings
 from backstory.service.ingesting import ingest
 from backstory.service.library import reading
 
-from .browser import NARROW, WIDE, Site, no_sideways
+from .browser import NARROW, WIDE, Complaints, Site, no_sideways
 from .conftest import Home
 from .hostile import HOSTILE
 from .sessions import asking, standing
@@ -31,7 +31,9 @@ TURNS = 40
 def _git(folder: Path, *arguments: str, at: str = "") -> str:
     who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false"]
     env = {**os.environ, **({"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {})}
-    done = subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, text=True, env=env)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, text=True, env=env
+    )
     return done.stdout.strip()
 
 
@@ -128,7 +130,9 @@ def test_prompts_answers_and_what_was_done_between(site: Site, page: Page, rich:
     reads = page.locator("#t1 details.tool", has_text="Read").locator("summary")
     expect(reads).to_contain_text("src/checkout/charge.py")
     expect(reads).to_contain_text("84 lines")
-    expect(page.locator("#t1 details.tool", has_text="Search").locator("summary")).to_contain_text("9 matches")
+    expect(page.locator("#t1 .answer > details.tool", has_text="Search").locator("> summary")).to_contain_text(
+        "9 matches"
+    )
     expect(page.locator(".cmd-text")).to_have_text(re.compile(r"claude --resume [0-9a-f-]{36}"))
     expect(page.locator(".cmd-label")).to_contain_text("from ~/checkout")
 
@@ -137,10 +141,11 @@ def test_a_failure_is_open_with_twelve_lines_and_the_rest_on_demand(site: Site, 
     site.open(page, rich)
     failed = page.locator(".tool-bad")
     assert failed.get_attribute("open") is not None
-    expect(failed.locator("summary")).to_contain_text("failed · 6 s")
+    expect(failed.locator("summary")).to_contain_text("exit 1 · 6 s")
     assert failed.locator(".out").inner_text().count("\n") == 11
-    failed.get_by_text("10 more lines").click()
-    expect(page.locator(".tool-bad .out")).to_contain_text("1 failed, 3 passed in 5.81s")
+    expect(failed.locator(".out")).to_contain_text("1 failed, 3 passed in 5.81s")
+    failed.get_by_text("9 earlier lines").click()
+    expect(page.locator(".tool-bad .out")).to_contain_text("E   line 0")
 
 
 def test_more_than_five_calls_are_one_line_that_counts_them(site: Site, page: Page, rich: str) -> None:
@@ -164,7 +169,7 @@ def test_an_edit_is_a_diff_with_numbers_words_and_colours(site: Site, page: Page
     expect(rows.nth(1).locator("em.w")).to_have_text("3")
     expect(rows.nth(3).locator("em.w")).to_have_text("MAX_ATTEMPTS")
     expect(rows.nth(0).locator("span.k")).to_have_text("def")
-    expect(rows.nth(8).locator("span.s").first).to_have_text(re.compile("Idempotency-Key|\""))
+    expect(rows.nth(9).locator("span.s").first).to_have_text(re.compile('Idempotency-Key|"'))
 
 
 def test_a_subagent_stands_where_it_was_called(site: Site, page: Page, rich: str) -> None:
@@ -251,11 +256,14 @@ def test_a_long_session_comes_page_by_page_as_one_scrolls(site: Site, page: Page
     shown = page.locator(".prompt").count()
     assert shown < TURNS
     expect(page.locator(".outline-link")).to_have_count(TURNS)
-    for _ in range(40):
-        page.mouse.wheel(0, 3000)
-        page.wait_for_timeout(50)
-    expect(page.locator("[data-gap]")).to_have_count(0)
-    prompts = page.locator(".prompt-text").all_inner_texts()
+    gap = page.locator("[data-gap]")
+    for _ in range(200):
+        if not gap.count():
+            break
+        page.mouse.wheel(0, 600)
+        page.wait_for_timeout(20)
+    expect(gap).to_have_count(0)
+    prompts = page.locator(".prompt-text").all_text_contents()
     assert [text.split(":")[0] for text in prompts] == [f"Prompt number {n}" for n in range(1, TURNS + 1)]
     ids = page.evaluate("[...document.querySelectorAll('.talk [id]')].map((one) => one.id)")
     assert len(ids) == len(set(ids))
@@ -344,8 +352,8 @@ def test_what_is_new_comes_by_itself_and_the_view_follows_only_at_the_end(
         expect(tool.locator("> summary")).to_contain_text("no result yet")
         assert page.evaluate("scrollY") == 0
         expect(page.locator("[data-follow]")).to_be_visible()
-        tool.locator("> summary").click()
         page.locator("[data-follow] button").click()
+        tool.locator("> summary").click()
         expect(page.locator("[data-follow]")).to_be_hidden()
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         talk.answer(call, "total 0\nreadme.md")
@@ -365,6 +373,7 @@ def test_what_is_new_comes_by_itself_and_the_view_follows_only_at_the_end(
         expect(page.locator(".outline-link")).to_have_count(3)
         ids = page.evaluate("[...document.querySelectorAll('.talk [id]')].map((one) => one.id)")
         assert len(ids) == len(set(ids))
+        page.goto("about:blank")
 
 
 def test_a_request_for_approval_is_shown_exactly_and_goes_when_answered(site: Site, page: Page, rich: str) -> None:
@@ -387,7 +396,9 @@ def test_a_request_for_approval_is_shown_exactly_and_goes_when_answered(site: Si
 # -- what must not happen ----------------------------------------------------------------------------
 
 
-def test_nothing_a_transcript_says_acts_or_breaks_the_page(site: Site, page: Page, demo: Home) -> None:
+def test_nothing_a_transcript_says_acts_or_breaks_the_page(
+    site: Site, page: Page, demo: Home, complaints: Complaints
+) -> None:
     site.open(page, path_of(demo, "hostile"))
     for _ in range(30):
         page.mouse.wheel(0, 4000)
@@ -399,9 +410,22 @@ def test_nothing_a_transcript_says_acts_or_breaks_the_page(site: Site, page: Pag
         no_sideways(page)
     links = page.evaluate("[...document.querySelectorAll('main a[href]')].map((a) => a.protocol)")
     assert set(links) <= {"http:", "https:", "mailto:"}
-    assert page.evaluate("document.querySelectorAll('main :is(script, iframe, form, style, meta, base, object, embed)').length") == 0
-    assert page.evaluate("[...document.querySelectorAll('main *')].some((x) => [...x.attributes].some((a) => /^on|^style$/.test(a.name)))") is False
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('main :is(script, iframe, form, style, meta, base, object, embed)').length"
+        )
+        == 0
+    )
+    assert (
+        page.evaluate(
+            "[...document.querySelectorAll('main *')].some((x) => [...x.attributes].some((a) => /^on|^style$/.test(a.name)))"
+        )
+        is False
+    )
     assert page.evaluate("window.fired") == []
+    refused = [said for said in complaints if "404" in said]  # what says it is a picture and is none
+    assert len(refused) <= 1
+    complaints[:] = [said for said in complaints if said not in refused]
 
 
 def test_private_words_are_shown_as_withheld(tmp_path: Path) -> None:

@@ -32,7 +32,11 @@ class Talk:
         self.at += timedelta(seconds=seconds)
         uid = str(uuid.uuid5(uuid.UUID(self.ident), str(self.number)))
         known = {"parentUuid": self.parent, "isSidechain": False, "type": kind, "uuid": uid, "cwd": self.cwd}
-        known |= {"timestamp": self.at.isoformat().replace("+00:00", "Z"), "sessionId": self.ident, "version": "2.1.197"}
+        known |= {
+            "timestamp": self.at.isoformat().replace("+00:00", "Z"),
+            "sessionId": self.ident,
+            "version": "2.1.197",
+        }
         whole = {**known, "gitBranch": self.branch, **extra}
         if message is not None:
             whole["message"] = message
@@ -128,7 +132,9 @@ def png(width: int = 40, height: int = 24) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    rows = b"".join(b"\x00" + b"".join(bytes([x * 6 % 256, y * 9 % 256, 160]) for x in range(width)) for y in range(height))
+    rows = b"".join(
+        b"\x00" + b"".join(bytes([x * 6 % 256, y * 9 % 256, 160]) for x in range(width)) for y in range(height)
+    )
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
@@ -161,11 +167,15 @@ def charges(home: Path, cwd: str, make_commit: Any) -> Talk:
         png(),
     )
     talk.think("The retry loop may send a second request.")
-    talk.call("Read", {"file_path": f"{cwd}/src/checkout/charge.py"}, "\n".join(f"{n:5}→line {n}" for n in range(1, 85)))
+    talk.call(
+        "Read", {"file_path": f"{cwd}/src/checkout/charge.py"}, "\n".join(f"{n:5}→line {n}" for n in range(1, 85))
+    )
     found = [f"src/checkout/orders.py:{n}:    receipt = charge(order, order.total)" for n in range(9)]
     talk.call("Grep", {"pattern": "charge\\(", "path": "src"}, "\n".join(found))
     grep = ("Grep", {"pattern": "charge"}, "src/checkout/orders.py")
-    talk.subagent("Find every path that can charge an order", "List all callers of charge().", [grep] * 7, "Three of them.")
+    talk.subagent(
+        "Find every path that can charge an order", "List all callers of charge().", [grep] * 7, "Three of them."
+    )
     talk.say(
         "The retry loop is the cause. On a timeout it sends a *new* request, but the gateway may already have taken "
         "the money:\n\n1. `charge()` posts to `/charges` and waits 5 s.\n2. The gateway charges the card after 6 s. "
@@ -174,17 +184,35 @@ def charges(home: Path, cwd: str, make_commit: Any) -> Talk:
     )
     talk.prompt("Good. One idempotency key per order attempt. Keep the public signature of charge().")
     talk.think(
-        "The key must stay the same across retries of one attempt, but differ when the customer tries again on purpose.", 21
+        "The key must stay the same across retries of one attempt, but differ when the customer tries again on purpose.",
+        21,
     )
     talk.question(
-        "How long should a key stay valid? The gateway allows 1 to 72 hours.", ["1 hour", "24 hours", "72 hours"], "24 hours"
+        "How long should a key stay valid? The gateway allows 1 to 72 hours.",
+        ["1 hour", "24 hours", "72 hours"],
+        "24 hours",
     )
     talk.edit("src/checkout/charge.py", 24, _EDIT.split("\n"))
     test = "def test_charged_once(fake_gateway):\n    charge(order(), Money(12))\n    assert len(fake_gateway.requests) == 1\n"
-    talk.call("Write", {"file_path": f"{cwd}/tests/test_charge_once.py", "content": test}, "created", outcome={"type": "create"})
+    talk.call(
+        "Write",
+        {"file_path": f"{cwd}/tests/test_charge_once.py", "content": test},
+        "created",
+        outcome={"type": "create"},
+    )
     lines = [f"E   line {n}" for n in range(20)] + ["1 failed, 3 passed in 5.81s"]
-    talk.call("Bash", {"command": "pytest -q tests/test_charge_once.py"}, "Exit code 1\n" + "\n".join(lines), failed=True, seconds=6)
-    talk.edit("tests/test_charge_once.py", 3, ["-    assert len(fake_gateway.requests) == 1", "+    assert len(fake_gateway.keys()) == 1"])
+    talk.call(
+        "Bash",
+        {"command": "pytest -q tests/test_charge_once.py"},
+        "Exit code 1\n" + "\n".join(lines),
+        failed=True,
+        seconds=6,
+    )
+    talk.edit(
+        "tests/test_charge_once.py",
+        3,
+        ["-    assert len(fake_gateway.requests) == 1", "+    assert len(fake_gateway.keys()) == 1"],
+    )
     talk.call("Bash", {"command": "pytest -q"}, "212 passed", seconds=48)
     make_commit(talk, "Charge once when the gateway times out")
     make_commit(talk, "Note the change in the changelog")
@@ -196,7 +224,9 @@ def charges(home: Path, cwd: str, make_commit: Any) -> Talk:
         talk.edit("tests/test_charge_once.py", number, ["-    time.sleep(5)", "+    clock.advance(5)"])
     for command in ("pytest -q tests", "ruff check .", "git diff --stat"):
         talk.call("Bash", {"command": command}, "ok", seconds=9)
-    talk.say("The test now takes 20 ms. `backoff()` sleeps through `clock`, so production code did not change otherwise.")
+    talk.say(
+        "The test now takes 20 ms. `backoff()` sleeps through `clock`, so production code did not change otherwise."
+    )
     make_commit(talk, "Cover the timeout with the fake clock")
     talk.compact(162_000, 21_000, "You want charges to be idempotent. Key = order id + attempt. Tests pass.")
     talk.prompt("What happens to orders already in flight?")
@@ -245,7 +275,9 @@ def hostile(home: Path, cwd: str, texts: list[str]) -> Talk:
     talk.say(whole)
     for text in texts:
         talk.say(text)
-        talk.say(f"```{text}\n{text}\n```\n[{text}]({text})\n\n# {text}\n\n> {text}\n\n| {text} | b |\n|-|-|\n| {text} | d |")
+        talk.say(
+            f"```{text}\n{text}\n```\n[{text}]({text})\n\n# {text}\n\n> {text}\n\n| {text} | b |\n|-|-|\n| {text} | d |"
+        )
         talk.call("Bash", {"command": text, "description": text}, text, failed=True)
         talk.call("Read", {"file_path": f"{cwd}/{text}"}, text)
         talk.call(text, {text: text, "list": [text]}, text)
@@ -258,5 +290,8 @@ def hostile(home: Path, cwd: str, texts: list[str]) -> Talk:
     denied = talk.ask_for(texts[1], {"command": whole})
     talk.answer(denied, "no", failed=True, outcome="User rejected tool use")
     talk.line("system", None, subtype="api_error", error={"message": whole})
-    talk.line("user", {"role": "user", "content": f"<command-name>{texts[1]}</command-name><command-args>{whole}</command-args>"})
+    talk.line(
+        "user",
+        {"role": "user", "content": f"<command-name>{texts[1]}</command-name><command-args>{whole}</command-args>"},
+    )
     return talk

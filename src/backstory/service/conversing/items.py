@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ RESULT_CHARS = 2500  # of a subagent's answer
 WAITED = 5000  # ms a person took to allow something before it is worth a line of its own
 _THOUGHT = 600_000  # ms; a longer pause was not thinking
 _ANSWER = 600
+_EXIT = re.compile(r"Exit code (\d{1,9})(?:\n|$)")  # how Claude Code tells it, before the output
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -454,7 +456,8 @@ def _ended(call: Call, event: StoredEvent, result: StoredEvent | None, data: dic
     total = call.more + (call.output.count("\n") + 1 if call.output else 0)
     if call.failed:
         code = data.get("exit_code")
-        told.append(f"exit {code}" if isinstance(code, int) and code else "failed")
+        said = _EXIT.match(result.text)
+        told.append(f"exit {code}" if isinstance(code, int) and code else f"exit {said[1]}" if said else "failed")
     elif call.edits:
         pass  # the numbers of lines are told in colour
     elif call.family == "read":
@@ -473,14 +476,18 @@ def _lines(number: int) -> str:
 
 
 def shown(result: StoredEvent, around: Around, *, failed: bool) -> tuple[str, int]:
-    """The beginning of an output, and how many lines more there are; of a failure the end tells most."""
+    """The beginning of an output, and how many lines more there are; of a failure its end, which tells most."""
     text = clean(result.text).strip("\n")
     limits = around.limits
+    if failed:
+        text = _EXIT.sub("", text, count=1)
     if not text.strip():
         return "", 0
     all_lines = text.split("\n")
     total = max(around.lines.get(result.seq, 0), len(all_lines))
     most = limits.failed_lines if failed else limits.lines
+    if failed and total == len(all_lines):
+        all_lines = all_lines[-most:]
     kept, size = [], 0
     for line in all_lines[:most]:
         size += len(line) + 1

@@ -26,16 +26,27 @@ async function fetchedPart(seq) {
   return (await fetched(`${path}/part?at=${seq}`)).querySelector("[data-part]");
 }
 
-// What was put in above the view must not push it down.
-function steady(anchor, change) {
+// What comes in above the view must not push it down: the thing in the middle of it stays where it is.
+function steady(change, anchor = inView()) {
   const before = anchor?.getBoundingClientRect().top;
   change();
-  if (anchor?.isConnected) scrollBy(0, anchor.getBoundingClientRect().top - before);
+  if (anchor?.isConnected) scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
+}
+
+function inView() {
+  const { left, width } = talk.getBoundingClientRect();
+  for (const part of [0.5, 0.7, 0.3, 0.9]) {
+    const found = document.elementFromPoint(left + width / 2, innerHeight * part)?.closest("[data-v], .turn-head");
+    if (found && talk.contains(found)) return found;
+  }
+  return null;
 }
 
 // -- gaps --------------------------------------------------------------------------------------------
 
 const loading = new WeakMap();
+let upwards = false;
+let lastY = scrollY;
 
 // One page of a gap: its first, or its last when one comes from below.
 function fill(gap, fromEnd = false) {
@@ -46,18 +57,18 @@ function fill(gap, fromEnd = false) {
 async function filled(gap, fromEnd) {
   gap.setAttribute("aria-busy", "true");
   try {
-    const { first, last } = gap.dataset;
+    const first = Number(gap.dataset.first);
+    const last = Number(gap.dataset.last); // of any event on its last page
     const stretch = (await fetchedPart(fromEnd ? last : first)).querySelector(".stretch");
-    const whole = Number(first) === Number(last) || Number(stretch.dataset.first) === Number(fromEnd ? first : last);
-    const below = gap.nextElementSibling;
-    steady(fromEnd ? below : null, () => {
+    const done = fromEnd ? Number(stretch.dataset.first) <= first : Number(stretch.dataset.last) >= last;
+    steady(() => {
       if (fromEnd) gap.after(stretch);
       else gap.before(stretch);
-      if (whole) gap.remove();
-      else if (fromEnd) gap.dataset.last = before(stretch);
+      if (done) gap.remove();
+      else if (fromEnd) gap.dataset.last = Number(stretch.dataset.first) - 1;
       else gap.dataset.first = Number(stretch.dataset.last) + 1;
     });
-    if (!whole) relabel(gap);
+    if (!done) relabel(gap);
     tick(stretch);
     markOutline();
     watch();
@@ -65,11 +76,6 @@ async function filled(gap, fromEnd) {
   } finally {
     gap.removeAttribute("aria-busy");
   }
-}
-
-// The page before one is found by any of its events.
-function before(stretch) {
-  return Number(stretch.dataset.first) - 1;
 }
 
 function relabel(gap) {
@@ -80,7 +86,8 @@ function relabel(gap) {
 const near = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target, boundingClientRect } of entries) {
-      if (isIntersecting) fill(target, boundingClientRect.top < innerHeight / 2 - AHEAD / 2).catch(() => near.unobserve(target));
+      const above = boundingClientRect.bottom < 0 || (boundingClientRect.top < innerHeight && upwards);
+      if (isIntersecting) fill(target, above).catch(() => near.unobserve(target));
     }
   },
   { rootMargin: `${AHEAD}px 0px` },
@@ -154,6 +161,11 @@ function gapBetween(from, to, by) {
 
 bind("n", () => void stepPrompt(1));
 bind("p", () => void stepPrompt(-1));
+bind("e", () => {
+  const folds = [...talk.querySelectorAll("details")];
+  const unfold = folds.some((one) => !one.open);
+  for (const one of folds) one.open = unfold;
+});
 bind("Enter", () => {
   const item = document.activeElement;
   if (item?.matches("details[data-item]")) item.open = !item.open;
@@ -185,6 +197,8 @@ let marking = 0;
 addEventListener(
   "scroll",
   () => {
+    upwards = scrollY < lastY;
+    lastY = scrollY;
     marking ||= requestAnimationFrame(() => {
       marking = 0;
       markOutline();
@@ -196,12 +210,19 @@ addEventListener(
 
 // -- what is cut, what is not coloured yet -------------------------------------------------------------
 
-async function makeWhole(seq, inside) {
+let making = Promise.resolve(); // one after the other: `e` may ask for many
+
+function makeWhole(seq, inside) {
+  return (making = making.catch(() => null).then(() => madeWhole(seq, inside)));
+}
+
+async function madeWhole(seq, inside) {
+  if (!inside.isConnected) return;
   const made = (await fetched(`${path}/events/${seq}?bare=true`)).querySelector("[data-v]");
   const old = inside.closest("[data-v]");
   if (!made || !old) return;
   if (old.matches("details")) made.open = old.open;
-  old.replaceWith(made);
+  steady(() => old.replaceWith(made));
   tick(made);
 }
 
@@ -254,7 +275,7 @@ async function lookAtEnd() {
   const follows = atEnd();
   const news = Number(part.dataset.end) > Number(grid.dataset.end);
   const held = talk.contains(document.activeElement) && Date.now() - touched < HANDS_OFF ? document.activeElement : null;
-  steady(held, () => reconcile(shown, part.querySelector(".stretch")));
+  steady(() => reconcile(shown, part.querySelector(".stretch")), held ?? inView());
   shown.dataset.last = part.querySelector(".stretch").dataset.last;
   grid.dataset.end = part.dataset.end;
   if (Number(shown.dataset.last) < Number(part.dataset.end)) await append(shown);

@@ -1,0 +1,152 @@
+"""The pages: how long the server takes for the first page of each view, and for each letter typed into search."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+import msgspec
+
+from histories import History
+from ingesting import Place
+from measure import CommandFailed, clean_env
+from prose import COMMON, PHRASE, PREFIX, RARE
+from report import Cell, Check, Report, Table
+
+_ROUNDS = 25
+_TARGET = 100  # ms
+_NOTE = """Milliseconds from request to the last byte of the page, on one connection to `backstory serve`, which watches
+the home meanwhile. Each home also has a repository with stories, for Timeline and Commit. Session is the one with the
+most messages of the newest 100. Typed: every beginning of six queries, as the page asks with each letter."""
+
+
+class _Link(msgspec.Struct):
+    address: str
+
+
+class _Session(msgspec.Struct):
+    agent: str
+    session_id: str
+    messages: int
+
+
+class _Sessions(msgspec.Struct):
+    items: list[_Session]
+
+
+class Client:
+    """A browser's side: one connection, the token, and the time each answer took."""
+
+    def __init__(self, address: str, token: str) -> None:
+        host = address.removeprefix("http://").rstrip("/")
+        self.connection = HTTPConnection(host, timeout=60)
+        self.headers = {"Authorization": f"Bearer {token}", "Accept": "text/html"}
+
+    def get(self, path: str) -> tuple[float, bytes]:
+        began = time.perf_counter()
+        self.connection.request("GET", path, headers=self.headers)
+        answer = self.connection.getresponse()
+        body = answer.read()
+        took = (time.perf_counter() - began) * 1000
+        if answer.status != 200:
+            raise CommandFailed(f"GET {path.partition('?')[0]} answered {answer.status}")
+        return took, body
+
+
+@dataclass(frozen=True)
+class Times:
+    """In ms."""
+
+    all: list[float]
+
+    @property
+    def middle(self) -> float:
+        return median(self.all)
+
+    @property
+    def p95(self) -> float:
+        return sorted(self.all)[min(len(self.all) - 1, len(self.all) * 95 // 100)]
+
+
+@contextmanager
+def serving(place: Place, program: Path) -> Iterator[Client]:
+    assert place.ours is not None
+    env = clean_env(place.home, place.scratch) | {"BACKSTORY_HOME": str(place.ours.store)}
+    command = [str(program), "serve", "--json", "--no-open", "--port", "0"]
+    with subprocess.Popen(
+        command, env=env, cwd=place.home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            yield Client(_address(server), (place.ours.store / "serve.token").read_text().strip())
+        finally:
+            server.terminate()
+
+
+def _address(server: subprocess.Popen[bytes]) -> str:
+    assert server.stdout is not None
+    said = b""
+    for line in server.stdout:
+        said += line
+        try:
+            return msgspec.json.decode(said, type=_Link).address
+        except msgspec.DecodeError:
+            continue  # a document of several lines
+    raise CommandFailed("backstory serve ended before it listened")
+
+
+def _views(client: Client, place: Place) -> dict[str, str]:
+    _, body = client.get("/api/v1/sessions?limit=100")
+    longest = max(msgspec.json.decode(body, type=_Sessions).items, key=lambda session: session.messages)
+    truth = msgspec.json.decode((place.scratch / "truth.json").read_bytes(), type=History).commits
+    told = next(commit.sha for commit in truth if commit.sessions)
+    return {
+        "Now": "/",
+        "Timeline": "/timeline",
+        "Session": f"/sessions/{longest.agent}/{quote(longest.session_id, safe='')}",
+        "Commit": f"/commits/{told}",
+        "Search": f"/search?q={quote(COMMON)}",
+        "Insights": "/insights",
+        "Insights by model": "/insights?by=model",
+    }
+
+
+def _timed(client: Client, path: str) -> Times:
+    client.get(path)
+    return Times([client.get(path)[0] for _ in range(_ROUNDS)])
+
+
+def _typed(client: Client) -> Times:
+    """Each letter of what a person types, once: nothing is in a cache because it was asked before."""
+    queries = (COMMON, PHRASE, RARE, f"{COMMON} {PREFIX}", f'"{PHRASE}"', "why does the build fail")
+    beginnings = dict.fromkeys(query[:end] for query in queries for end in range(1, len(query) + 1))
+    return Times([client.get(f"/search?q={quote(words)}")[0] for words in beginnings])
+
+
+def pages(report: Report, places: list[Place], program: Path) -> None:
+    """One row a view, two columns a size; the target is judged on the largest home."""
+    found: dict[str, dict[str, Times]] = {}
+    for place in places:
+        with serving(place, program) as client:
+            for view, path in _views(client, place).items():
+                found.setdefault(view, {})[place.name] = _timed(client, path)
+            found.setdefault("Search, as typed", {})[place.name] = _typed(client)
+    columns = ["", *(f"{place.name} {figure}" for place in places for figure in ("median ms", "p95 ms"))]
+    rows: list[list[Cell]] = [
+        [view, *(value for times in sizes.values() for value in (times.middle, times.p95))]
+        for view, sizes in found.items()
+    ]
+    last = places[-1].name
+    checks = [
+        Check(f"first page of {view}, median at the largest size", sizes[last].middle, _TARGET, " ms")
+        for view, sizes in found.items()
+        if view != "Search, as typed"
+    ]
+    typed = Check("search as you type, p95 at the largest size", found["Search, as typed"][last].p95, _TARGET, " ms")
+    report.add(Table("Pages", columns, rows, _NOTE), *checks, typed)
