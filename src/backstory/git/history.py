@@ -277,7 +277,6 @@ def patch_ids(folder: Path, shas: Iterable[str]) -> dict[str, str]:
 
 def asked(folder: Path, arguments: Sequence[str], *, most: int, seconds: float) -> tuple[bytes, bool]:
     """What a command prints, as far as it fits and comes in time; and whether that is all of it."""
-    done = threading.Event()
     with subprocess.Popen(
         _git(folder, *arguments),
         stdin=subprocess.DEVNULL,
@@ -286,15 +285,13 @@ def asked(folder: Path, arguments: Sequence[str], *, most: int, seconds: float) 
         env=_env(),
     ) as git:
         assert git.stdout is not None
-        watch = threading.Thread(target=lambda: done.wait(seconds) or git.kill(), daemon=True)
-        watch.start()
-        try:
-            found = git.stdout.read(most + 1)
-        finally:
-            done.set()
-            watch.join()
-            if len(found) > most:
-                git.kill()
+        patience = threading.Timer(seconds, git.kill)
+        patience.daemon = True
+        patience.start()
+        found = git.stdout.read(most + 1)
+        patience.cancel()
+        if len(found) > most:
+            git.kill()
         return found[:most], git.wait() == 0 and len(found) <= most
 
 

@@ -12,7 +12,12 @@ _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def clean(text: str) -> str:
-    return re.sub(_CONTROL, "", re.sub(_SEQUENCE, "", text.replace("\r\n", "\n")))
+    return re.sub(_CONTROL, "", plain(text))
+
+
+def plain(text: str) -> str:
+    """Without escape sequences; other control characters stay, to be shown."""
+    return re.sub(_SEQUENCE, "", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str | None) -> str:

@@ -12,7 +12,7 @@ from backstory.service.insights import Day
 # The calendar: a column a week, a row a day of it.
 CELL, STEP, LEFT, TOP = 18.0, 21.6, 36.0, 18.0
 # The histogram.
-WIDTH, FLOOR, ROOF = 540.0, 168.0, 28.0
+WIDTH, FLOOR, ROOF = 540.0, 168.0, 38.0
 
 
 class Cell(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ import base64
 from hashlib import sha256
 from html import escape
 
+from backstory.server.render import hinted
+
 STYLE = """
 :root { color-scheme: light dark; }
 body { margin: 0; padding: 96px 16px; color: light-dark(#434c58, #b4bcc7); background: light-dark(#f7f8fa, #0e1115);
@@ -14,6 +16,7 @@ main { max-width: 420px; margin: 0 auto; padding: 32px 24px; text-align: center;
   background: light-dark(#ffffff, #15191f); border: 1px solid light-dark(#e1e5ea, #272e38); border-radius: 8px; }
 h1 { margin: 0 0 4px; font-size: 16px; line-height: 24px; color: light-dark(#181d24, #e8ebf0); }
 p { margin: 0 0 4px; }
+code { font: 12.5px/20px ui-monospace, SFMono-Regular, Menlo, "Cascadia Mono", "DejaVu Sans Mono", monospace; }
 """
 SOURCE = (
     f"'sha256-{base64.b64encode(sha256(STYLE.encode()).digest()).decode()}'"  # what the policy lets in, by its hash
@@ -28,5 +31,5 @@ def refused(status: int, phrase: str, detail: str, hint: str) -> bytes:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title} · Backstory</title><style>{STYLE}</style></head>"
-        f"<body><main><h1>{title}</h1><p>{escape(said)}</p><p>{escape(hint)}</p></main></body></html>\n"
+        f"<body><main><h1>{title}</h1><p>{escape(said)}</p><p>{hinted(hint)}</p></main></body></html>\n"
     ).encode()

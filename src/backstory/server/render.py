@@ -6,7 +6,7 @@ import re
 import time
 import unicodedata
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,11 @@ _UNSEEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f"
     "\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff])"
 )
-_COLOURED = 200_000  # characters; more is shown plain
+_COMMAND = re.compile(r"\b((?:backstory|git) [a-z][\w-]*(?: --?[a-z][\w-]*| [A-Z]+\b)*)")
+# Characters; more is shown plain. Neither parser is linear, and a transcript may be made to hold up a page.
+_PROSE = 40_000
+_COLOURED = 30_000
+_COLOURED_LINE = 1000
 _TAGS = set("p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td a span".split())
 _LINK = re.compile(r"(?:https?://|mailto:)", re.I)
 # Of Pygments' many kinds of tokens four are told apart; the first that holds a token wins.
@@ -78,6 +82,7 @@ def environment() -> Environment:
         "exact": exact,
         "held": held,
         "highlight": highlight,
+        "hinted": hinted,
         "inline": inline,
         "iso": to_iso,
         "lines": lines,
@@ -101,6 +106,8 @@ def environment() -> Environment:
 
 def prose(text: str | None) -> Markup:
     """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the same."""
+    if len(text or "") > _PROSE:
+        return typed(text)
     rendered: str = _parser().render(clean(text or ""))
     return Markup(
         nh3.clean(
@@ -109,6 +116,7 @@ def prose(text: str | None) -> Markup:
             attributes={"a": {"href"}, "code": {"class"}, "span": {"class"}, "ol": {"start"}},
             url_schemes={"http", "https", "mailto"},
             link_rel="noopener noreferrer nofollow",
+            set_tag_attribute_values={"pre": {"tabindex": "0"}},  # it scrolls: keys must reach it
         )
     )
 
@@ -129,6 +137,14 @@ def inline(text: str) -> Markup:
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part.replace("**", ""))
         for at, part in enumerate(parts)
+    )
+
+
+def hinted(text: str) -> Markup:
+    """Advice, with the command to run as code."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        for at, part in enumerate(_COMMAND.split(clean(text)))
     )
 
 
@@ -188,18 +204,22 @@ def highlight(code: str, language: str = "") -> Markup:
 def lines(code: str, language: str = "") -> list[Markup]:
     """The same line by line, for diffs: what spans lines is coloured on each of them."""
     code = clean(code)
+    plain = code.removesuffix("\n").split("\n")
     lexer = _lexer(language)
-    if lexer is None or len(code) > _COLOURED:
-        return [escape(line) for line in code.removesuffix("\n").split("\n")]
+    if lexer is None or len(code) > _COLOURED or any(len(line) > _COLOURED_LINE for line in plain):
+        return [escape(line) for line in plain]
+    tokens = list(lexer.get_tokens(code))
+    if "".join(value for _, value in tokens).removesuffix("\n") != code.removesuffix("\n"):
+        return [escape(line) for line in plain]  # some of them do not give back what they got
     found: list[list[Markup]] = [[]]
-    for kind, value in lexer.get_tokens(code):
+    for kind, value in tokens:
         for at, piece in enumerate(value.split("\n")):
             if at:
                 found.append([])
             if piece:
                 found[-1].append(_coloured(kind, piece))
     made = [Markup("").join(pieces) for pieces in found]
-    return made[: code.removesuffix("\n").count("\n") + 1]
+    return made[: len(plain)]
 
 
 def _coloured(kind: Any, text: str) -> Markup:
@@ -212,9 +232,9 @@ def _class(kind: Any) -> str | None:
     return next((name for holder, name in _CLASSES if kind in holder), None)
 
 
-@cache
+@lru_cache(200)
 def _lexer(language: str) -> Any:
-    if not language:
+    if not 0 < len(language) <= 200:
         return None
     options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
     try:

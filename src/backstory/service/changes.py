@@ -1,4 +1,4 @@
-"""Edits as diffs to look at: which lines of which file, with numbers where the agent kept them, and which words differ."""
+"""Edits as diffs to look at: which lines of which file, numbered where the agent kept that, and which words differ."""
 
 from __future__ import annotations
 

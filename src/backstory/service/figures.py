@@ -10,6 +10,7 @@ from backstory.config import Settings
 from backstory.model.sessions import Tokens
 from backstory.service.library import reading
 from backstory.service.reading import Where, understand
+from backstory.store.insights import Insights
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -34,13 +35,12 @@ def stats(settings: Settings, where: Where) -> Stats:
     with reading(settings) as library:
         filters = understand(library.reader, where)
         groups = {by: _rows(library.reader.grouped(by, filters)) for by in ("agent", "project", "day", "model")}
-        main = library.reader.sessions(filters, limit=None, subagents=False)
-        everyone = library.reader.sessions(filters, limit=None, subagents=True)
+        counted = Insights(library.db).counted(filters)
     groups["day"].sort(key=lambda row: row.name)
     return Stats(
-        sessions=len(main),
-        subagents=len(everyone) - len(main),
-        turns=sum(session.prompts for session in main),
+        sessions=sum(row.sessions for row in counted),
+        subagents=sum(row.subagents for row in counted),
+        turns=sum(row.turns for row in counted),
         tokens=total([row.tokens for row in groups["agent"]]),
         **{f"by_{by}": rows for by, rows in groups.items()},
     )

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -28,7 +29,7 @@ NAMES = tuple(AGENTS)
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
 WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
 SORTS = ("rank", "time")
-COUNTED = 2000  # pieces of turns that are counted; of more nothing is said but "more than"
+COUNTED = 1000  # pieces of turns that are counted; of more nothing is said but "more than"
 LONGEST = 500  # characters of a query
 DEEPEST = 1000  # hits one can go through
 _COMMITS = 300
@@ -96,23 +97,25 @@ def find(settings: Settings, wanted: Wanted, *, limit: int) -> Found:
             query = queries.parse(words)
         except (BadInput, NotFound) as error:
             return Found([], None, None, projects, trouble=error.message, hint=error.hint)
-        return _found(library, wanted, words, query, filters, projects, limit)
+        return _found(library, wanted, query, filters, projects, limit)
 
 
 def _found(
-    library: Library, wanted: Wanted, words: str, query: Query, filters: Filters, projects: list[Project], limit: int
+    library: Library, wanted: Wanted, query: Query, filters: Filters, projects: list[Project], limit: int
 ) -> Found:
     begun = ""
-    hits, following = _page(library, wanted, query, filters, limit)
-    if not hits and not wanted.after and (longer := _begun(words)):
-        query = queries.parse(longer)
-        hits, following = _page(library, wanted, query, filters, limit)
+    commits = _commits(library, query, filters)
+    hits, following = _page(library, wanted, query, filters, commits, limit)
+    if not hits and not wanted.after and (longer := _begun(wanted.q)):
+        query = queries.parse(_understood(library, msgspec.structs.replace(wanted, q=longer))[0])
+        commits = _commits(library, query, filters)
+        hits, following = _page(library, wanted, query, filters, commits, limit)
         begun = longer if hits else ""
     if wanted.after:
         return Found(hits, following, None, projects, begun)
-    counts = _counts(library, wanted, query, filters)
+    counts = _counts(library, wanted, query, filters, len(commits))
     partly = counts.kinds.get(wanted.kind) == 0 and any(isinstance(hit, Hit) for hit in hits)
-    return Found(hits, following, counts, projects, begun, "" if hits else _meant(library, words), partly)
+    return Found(hits, following, counts, projects, begun, "" if hits else _meant(library, wanted.q), partly)
 
 
 # -- what was typed and chosen ---------------------------------------------------------------------
@@ -166,43 +169,40 @@ def _narrowed(library: Library, filters: Filters, name: str, value: str) -> Filt
     return replace(filters, since=when if filters.since is None else max(when, filters.since))
 
 
-def _begun(words: str) -> str:
-    """The same words, the last taken for the beginning of one; empty if it cannot be."""
-    last = words.rstrip().rpartition(" ")[2]
-    if len(last) < 3 or not last.isalnum() or last == "OR":
-        return ""
-    return words.rstrip() + "*"
+def _begun(typed: str) -> str:
+    """The same with the last word taken for the beginning of one; empty if it cannot be."""
+    last = typed.rstrip().rpartition(" ")[2]
+    return typed.rstrip() + "*" if len(last) >= 3 and last.isalnum() and len(typed) < LONGEST else ""
 
 
-def _meant(library: Library, words: str) -> str:
-    """The words with each unknown one replaced by one that is written alike."""
+def _meant(library: Library, typed: str) -> str:
+    """The same with each unknown word replaced by one that is written alike; empty if there is none."""
     known = Facets(library.db)
     better = []
-    for word in words.split():
+    for word in typed.split():
         plain = word.lower()
         near = known.words_like(plain[:3], _NEAR) if plain.isalpha() and len(plain) > 4 else []
         best = [] if plain in near else difflib.get_close_matches(plain, near, n=1, cutoff=0.75)
         better.append(best[0] if best else word)
-    return "" if better == words.split() else " ".join(better)
+    return "" if better == typed.split() else " ".join(better)
 
 
 # -- hits ------------------------------------------------------------------------------------------
 
 
 def _page(
-    library: Library, wanted: Wanted, query: Query, filters: Filters, limit: int
+    library: Library, wanted: Wanted, query: Query, filters: Filters, commits: list[Commit], limit: int
 ) -> tuple[list[Hit | CommitHit], int | None]:
     newest = wanted.sort == "time"
     if wanted.kind == "commits":
-        found = _commits(library, query, filters)
         stop = wanted.after + limit
-        return [*_shown(library, found[wanted.after : stop], query)], stop if len(found) > stop else None
+        return [*_shown(library, commits[wanted.after : stop], query)], stop if len(commits) > stop else None
     hits: list[Hit | CommitHit] = []
     turns, following = page(library.reader, query, filters, limit=limit, after=wanted.after, newest=newest, lines=True)
     hits += turns
     if not wanted.kind and not wanted.after:
-        commits = [*_shown(library, _commits(library, query, filters)[:_AMONG], query)]
-        hits = _by_time(hits, commits) if newest else [*hits[:1], *commits, *hits[1:]]
+        among = [*_shown(library, commits[:_AMONG], query)]
+        hits = _by_time(hits, among) if newest else [*hits[:1], *among, *hits[1:]]
     return hits, following if following is not None and following < DEEPEST else None
 
 
@@ -250,25 +250,29 @@ def _shown(library: Library, commits: list[Commit], query: Query) -> Iterable[Co
 # -- counts ----------------------------------------------------------------------------------------
 
 
-def _counts(library: Library, wanted: Wanted, query: Query, filters: Filters) -> Counts:
+def _counts(library: Library, wanted: Wanted, query: Query, filters: Filters, commits: int) -> Counts:
     replace = msgspec.structs.replace
     facets = Facets(library.db)
-    here = facets.places(query, filters, COUNTED + 1)
-    kinds: dict[str, int | None] = {
-        kind: _turns(facets.places(query, replace(filters, fields=(kind,)), COUNTED + 1)) for kind in FIELDS
-    }
-    kinds[""] = _turns(facets.places(query, replace(filters, fields=()), COUNTED + 1))
-    commits = len(_commits(library, query, filters))
+    known: dict[Filters, list[Place]] = {}
+
+    def places(**changed: Any) -> list[Place]:
+        """Most filters are not set, so that most of these are the same question."""
+        which = replace(filters, **changed)
+        if which not in known:
+            known[which] = facets.places(query, which, COUNTED + 1)
+        return known[which]
+
+    kinds: dict[str, int | None] = {"": _turns(places(fields=()))}
+    for kind in FIELDS:  # of what is too much altogether the parts are not worth their time
+        kinds[kind] = _turns(places(fields=(kind,))) if kinds[""] is not None else None
     kinds["commits"] = commits if commits < _COMMITS else None
-    agents = facets.places(query, replace(filters, agents=()), COUNTED + 1)
-    whens = facets.places(query, replace(filters, since=None), COUNTED + 1)
-    sessions = len({place.session for place in here}) if len(here) <= COUNTED else None
+    here = places()
     return Counts(
-        kinds["commits"] if wanted.kind == "commits" else _turns(here),
-        sessions,
-        kinds,
-        _by_agent(agents),
-        _by_when(whens),
+        turns=kinds["commits"] if wanted.kind == "commits" else _turns(here),
+        sessions=len({place.session for place in here}) if len(here) <= COUNTED else None,
+        kinds=kinds,
+        agents=_by_agent(places(agents=())),
+        whens=_by_when(places(since=None)),
     )
 
 

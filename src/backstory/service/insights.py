@@ -102,10 +102,8 @@ def overview(settings: Settings, asking: Asking, now: datetime | None = None) ->
         store = Insights(library.db)
         recent = now - timedelta(days=RECENT)
         counted = store.counted(filters, round(recent.timestamp() * 1000))
-        each = store.turns_each(filters)
         told, commits = store.commits(filters, NOT_THEN)
         tokens = total([row.tokens for row in counted])
-        models = library.reader.grouped("model", filters) if asking.by == "model" else []
         days = _days(store, filters, since, until)
         return Overview(
             since=since,
@@ -114,13 +112,13 @@ def overview(settings: Settings, asking: Asking, now: datetime | None = None) ->
             recent=sum(row.recent for row in counted),
             subagents=sum(row.subagents for row in counted),
             turns=sum(row.turns for row in counted),
-            turns_each=median(each) if each else None,
+            turns_each=_middle(counted),
             told=told,
             commits=commits,
             tokens=tokens,
             spent=spent(tokens),
             unknown=sum(row.unknown for row in counted),
-            bars=_by_model(models) if asking.by == "model" else _bars(counted, asking.by),
+            bars=_by_model(store, filters) if asking.by == "model" else _bars(counted, asking.by),
             days=days,
             busiest=max(
                 (day for day in days if day.inside and day.turns), key=lambda day: day.turns or 0, default=None
@@ -167,15 +165,14 @@ def _days(store: Insights, filters: Filters, since: date, until: date) -> list[D
     begin = _millis(first)
     end = _millis(until + timedelta(days=1)) - 1
     wide = msgspec.structs.replace(filters, since=begin, until=end)
+    days = [first + timedelta(days=number) for number in range((until - first).days + 1)]
+    begins = [_millis(day) for day in days]
     turns: Counter[date] = Counter()
     for quarter, number in store.turns_by_time(wide, begin, end):
-        turns[datetime.fromtimestamp(quarter * STEP / 1000).date()] += number
+        turns[days[bisect_right(begins, quarter * STEP) - 1]] += number
     oldest = store.first_at(filters)
     captured = datetime.fromtimestamp(oldest / 1000).date() if oldest is not None else until + timedelta(days=1)
-    return [
-        Day(day, turns[day] if day >= captured else None, inside=day >= since)
-        for day in (first + timedelta(days=number) for number in range((until - first).days + 1))
-    ]
+    return [Day(day, turns[day] if day >= captured else None, inside=day >= since) for day in days]
 
 
 def _millis(day: date) -> int:
@@ -200,14 +197,20 @@ def _bar(name: str, sessions: int, rows: list[Counted], turns: int) -> Bar:
     return Bar(name, sessions, turns, tokens, spent(tokens), sum(row.unknown for row in rows))
 
 
-def _by_model(
-    rows: list[tuple[str, int, None, int | None, int | None, int | None, int | None, int | None]],
-) -> list[Bar]:
-    bars = []
-    for name, sessions, _, *counts in rows:
-        tokens = Tokens(*counts)
-        bars.append(Bar(name, sessions or 0, None, tokens, spent(tokens)))
-    return bars
+def _by_model(store: Insights, filters: Filters) -> list[Bar]:
+    return [Bar(name, sessions, None, tokens, spent(tokens)) for name, sessions, tokens in store.by_model(filters)]
+
+
+def _middle(counted: list[Counted]) -> float | None:
+    """How many turns the session in the middle has."""
+    each = sorted((row.each, row.sessions) for row in counted if row.sessions)
+    total = sum(sessions for _, sessions in each)
+    places = {(total - 1) // 2, total // 2}
+    found, seen = [], 0
+    for turns, sessions in each:
+        found += [turns for place in places if seen <= place < seen + sessions]
+        seen += sessions
+    return sum(found) / len(found) if found else None
 
 
 # -- approvals and failures ------------------------------------------------------------------------

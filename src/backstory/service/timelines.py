@@ -143,7 +143,7 @@ class _Line(msgspec.Struct, frozen=True):
     more: bool
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=8)
 def _listed(folder: str, tip: str, stamp: str, skip: int, since: int | None, until: int | None) -> _Line:
     """`stamp` tells one list from another where the tip alone does not: it stands for all refs."""
     ages = [f"--min-age={until // 1000}"] if until is not None else []

@@ -244,7 +244,6 @@ class Watching:
     def _tidy(self) -> None:
         """Stories and sweeps, when nothing waits to be read. What fails here is written down and stops no reading."""
         try:
-            self._reload()
             if self._asked_for() >= LAG or (self._read and self._clock() >= self._link_due and not self._backlog):
                 self._link()
             elif not self._backlog and self._clock() >= self._sweep_due:
@@ -258,6 +257,7 @@ class Watching:
 
     def _link(self) -> None:
         """One project, so that what is written meanwhile need not wait for all of them."""
+        self._reload()
         if self._taking.link(WAIT):
             self._taking.asked, self._asked_at = True, self._clock() - LAG
         else:
@@ -271,6 +271,7 @@ class Watching:
         first = not self._sweep_due
         self._sweep_due = self._clock() + (FIRST_SWEEP if first else SWEEP)
         if not first:
+            self._reload()
             ingest(self.settings, wait=WAIT)
 
 

@@ -61,8 +61,9 @@ class Conversations:
         base = session << SEQ_BITS
         sql = (
             "SELECT * FROM (SELECT id - ?1, kind, coalesce(data ->> '$.id', data ->> '$.request') AS ident, "
-            "octet_length(text) FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN ('tool.call', 'tool.result', "
-            "'approval.requested', 'approval.resolved', 'question.asked', 'subagent.started')) WHERE ident IS NOT NULL"
+            "octet_length(text) FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN ('tool.call', "
+            "'tool.result', 'approval.requested', 'approval.resolved', 'question.asked', 'subagent.started')) "
+            "WHERE ident IS NOT NULL"
         )
         return [Tie(seq, kind, str(ident), size) for seq, kind, ident, size in self._all(sql, (base, first, last))]
 
@@ -70,8 +71,9 @@ class Conversations:
         """Results of calls, however long after them."""
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1, kind, data ->> '$.id', octet_length(text) FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 "
-            "AND kind='tool.result' AND data ->> '$.id' IN (SELECT value FROM json_each(?4))"
+            "SELECT id - ?1, kind, data ->> '$.id', octet_length(text) FROM events "
+            "WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind='tool.result' "
+            "AND data ->> '$.id' IN (SELECT value FROM json_each(?4))"
         )
         wanted = msgspec.json.encode(list(idents)).decode()
         return [Tie(*row) for row in self._all(sql, (base, after, _MASK, wanted))]
@@ -94,11 +96,12 @@ class Conversations:
         """These, in order; of a text that is longer only its beginning."""
         base = session << SEQ_BITS
         rows = self._all(
-            "SELECT id - ?1, turn, kind, source, confidence, created_at, observed_at, actor, substr(text, 1, ?3), name, "
-            "data FROM events WHERE id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id",
+            "SELECT id - ?1, turn, kind, source, confidence, created_at, observed_at, actor, substr(text, 1, ?3), "
+            "name, data FROM events WHERE id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id",
             (base, str(sorted(set(seqs))), text_max),
         )
-        return [StoredEvent(*row[:10], msgspec.json.decode(row[10]) if row[10] else None) for row in rows]
+        decode = msgspec.json.decode
+        return [StoredEvent(*row[:10], decode(row[10]) if row[10] else None) for row in rows]  # type: ignore[call-arg]
 
     def lines(self, session: int, seqs: Iterable[int]) -> dict[int, int]:
         """How many lines the texts of events have."""
@@ -164,6 +167,6 @@ class Conversations:
         return row[0] if row else None
 
     def written(self, session: int, most: int) -> bytes | None:
-        """What the session is known to have written, packed as linking keeps it; None if that is nothing, or too much."""
+        """What the session wrote, packed as linking keeps it; None if that is not known, or too much."""
         row = first(self.db, "SELECT body FROM acts WHERE session_id=? AND octet_length(body) <= ?", (session, most))
         return bytes(row[0]) if row else None

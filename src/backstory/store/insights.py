@@ -27,10 +27,11 @@ _PROMPTED = "r.kind='user.prompt' AND r.actor='user'"
 
 
 class Counted(NamedTuple):
-    """Of one agent in one project."""
+    """Of one agent in one project: sessions with the same number of turns each."""
 
     agent: str
     project: str | None
+    each: int
     sessions: int
     recent: int  # of these: with something said since a moment
     subagents: int
@@ -59,38 +60,45 @@ class Insights:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def counted(self, filters: Filters, recent: int) -> list[Counted]:
+    def counted(self, filters: Filters, recent: int = 0) -> list[Counted]:
         where, values = _where(filters)
         sums = ", ".join(f"sum(s.{name})" for name in _TOKENS)
         rows = fetch(
             self.db,
-            "SELECT s.agent, p.identity, sum(s.parent IS NULL), sum(s.parent IS NULL AND s.ended_at >= ?), "
+            "SELECT s.agent, p.identity, s.prompts, sum(s.parent IS NULL), sum(s.parent IS NULL AND s.ended_at >= ?), "
             "sum(s.parent IS NOT NULL), "
             "sum((s.parent IS NULL) * s.prompts), sum((s.parent IS NULL AND "
             f"coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL) * s.prompts), {sums} "
             "FROM sessions s LEFT JOIN projects p ON p.id=s.project_id "
-            f"WHERE {where} GROUP BY s.agent, s.project_id",
+            f"WHERE {where} GROUP BY s.agent, s.project_id, s.prompts",
             (recent, *values),
         )
         return [
-            Counted(agent, project, sessions, lately or 0, subagents, turns, unknown, Tokens(*tokens))
-            for agent, project, sessions, lately, subagents, turns, unknown, *tokens in rows
+            Counted(agent, project, each, sessions, lately or 0, subagents, turns, unknown, Tokens(*tokens))
+            for agent, project, each, sessions, lately, subagents, turns, unknown, *tokens in rows
         ]
 
-    def turns_each(self, filters: Filters) -> list[int]:
-        """How many turns every main session has, fewest first."""
+    def by_model(self, filters: Filters) -> list[tuple[str, int, Tokens]]:
+        """Main sessions and tokens; first by session, as the table lies, which is far cheaper."""
         where, values = _where(filters)
-        sql = f"SELECT s.prompts FROM sessions s WHERE s.parent IS NULL AND {where} ORDER BY 1"
-        return [row[0] for row in fetch(self.db, sql, values)]
+        inner = ", ".join(f"sum(u.{name}) AS {name}" for name in _TOKENS)
+        rows = fetch(
+            self.db,
+            f"SELECT model, sum(main), {', '.join(f'sum({name})' for name in _TOKENS)} FROM (SELECT s.parent IS NULL "
+            f"AS main, coalesce(u.model, '(unknown)') AS model, {inner} FROM sessions s CROSS JOIN usage u "
+            f"ON u.session_id=s.id WHERE u.counts AND {where} GROUP BY s.id, 2) GROUP BY 1",
+            values,
+        )
+        return [(model, sessions, Tokens(*tokens)) for model, sessions, *tokens in rows]
 
     def turns_by_time(self, filters: Filters, since: int, until: int) -> list[tuple[int, int]]:
-        """By quarter of an hour since 1970: how many turns of main sessions began."""
+        """By quarter of an hour since 1970, in order: how many turns of main sessions began."""
         where, values = _where(filters)
         return fetch(
             self.db,
             f"SELECT e.created_at / {STEP}, count(*) FROM events e INDEXED BY events_asked JOIN sessions s "
             "ON s.id=e.session_id WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at BETWEEN ? AND ? "
-            f"AND s.parent IS NULL AND {where} GROUP BY 1",
+            f"AND s.parent IS NULL AND {where} GROUP BY 1 ORDER BY 1",
             (since, until, *values),
         )
 

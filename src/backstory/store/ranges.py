@@ -25,7 +25,7 @@ class Word(msgspec.Struct, frozen=True):
     turn: int
     at: int | None
     text: str
-    cut: bool | int = False  # there is more of it
+    cut: bool = False  # there is more of it
 
     @property
     def by(self) -> str:
@@ -74,11 +74,11 @@ class Ranges:
             span,
         )
         found = [
-            Word("request" if kind == "user.prompt" else "question", seq, turn, at, said, cut)
+            Word("request" if kind == "user.prompt" else "question", seq, turn, at, said, bool(cut))
             for seq, kind, turn, at, said, cut in asked
         ]
         questions = [word.seq for word in found if word.role == "question"][:_QUESTIONS]
-        found += [Word("closing words", *row) for row in closing]
+        found += [_word("closing words", row) for row in closing]
         found += [word for seq in questions if (word := self._answer(base, seq, last))]
         return sorted(found, key=lambda word: word.seq)
 
@@ -115,7 +115,14 @@ class Ranges:
             "AND ? AND kind='user.prompt' AND actor='user' AND trim(text)<>'' ORDER BY id DESC LIMIT 1",
             (base, base + first, base + last),
         )
-        return Word("request", *rows[0]) if rows else None
+        return _word("request", rows[0]) if rows else None
+
+    def first_request(self, session: int, first: int, last: int) -> int | None:
+        """Where a person first asks for something in a stretch."""
+        base = session << SEQ_BITS
+        sql = "SELECT id - ? FROM events WHERE id BETWEEN ? AND ? AND kind='user.prompt' AND actor='user' LIMIT 1"
+        rows = fetch(self.db, sql, (base, base + first, base + last))
+        return int(rows[0][0]) if rows else None
 
     def turns(self, session: int, first: int, last: int) -> tuple[int, int]:
         """The turns a stretch begins and ends in."""
@@ -135,7 +142,25 @@ class Ranges:
         )
         return int(rows[0][0]) if rows else _MASK
 
-    def commands(self, session: int, first: int, last: int, names: Iterable[str]) -> list[str]:
+    def when(self, session: int, seq: int) -> int | None:
+        """The time of the first event from a place on that says when it was."""
+        base = session << SEQ_BITS
+        sql = "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL ORDER BY id LIMIT 1"
+        rows = fetch(self.db, sql, (base + seq, base + _MASK))
+        return int(rows[0][0]) if rows else None
+
+    def others(self, sessions: list[int], since: int, until: int) -> bool:
+        """Whether another session of the same project was active at some time."""
+        rows = fetch(
+            self.db,
+            "SELECT 1 FROM sessions WHERE started_at <= ?3 AND ended_at >= ?2 AND id NOT IN (SELECT value FROM "
+            "json_each(?1)) AND project_id IN (SELECT project_id FROM sessions WHERE id IN (SELECT value FROM "
+            "json_each(?1))) LIMIT 1",
+            (_json(sessions), since, until),
+        )
+        return bool(rows)
+
+    def commands(self, session: int, first: int, last: int | None, names: Iterable[str]) -> list[str]:
         """What was run through tools of these names."""
         base = session << SEQ_BITS
         rows = fetch(
@@ -143,7 +168,7 @@ class Ranges:
             "SELECT coalesce(json_extract(data, '$.input.command'), json_extract(data, '$.input.cmd'), text) "
             "FROM events WHERE id BETWEEN ? AND ? AND kind='tool.call' AND lower(name) IN "
             "(SELECT value FROM json_each(?))",
-            (base + first, base + last, _json(list(names))),
+            (base + first, base + (_MASK if last is None else last), _json(list(names))),
         )
         return [str(row[0]) for row in rows]
 
@@ -231,6 +256,11 @@ class Ranges:
             "session_id IS NOT NULL"
         )
         return [(agent, session) for agent, session in fetch(self.db, sql, (sha,))]
+
+
+def _word(role: str, row: tuple[Any, ...]) -> Word:
+    seq, turn, at, text, cut = row
+    return Word(role, seq, turn, at, text, bool(cut))
 
 
 def _json(value: Any) -> str:

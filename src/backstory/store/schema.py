@@ -135,7 +135,8 @@ CREATE TABLE pauses(id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 _M006 = """
 CREATE INDEX events_asked ON events(session_id, created_at) WHERE kind='user.prompt' AND actor='user';
 CREATE INDEX events_returned ON events(session_id, created_at) WHERE kind='tool.result';
-CREATE INDEX events_approvals ON events(session_id, created_at) WHERE kind IN ('approval.requested', 'approval.resolved');
+CREATE INDEX events_approvals ON events(session_id, created_at)
+  WHERE kind IN ('approval.requested', 'approval.resolved');
 CREATE INDEX events_wrong ON events(session_id, turn, kind, substr(text, 1, 120), instr(data, '"exit_code":')) WHERE
   kind='error' OR kind='turn.completed' AND instr(data, '"interrupted":true')
   OR kind='approval.resolved' AND instr(data, '"decision":"denied"')

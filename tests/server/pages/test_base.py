@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from backstory import config
-from backstory.server.render import age, ago, duration, exact, inline
+from backstory.server.render import age, ago, duration, exact, hinted, inline
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, unheard
 from .hostile import HOSTILE
@@ -233,6 +233,13 @@ def test_nothing_stays_unseen_in_what_a_person_must_judge() -> None:
         'a<span class="unseen" title="a control character">U+001B</span>[8m&lt;b&gt;'
         '<span class="unseen" title="right-to-left override">U+202E</span>'
         '<span class="unseen" title="zero width joiner">U+200D</span>\n\tc'
+    )
+
+
+def test_a_command_in_advice_is_code_and_advice_is_data() -> None:
+    assert str(hinted("List them: backstory sessions --all")) == "List them: <code>backstory sessions --all</code>"
+    assert str(hinted("<b>: git branch (or backstory demo)")) == (
+        "&lt;b&gt;: <code>git branch</code> (or <code>backstory demo</code>)"
     )
 
 

@@ -38,9 +38,10 @@ def store(shop: Shop) -> Iterator[Site]:
 
 def _gutter(page: Page, number: int) -> list[str]:
     """Who wrote each added line of a file, run by run."""
-    return page.locator(f"#f{number} .d-add .d-who").evaluate_all(
+    found: list[str] = page.locator(f"#f{number} .d-add .d-who").evaluate_all(
         "cells => cells.map(c => c.textContent).filter(Boolean)"
     )
+    return found
 
 
 # -- who wrote what ------------------------------------------------------------------------------------
@@ -85,6 +86,66 @@ def test_counts_of_lines_are_gits_own(shop: Shop) -> None:
         ).stdout.split()
         assert (found.added, found.removed) == (sum(map(int, out[::3])), sum(map(int, out[1::3])))
         assert sum(found.counts.values()) == found.added
+
+
+def _labels(shop_home: Path, sha: str) -> list[str]:
+    found = behind(settings_of(shop_home), sha)
+    return [row.who.label for file in found.files for hunk in file.hunks for row in hunk.rows if row.who and row.first]
+
+
+def test_a_subagents_lines_belong_to_the_turn_that_sent_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    repo = Repo.made(home / "shop", Clock())
+    main, child = Agent("main", repo), Agent("child", repo)
+    main.prompt("First think.")
+    main.say("Done.")
+    main.prompt("Now let somebody write the rules.")
+    main.call("Task", {"description": "rules", "prompt": "Write them", "subagent_type": "general"}, "written")
+    child.session_id = main.session_id
+    child.prompt("Write them")
+    child.write("rules.py", body("rule"))
+    child.lines = [{**line, "isSidechain": True, "agentId": "abcdef12"} for line in child.lines]
+    sha = main.commit("Rules")
+    folder = main.save(home).with_suffix("") / "subagents"
+    folder.mkdir(parents=True)
+    (folder / "agent-abcdef12.jsonl").write_text(child.text())
+    ingest(settings_of(tmp_path))
+    assert _labels(tmp_path, sha) == ["T2"]
+
+
+def test_a_line_is_a_persons_only_if_no_other_session_was_there(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    repo = Repo.made(home / "shop", Clock())
+    agent, other = Agent("agent", repo), Agent("other", repo)
+    agent.prompt("Write the rules.")
+    agent.write("rules.py", body("rule"))
+    repo.write("rules.py", repo.read("rules.py") + "by_somebody = compute('who')\n")
+    sha = agent.commit("Rules")
+    agent.save(home)
+    ingest(settings_of(tmp_path))
+    assert _labels(tmp_path, sha) == ["T1", "you"]
+    other.clock = Clock(agent.clock.now - 3)
+    other.prompt("Look around.")
+    other.say("Nice.")
+    other.save(home)
+    ingest(settings_of(tmp_path))
+    assert _labels(tmp_path, sha) == ["T1", "?"]
+
+
+def test_what_was_written_after_the_commit_is_not_what_wrote_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    repo = Repo.made(home / "shop", Clock())
+    agent = Agent("agent", repo)
+    agent.prompt("Write the rules.")
+    agent.write("rules.py", body("rule"))
+    agent.commit("Rules")
+    agent.prompt("Write them again.")
+    (repo.path / "rules.py").unlink()
+    agent.write("rules.py", body("rule"))
+    repo.git("commit", "-q", "--amend", "-m", "The rules")
+    agent.save(home)
+    ingest(settings_of(tmp_path))
+    assert _labels(tmp_path, repo.head) == ["T1"]
 
 
 def test_lines_of_two_turns_in_the_demo(site: Site, page: Page) -> None:

@@ -260,7 +260,7 @@ def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
     site.hub.trouble = "cannot use /kept: Read-only file system"
     try:
         site.open(page)
-        assert "Capture is stuck. cannot use /kept: Read-only file system." in page.get_by_role("alert").inner_text()
+        assert "Capture is stuck. Cannot use /kept: Read-only file system." in page.get_by_role("alert").inner_text()
     finally:
         site.hub.trouble = None
 

@@ -154,10 +154,15 @@ def test_the_beginning_of_a_word_is_enough_if_nothing_has_the_word_itself(shop: 
     found = find(shop.settings, Wanted("idempot"), limit=PAGE)
     assert found.hits and found.begun == "idempot*"
     assert find(shop.settings, Wanted("idempotency"), limit=PAGE).begun == ""
+    typed = find(shop.settings, Wanted("branch:side seagul"), limit=PAGE)
+    assert typed.begun == "branch:side seagul*" and typed.next == PAGE
+    assert len(turns(find(shop.settings, Wanted(typed.begun, after=PAGE), limit=PAGE))) == 10
+    assert find(shop.settings, Wanted("branch:main seagul"), limit=PAGE).hits == []
 
 
 def test_a_word_that_is_written_wrong_is_put_right(shop: Shop) -> None:
     assert find(shop.settings, Wanted("idempotncy key"), limit=PAGE).meant == "idempotency key"
+    assert find(shop.settings, Wanted("branch:main idempotncy"), limit=PAGE).meant == "branch:main idempotency"
     assert find(shop.settings, Wanted("xylophones"), limit=PAGE).meant == ""
 
 

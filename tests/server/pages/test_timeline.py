@@ -125,7 +125,7 @@ def test_the_panel_tells_what_was_said_by_role(store: Site, shop: Shop, page: Pa
     expect(panel.locator(".words").first).to_contain_text("The retry loop sends a new request")
     link = panel.locator(".rel-meta a").first
     expect(link).to_have_attribute(
-        "href", re.compile(rf"^/sessions/claude/{shop.sessions['keys'].session_id}\?after=\d+#e\d+$")
+        "href", re.compile(rf"^/sessions/claude/{shop.sessions['keys'].session_id}\?at=\d+#e\d+$")
     )
 
 
@@ -197,6 +197,7 @@ def test_a_filter_is_sent_when_it_is_changed_and_stays(store: Site, page: Page) 
     page.get_by_label("Without").check()
     expect(page).to_have_url(re.compile("story=without"))
     expect(page.get_by_label("Without")).to_be_checked()
+    expect(page.locator(".live")).to_have_attribute("data-live", "on")  # the new page's script is there
     page.locator("select[name=tag]").select_option("BUGFIX")
     expect(page).to_have_url(re.compile("tag=BUGFIX"))
     expect(page.locator(".empty")).to_contain_text("No commit fits")
@@ -322,9 +323,10 @@ def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, ax
         agent.prompt(words + " in a prompt")
         agent.ask(words, words)
         name = re.sub(r"[\x00-\x1f\x7f/\\]", "_", words)[:80]
-        agent.write(f"{name}.py", f"{words}\n" + body(f"hostile{number}"))
+        text = words.replace("\x00", "")  # with it, git would take the file for a binary one
+        agent.write(f"{name}.py", f"{text}\n" + body(f"hostile{number}"))
         repo.env["GIT_AUTHOR_NAME"] = re.sub(r"[\x00\n]", "", words)[:100]
-        repo.commit(words.replace("\x00", ""))
+        repo.commit(text)
         agent.say(words)
     agent.save(tmp_path / "home")
     settings = settings_of(tmp_path)

@@ -184,7 +184,7 @@ def charges(home: Path, cwd: str, make_commit: Any) -> Talk:
     )
     talk.prompt("Good. One idempotency key per order attempt. Keep the public signature of charge().")
     talk.think(
-        "The key must stay the same across retries of one attempt, but differ when the customer tries again on purpose.",
+        "The key must stay the same across retries of one attempt, but differ when the customer tries again.",
         21,
     )
     talk.question(
@@ -193,7 +193,7 @@ def charges(home: Path, cwd: str, make_commit: Any) -> Talk:
         "24 hours",
     )
     talk.edit("src/checkout/charge.py", 24, _EDIT.split("\n"))
-    test = "def test_charged_once(fake_gateway):\n    charge(order(), Money(12))\n    assert len(fake_gateway.requests) == 1\n"
+    test = "def test_charged_once(fake):\n    charge(order(), Money(12))\n    assert len(fake.requests) == 1\n"
     talk.call(
         "Write",
         {"file_path": f"{cwd}/tests/test_charge_once.py", "content": test},

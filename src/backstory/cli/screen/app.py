@@ -199,7 +199,7 @@ class Top(App[None]):
     def compose(self) -> ComposeResult:
         yield Static("Now", id="lede", markup=False)
         yield Static(id="trouble", markup=False)
-        with VerticalScroll(id="board"):
+        with VerticalScroll(id="board", can_focus=False):
             yield Static("Looking …", id="empty", markup=False)
         yield Input(placeholder="Filter: words of a title, project, branch, agent, status", id="filter")
         yield Static("j k choose  Enter open  / filter  ? keys  q quit", id="hints", markup=False)
@@ -207,7 +207,7 @@ class Top(App[None]):
     # -- running -----------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        self.board.focus()
+        self.set_focus(None)  # not the filter
         loop = asyncio.get_running_loop()
         self._listener = Listener(self, loop)
         if threading.current_thread() is threading.main_thread() and sys.platform != "win32":
@@ -431,7 +431,7 @@ class Top(App[None]):
         field = self.query_one("#filter", Input)
         field.value = ""
         field.display = False
-        self.board.focus()
+        self.set_focus(None)
 
     @on(Input.Changed, "#filter")
     async def _filter(self, event: Input.Changed) -> None:
@@ -443,7 +443,7 @@ class Top(App[None]):
     def _filtered(self) -> None:
         field = self.query_one("#filter", Input)
         field.display = bool(field.value)
-        self.board.focus()
+        self.set_focus(None)
 
     def action_keys(self) -> None:
         if not isinstance(self.screen, Keys):

@@ -47,14 +47,14 @@ class Page:
 class Talk(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,h", "app.pop_screen", "back"),
-        Binding("j", "down", "down"),
+        Binding("j,down", "down", "down"),
         Binding("k,up", "up", "up"),
         Binding("n", "prompt(1)", "next prompt"),
         Binding("p", "prompt(-1)", "previous prompt"),
         Binding("e", "unfold", "unfold all"),
         Binding("g,home", "first", "beginning"),
         Binding("G,end", "last", "end"),
-        Binding("space", "page(1)", "page down"),
+        Binding("space,pagedown", "page(1)", "page down"),
         Binding("b,pageup", "page(-1)", "page up"),
         Binding("c", "copy", "copy the command that resumes it"),
         Binding("question_mark", "app.keys", "keys"),
@@ -68,12 +68,13 @@ class Talk(Screen[None]):
         self.pages: list[Page] = []
         self.begins = 0  # the conversation's first event; none is before it
         self.unfolded = False
+        self.follows = True  # until one goes back from the end
         self._news = asyncio.Event()
         self._loading = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)
-        with VerticalScroll(id="talk"):
+        with VerticalScroll(id="talk", can_focus=False):  # it has keys of its own, which know nothing of earlier pages
             yield Static(id="earlier", markup=False)
             yield Static(id="ask", markup=False)
         yield Static(self.HINTS, id="hints", markup=False)
@@ -84,7 +85,6 @@ class Talk(Screen[None]):
 
     def on_mount(self) -> None:
         self.tell(self.card)
-        self.scroll.focus()
         self.run_worker(self._follow(), exit_on_error=True)
 
     def tell(self, card: Card) -> None:
@@ -100,11 +100,9 @@ class Talk(Screen[None]):
             asked.insert(0, Text("◆ Needs approval", "bold yellow"))
         elif card.status.phase == "running":
             asked = [Text(f"● {words.activity(card)}", "green")]
-        follows = self._at_end()
         ask.update(Group(*asked) if asked else "")
         ask.display = bool(asked)
-        if follows:
-            self._to_end()
+        self._settle()
 
     def heard(self) -> None:
         """There is something new in the store."""
@@ -117,7 +115,7 @@ class Talk(Screen[None]):
             found = await asyncio.to_thread(self._fragment, END)
             self.begins = (await asyncio.to_thread(self._fragment, 0)).first
             await self._append(found)
-            self._to_end()
+            self._settle()
             while True:
                 await self._news.wait()
                 self._news.clear()
@@ -134,14 +132,13 @@ class Talk(Screen[None]):
         """What the last page has become, and the pages after it."""
         found = await asyncio.to_thread(self._fragment, self.pages[-1].first if self.pages else END)
         while True:
-            follows = self._at_end()
             if self.pages and self.pages[-1].first == found.first:
                 await self._change(self.pages[-1], found)
             else:
                 await self._append(found)
-            if follows:
+            if self.follows:
                 await self._forget_early()
-                self._to_end()
+            self._settle()
             after = await asyncio.to_thread(self._fragment, found.last + 1)
             if after.first <= found.first:
                 return
@@ -192,9 +189,9 @@ class Talk(Screen[None]):
     def _has_earlier(self) -> bool:
         return bool(self.pages) and self.pages[0].first > self.begins
 
-    async def _earlier(self) -> None:
-        """The page before the first; what is on the screen stays where it is."""
-        if self._loading or not self._has_earlier():
+    async def _earlier(self, lines: int) -> None:
+        """The page before the first; what is on the screen moves by so many lines only."""
+        if self._loading:
             return
         self._loading = True
         try:
@@ -205,27 +202,34 @@ class Talk(Screen[None]):
             with self.app.batch_update():
                 await self.scroll.mount_all(page.rows, after="#earlier")
                 self._mind_earlier()
-            self.call_after_refresh(
-                lambda: self.scroll.scroll_to(y=self.scroll.virtual_size.height - before, animate=False, force=True)
-            )
+            self.follows = False
+            self.call_after_refresh(lambda: self._move(self.scroll.virtual_size.height - before - lines))
         finally:
             self._loading = False
 
     # -- moving ------------------------------------------------------------------------------------
 
-    def _at_end(self) -> bool:
-        return self.scroll.scroll_y >= self.scroll.max_scroll_y - 1
+    def _settle(self) -> None:
+        """At the end, if it follows; as soon as it is known where that is."""
+        if self.follows:
+            self.call_after_refresh(self._to_end)
 
     def _to_end(self) -> None:
-        self.call_after_refresh(lambda: self.scroll.scroll_end(animate=False, force=True))
+        if self.follows:
+            self.scroll.scroll_end(animate=False, force=True)
+
+    def _move(self, y: float) -> None:
+        self.scroll.scroll_to(y=max(0, y), animate=False, force=True)
+        self.follows = y >= self.scroll.max_scroll_y
 
     async def _up(self, lines: int) -> None:
-        if self.scroll.scroll_y < lines:
-            await self._earlier()
-        self.scroll.scroll_relative(y=-lines, animate=False)
+        if self.scroll.scroll_y < lines and self._has_earlier():
+            await self._earlier(lines)
+        else:
+            self._move(self.scroll.scroll_y - lines)
 
     def action_down(self) -> None:
-        self.scroll.scroll_relative(y=1, animate=False)
+        self._move(self.scroll.scroll_y + 1)
 
     async def action_up(self) -> None:
         await self._up(1)
@@ -235,9 +239,10 @@ class Talk(Screen[None]):
         if way < 0:
             await self._up(lines)
         else:
-            self.scroll.scroll_relative(y=lines, animate=False)
+            self._move(self.scroll.scroll_y + lines)
 
     async def action_first(self) -> None:
+        self.follows = False
         if self._has_earlier():
             stretch = await asyncio.to_thread(self._fragment, 0)
             page = Page(stretch, self.unfolded)
@@ -247,18 +252,20 @@ class Talk(Screen[None]):
                         await self.scroll.remove_children(each.rows)
                     self.pages = []
                     await self._append(stretch)
-        self.scroll.scroll_home(animate=False)
+        self._move(0)
+        self.follows = False
         self._news.set()  # the pages after it follow
 
     def action_last(self) -> None:
-        self._to_end()
+        self.follows = True
+        self._settle()
 
     def action_prompt(self, way: int) -> None:
         here = self.scroll.scroll_y
         places = [row.virtual_region.y for page in self.pages for row in page.rows if row.item.kind == "prompt"]
         later = [y for y in places if (y > here if way > 0 else y < here)]
         if later:
-            self.scroll.scroll_to(y=later[0] if way > 0 else later[-1], animate=False)
+            self._move(later[0] if way > 0 else later[-1])
 
     def action_unfold(self) -> None:
         self.unfolded = not self.unfolded
@@ -266,6 +273,7 @@ class Talk(Screen[None]):
             for page in self.pages:
                 for row in page.rows:
                     row.tell(row.item, self.unfolded)
+        self._settle()
 
     def action_copy(self) -> None:
         if (command := resume(self.card.session)) is not None:

@@ -16,7 +16,8 @@ from markupsafe import Markup
 from backstory.model.checkpoints import Annotation
 from backstory.server.page import Kept, page
 from backstory.server.render import lines as coloured
-from backstory.service.behind import Behind, FileTold, HunkTold, Row, Who, behind
+from backstory.service.authorship import Who
+from backstory.service.behind import Behind, FileTold, HunkTold, Row, behind
 from backstory.service.stories import MERGE
 
 STEPS = ("Problem", "Solution", "Effect")

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from backstory.server.page import Kept, Live, page
 from backstory.server.pages import diffs
+from backstory.server.render import prose
 from backstory.service import conversing
 from backstory.service.changes import Row
 from backstory.service.conversing.pictures import picture
@@ -37,6 +38,11 @@ class Paint:
     @property
     def dry(self) -> bool:
         return self.budget < 0
+
+
+def words_of(text: str) -> Markup:
+    """An agent's Markdown; its headings stand below a turn's."""
+    return Markup(str(prose(text)).replace("<h4>", "<h3>").replace("</h4>", "</h3>"))
 
 
 @get(PATH, include_in_schema=False, sync_to_thread=True)
@@ -64,6 +70,7 @@ def show(
         total=conversing.total(view.tokens),
         shown=_shown(view),
         paint=Paint(COLOURED),
+        words_of=words_of,
     )
 
 
@@ -81,6 +88,7 @@ def part(settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[s
         standing=_standing(hub, agent, session_id),
         ends=found.stretch.last >= found.last,
         paint=Paint(COLOURED),
+        words_of=words_of,
     )
 
 
@@ -95,7 +103,7 @@ def event(
     """One thing said or done, whole; `bare` is what takes its place on the page."""
     session, item = conversing.one(settings, agent, session_id, seq)
     template = "session/item.html" if bare else "session/event.html"
-    return page(template, session=session, item=item, paint=Paint(10 * COLOURED))
+    return page(template, session=session, item=item, paint=Paint(10 * COLOURED), words_of=words_of)
 
 
 @get(f"{PATH}/images/{{seq:int}}/{{index:int}}", include_in_schema=False, sync_to_thread=True)
@@ -155,4 +163,3 @@ def _bars(outline: Sequence[conversing.Listed]) -> dict[str, Any]:
 
 
 router = [show, part, event, image]
-

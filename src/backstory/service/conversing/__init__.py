@@ -15,7 +15,18 @@ from backstory.model.errors import NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
 from backstory.service.conversing import items as made
-from backstory.service.conversing.items import Around, Call, Compaction, Item, Limits, Mark, call_item, items, total
+from backstory.service.conversing.items import (
+    LIMITS,
+    Around,
+    Call,
+    Compaction,
+    Item,
+    Limits,
+    Mark,
+    call_item,
+    items,
+    total,
+)
 from backstory.service.conversing.shape import Shape, Turn
 from backstory.service.conversing.tools import shorter
 from backstory.service.library import Library, reading
@@ -55,7 +66,6 @@ class Section(msgspec.Struct):
     items: list[Item]
     tokens: Tokens
     continued: bool
-    ends: bool  # the turn's last event is here
 
 
 class Stretch(msgspec.Struct):
@@ -188,7 +198,7 @@ def _parent(library: Library, session: Session) -> Session | None:
 class _Teller:
     """Tells one session; its shape is read once."""
 
-    def __init__(self, library: Library, session: Session, limits: Limits = Limits()) -> None:
+    def __init__(self, library: Library, session: Session, limits: Limits = LIMITS) -> None:
         self.library = library
         self.session = session
         self.limits = limits
@@ -232,9 +242,7 @@ class _Teller:
             added, removed = counts.get(act.path, (0, 0))
             counts[act.path] = (added + len(act.added) // WIDTH, removed + len(act.removed) // WIDTH)
         paths = self.session.files_modified
-        found = [
-            Written(shorter(path, self.session.cwd), *counts.get(path, (None, None))) for path in paths[:_FILES]
-        ]
+        found = [Written(shorter(path, self.session.cwd), *counts.get(path, (None, None))) for path in paths[:_FILES]]
         return found, len(paths) - len(found)
 
     # -- pages -----------------------------------------------------------------------------------
@@ -267,9 +275,9 @@ class _Teller:
         for number, own in _by_turn(beats):
             turn = self.shape.turns[number]
             found = self._marked(self.items(own), own)
-            if found or turn.prompt is not None:
-                ends = turn.last <= last
-                sections.append(Section(turn, found, self._tokens(turn), turn.first < first, ends))
+            continued = turn.first < first
+            if found or (turn.prompt is not None and not continued):
+                sections.append(Section(turn, found, self._tokens(turn), continued))
         return Stretch(first, last, sections)
 
     def items(self, beats: Sequence[Beat], text_max: int = WORDS_MAX) -> list[Item]:

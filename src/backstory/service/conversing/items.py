@@ -11,7 +11,7 @@ import msgspec
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
-from backstory.model.text import clean, one_line
+from backstory.model.text import one_line, plain
 from backstory.service.changes import Change, Row, changes, compare
 from backstory.service.conversing import tools
 
@@ -39,6 +39,7 @@ class Limits(msgspec.Struct, frozen=True):
     result: int = RESULT_CHARS
 
 
+LIMITS = Limits()
 WHOLE = Limits(20_000, 20_000, 1 << 20, 20_000, 1 << 18, 1 << 18)
 
 
@@ -199,7 +200,7 @@ class Around(msgspec.Struct):
     known: set[str] = set()  # calls of the whole conversation
     children: dict[str, Session] = {}  # by the call's id
     inside: dict[int, tuple[list[Call], str]] = {}  # of a child: its first calls, its last words
-    limits: Limits = Limits()
+    limits: Limits = LIMITS
     before: int | None = None  # when the event before the first was
 
 
@@ -339,9 +340,7 @@ class _Builder:
 
     def _question_asked(self, event: StoredEvent) -> None:
         if _ident(event) not in self.around.known:
-            self.found.append(
-                Question(event.seq, event.seq, event.created_at, asked(event, None), None, open=False)
-            )
+            self.found.append(Question(event.seq, event.seq, event.created_at, asked(event, None), None, open=False))
 
     def _approval_resolved(self, event: StoredEvent) -> None:
         data, ident = event.data or {}, _ident(event)
@@ -354,7 +353,7 @@ class _Builder:
         what = (request.text if request else "") or (call.argument if call else "") or event.text
         by_rule = event.actor == "system"
         self.found.append(
-            Decision(event.seq, event.seq, event.created_at, approved, clean(what).strip(), after, by_rule)
+            Decision(event.seq, event.seq, event.created_at, approved, plain(what).strip(), after, by_rule)
         )
 
     # -- the rest --------------------------------------------------------------------------------
@@ -418,7 +417,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: Around) ->
     if took is not None and took < (1000 if kind in ("run", "web", "other") else 10_000):
         took = None
     argument = tools.argument(event, kind, around.session.cwd)
-    if edits and not argument.strip() or event.name == "apply_patch":
+    if (edits and not argument.strip()) or event.name == "apply_patch":
         argument = ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
     call = Call(
         event.seq,
@@ -429,7 +428,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: Around) ->
         tools.icon(kind),
         argument[:400],
         argument if kind in ("read", "edit", "write") else "",
-        clean(tools.whole(event, kind))[: around.limits.given],
+        plain(tools.whole(event, kind))[: around.limits.given],
         edits,
         output,
         more,
@@ -463,7 +462,11 @@ def _ended(call: Call, event: StoredEvent, result: StoredEvent | None, data: dic
     elif call.family == "read":
         told.append(tools.lines_read(event) or _lines(total))
     elif call.family == "search":
-        told.append("no match" if not total or call.output.lower().startswith("no ") else f"{total:,} {'match' if total == 1 else 'matches'}")
+        told.append(
+            "no match"
+            if not total or call.output.lower().startswith("no ")
+            else f"{total:,} {'match' if total == 1 else 'matches'}"
+        )
     elif total == 1 and len(call.output) <= 36:
         told.append(call.output.strip())
     elif total:
@@ -477,7 +480,7 @@ def _lines(number: int) -> str:
 
 def shown(result: StoredEvent, around: Around, *, failed: bool) -> tuple[str, int]:
     """The beginning of an output, and how many lines more there are; of a failure its end, which tells most."""
-    text = clean(result.text).strip("\n")
+    text = plain(result.text).strip("\n")
     limits = around.limits
     if failed:
         text = _EXIT.sub("", text, count=1)
@@ -619,5 +622,7 @@ def _number(data: dict[str, Any], *names: str) -> int | None:
 
 
 def total(tokens: Tokens) -> int | None:
-    known = [value for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output) if value is not None]
+    known = [
+        value for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output) if value is not None
+    ]
     return sum(known) if known else None

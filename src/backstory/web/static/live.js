@@ -20,7 +20,7 @@ let lostAt = 0;
 let saying = 0;
 let hiding = 0;
 const asking = new Set();
-let settled = false; // the first statuses after a connection are what holds, not news
+let counting = 0;
 
 export const live = {
   // type: event, status, reset (the place was lost: show everything anew), open (the stream stands again)
@@ -63,7 +63,8 @@ function opened() {
   clearTimeout(saying);
   show("on", "Live");
   document.getElementById("not-live")?.remove();
-  if (hearsAll()) asking.clear();
+  asking.clear();
+  askCount();
   tell("open", null);
 }
 
@@ -77,7 +78,7 @@ function lost() {
 }
 
 async function sayLost() {
-  show("off", "Not live");
+  show("lost", "Not live");
   let refused = false;
   try {
     refused = (await fetch("/now/count")).status === 401;
@@ -110,7 +111,8 @@ function hearsAll() {
 function counted(status) {
   if (status.phase === "waiting_approval" && !status.gone && !status.parent_session_id) asking.add(status.session);
   else asking.delete(status.session);
-  showCount(asking.size);
+  clearTimeout(counting); // the first of many, right after connecting, is not the number yet
+  counting = setTimeout(() => showCount(asking.size), 50);
 }
 
 function showCount(number) {

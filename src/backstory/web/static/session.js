@@ -8,7 +8,7 @@ import { tick } from "./words.js";
 const grid = document.querySelector("[data-path]");
 const talk = grid.querySelector("[data-talk]");
 const path = grid.dataset.path;
-const AHEAD = 1200; // pixels before a gap comes into view that its next page is asked for
+const AHEAD = 2400; // pixels before a gap comes into view that its next page is asked for
 const AT_END = 120; // pixels from the end that still count as being there
 const CALM = 300; // ms between two looks at the end
 const HANDS_OFF = 2000; // ms after a key or pointer in which nothing under it moves
