@@ -17,7 +17,7 @@ from backstory.cli.screen.app import Top
 from backstory.config import Settings
 from tests.transcripts import Transcript
 
-SECONDS = 20.0
+SECONDS = 4.0
 
 
 class Screen:

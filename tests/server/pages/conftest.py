@@ -24,14 +24,6 @@ _TRAP = (
 )
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A module's tests stay together: one home, one server, one browser for all of them."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 class Home(msgspec.Struct, frozen=True):
     settings: Settings
     home: Path

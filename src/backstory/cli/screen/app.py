@@ -144,6 +144,7 @@ class Keys(ModalScreen[None]):
 
 class Top(App[None]):
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None  # keys are commands until somebody filters
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+c", "quit", "quit", priority=False),
         Binding("j,down", "choose(1)", "next"),
@@ -207,7 +208,6 @@ class Top(App[None]):
     # -- running -----------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        self.set_focus(None)  # not the filter
         loop = asyncio.get_running_loop()
         self._listener = Listener(self, loop)
         if threading.current_thread() is threading.main_thread() and sys.platform != "win32":

@@ -67,6 +67,7 @@ async function filled(gap, fromEnd) {
       if (done) gap.remove();
       else if (fromEnd) gap.dataset.last = Number(stretch.dataset.first) - 1;
       else gap.dataset.first = Number(stretch.dataset.last) + 1;
+      talk.classList.toggle("is-long", talk.querySelectorAll(".stretch").length > 3);
     });
     if (!done) relabel(gap);
     tick(stretch);
@@ -94,7 +95,6 @@ const near = new IntersectionObserver(
 );
 
 function watch() {
-  talk.classList.toggle("is-long", talk.querySelectorAll(".stretch").length > 3);
   for (const gap of talk.querySelectorAll("[data-gap]")) {
     near.unobserve(gap); // observed anew, it says at once whether it is still in view
     near.observe(gap);
