@@ -62,9 +62,8 @@ def test_every_agents_open_words_are_found_by_search(kept: Settings, cli: Cli) -
 def test_a_rebuild_gives_the_same_and_the_next_ingest_reads_nothing_again(kept: Settings, cli: Cli) -> None:
     before = derived(kept, observed=True, segments=True)
     assert cli("rebuild").code == 0
-    rows = {"sources": [row for row in before["sources"] if not row[1].endswith(".db")]}
-    after = derived(kept, observed=True, segments=True)
-    assert_equal({**after, "sources": [row for row in after["sources"] if not row[1].endswith(".db")]}, {**before, **rows})
+    before["sources"] = [row for row in before["sources"] if not row[1].endswith(".db")]  # it is no file of records
+    assert_equal(derived(kept, observed=True, segments=True), before)
     assert cli("ingest", "--json").json["new_records"] == 0
     assert found(kept.home) == []
 
