@@ -14,13 +14,13 @@ import pytest
 
 from backstory import config
 from backstory.config import Settings
-from backstory.privacy.samples import SLOT, expand
+from backstory.privacy.samples import expand
 from backstory.service import notifying
 from backstory.service.health import examine
 from backstory.service.live import Standing
 from backstory.service.notifying import Changes, Notice, Notifying, Wishes
 from backstory.story.status import Approval
-from tests.conftest import Result
+from tests.conftest import REPOSITORY, Result
 from tests.server.pages.sessions import asking, now, standing
 
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.
@@ -92,9 +92,8 @@ def fresh(ident: str, phase: str, **status: Any) -> Standing:
 
 def asks(ident: str, action: str, at: int | None = None, **facts: Any) -> Standing:
     at = at or now()
-    return asking(
-        ident, action, status={"since": at, "approval": Approval("permission", at, "Bash", action, certain=True)}, **facts
-    )
+    approval = Approval("permission", at, "Bash", action, certain=True)
+    return asking(ident, action, status={"since": at, "approval": approval}, **facts)
 
 
 # -- what is told ------------------------------------------------------------------------------------
@@ -198,14 +197,10 @@ def test_nothing_is_told_unless_it_is_asked_for(settings: Settings, told: Told) 
 
 
 def test_secrets_do_not_leave(told: Told) -> None:
-    secret = expand("ghp_" + SLOT.format("A-Za-z0-9", 36)) if hasattr(SLOT, "format") else _token()
+    secret = expand("ghp_{A36}")
     told.stand(asks("a", f"curl -H 'Authorization: token {secret}'", title=f"Use {secret}"))
     (notice,) = told.count(1)
     assert secret not in json.dumps(notice) and "[REDACTED:" in notice["text"] and "[REDACTED:" in notice["title"]
-
-
-def _token() -> str:
-    return "ghp_" + "".join("aB3xK9mQ7wZ2rT5y"[(n * 7) % 16] for n in range(36))
 
 
 def test_if_redaction_fails_nothing_leaves(settings: Settings, told: Told) -> None:
@@ -233,7 +228,7 @@ def test_the_desktop_gets_words_as_words() -> None:
 
 
 def test_long_words_are_cut_after_their_secrets_are_gone(told: Told) -> None:
-    secret = _token()
+    secret = expand("ghp_{A36}")
     told.stand(asks("a", "x" * (notifying.TEXT_MAX - 20) + " " + secret))
     (notice,) = told.count(1)
     assert len(notice["text"]) <= notifying.TEXT_MAX and secret[:8] not in notice["text"]
@@ -275,8 +270,6 @@ def test_what_cannot_be_understood_stops_notices_not_capture(
 
 
 def test_a_notice_is_what_the_docs_say() -> None:
-    from tests.conftest import REPOSITORY
-
     page = (REPOSITORY / "docs" / "notifications.md").read_text(encoding="utf-8")
     for name in ("status", "session", "project", "title", "text"):
         assert name in Notice.__struct_fields__ and f"`BACKSTORY_NOTIFY_{name.upper()}`" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import apsw
 import pytest
 
 from backstory.config import Settings
+from backstory.store import schema
 from tests.capture.snapshot import assert_equal, derived
 from tests.conftest import Result
 from tests.privacy.canary import (
@@ -175,9 +177,10 @@ def test_a_database_from_before_is_brought_forward_and_goes_on_hiding(home: Path
     t.save(home)
     assert cli("ingest").code == 0
     db = apsw.Connection(str(settings.database))
-    db.execute("DROP INDEX segments_with_gaps; ALTER TABLE segments DROP COLUMN gaps; DROP TABLE hiding")
-    for name in ("forgotten", "pauses"):
-        db.execute(f"DROP TABLE {name}")
+    for kind, name in re.findall(r"CREATE (INDEX|TABLE) (\w+)", "".join(schema.MIGRATIONS[2:])):
+        db.execute(f"DROP {kind} IF EXISTS {name}")
+    for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", "".join(schema.MIGRATIONS[2:])):
+        db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     db.pragma("user_version", 2)
     db.close()
     t.prompt(ONLY)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -17,7 +15,7 @@ from backstory.cli.screen.app import Top
 from backstory.config import Settings
 from tests.transcripts import Transcript
 
-SECONDS = 4.0
+SECONDS = 20.0
 
 
 class Screen:
@@ -59,11 +57,6 @@ async def shown(settings: Settings, columns: int = 80, rows: int = 24) -> AsyncI
     app = Top(settings, watching=False)
     async with app.run_test(size=(columns, rows)) as pilot:
         yield Screen(app, pilot)
-
-
-@pytest.fixture
-def run() -> Callable[[Coroutine[Any, Any, None]], None]:
-    return asyncio.run
 
 
 @pytest.fixture

@@ -18,11 +18,12 @@ from contextlib import suppress
 from types import TracebackType
 
 SECONDS = 30.0
+TOP = ["-m", "backstory", "top"]
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 
 
 class Window:
-    """with Window(["top"], env, 80, 24) as window: window.see("No session is open")"""
+    """with Window(TOP, env, 80, 24) as window: window.see("No session is open")"""
 
     def __init__(self, arguments: list[str], env: Mapping[str, str], columns: int, rows: int) -> None:
         self.written = ""
@@ -30,7 +31,7 @@ class Window:
         fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.keys)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "backstory", *arguments],
+            [sys.executable, *arguments],
             env=dict(env),
             stdin=screen,
             stdout=screen,
@@ -65,6 +66,12 @@ class Window:
         self._drain()
         os.write(self.keys, keys.encode())
         return len(self.plain)
+
+    def quiet(self, seconds: float) -> None:
+        """Take what is written for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._read()
 
     def leave(self) -> int:
         deadline = time.monotonic() + SECONDS

@@ -118,7 +118,7 @@ def _patch(text: str) -> Iterator[Change]:
 
     def close() -> Iterator[Change]:
         if change is not None:
-            change.rows = [row for row in _signed(lines) if row.sign != "…" or change.rows or row.text]
+            change.rows = _signed(lines)
             yield change
 
     for line in text.split("\n"):

@@ -115,8 +115,9 @@ class Changes:
             took = self._took(known, standing.status)
             change = self._change(known, standing.status) if before is not None else None
             self._known[standing.name] = _Known(standing.status, _began(known, standing.status), known.told)
-            if change is not None:
+            if change is not None or before is None:
                 self._known[standing.name].told = _at(standing.status)
+            if change is not None:
                 found.append((standing, change, took))
         return found
 

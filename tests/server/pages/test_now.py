@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from backstory import config
+from backstory.config import Settings
 from backstory.model.query import Filters
 from backstory.model.sessions import Session
+from backstory.service.demo import build
+from backstory.service.ingesting import ingest
 from backstory.service.library import reading
 from backstory.service.live import Standing
+from backstory.service.pausing import Scope, pause
 from backstory.story.status import Approval
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
@@ -263,6 +270,45 @@ def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
         assert "Capture is stuck. Cannot use /kept: Read-only file system." in page.get_by_role("alert").inner_text()
     finally:
         site.hub.trouble = None
+
+
+@pytest.fixture
+def lone(tmp_path: Path, page: Page) -> Iterator[tuple[Settings, Site]]:
+    """A home of the test's own, to do something to."""
+    made = build(tmp_path / "lone")
+    settings = config.load({**os.environ, "HOME": str(made.home), "BACKSTORY_HOME": str(made.backstory_home)})
+    ingest(settings)
+    with Site(settings) as site:
+        yield settings, site
+        page.goto("about:blank")
+
+
+def test_a_hook_that_fell_silent_is_said(lone: tuple[Settings, Site], page: Page, axe: Callable[[Page], None]) -> None:
+    settings, site = lone
+    db = apsw.Connection(str(settings.database))
+    for agent, event, at in (
+        ("claude", "Stop", now() - 3 * 3_600_000),  # its newest session began 40 minutes ago
+        ("claude", "probe", now()),  # doctor's own
+        ("codex", "Stop", now()),
+    ):
+        db.execute("INSERT INTO signals(at, agent, event) VALUES(?, ?, ?)", (at, agent, event))
+    db.close()
+    site.open(page)
+    states = [" ".join(one.split()) for one in page.locator(".health-item .health-state").all_inner_texts()]
+    assert states[0] in ("hook silent 3 h", "hook silent yesterday")
+    assert "hook" not in states[1]
+    note = page.locator(".health-note")
+    assert note.count() == 1 and "Claude Code writes transcripts, but its hooks were last heard" in note.inner_text()
+    assert "backstory doctor" in note.inner_text()
+    axe(page)
+
+
+def test_a_pause_is_said_with_the_way_out(lone: tuple[Settings, Site], page: Page) -> None:
+    settings, site = lone
+    pause(settings, Scope(), 3600)
+    site.open(page)
+    said = page.locator(".banner-ask").inner_text()
+    assert "Capture is paused." in said and "until" in said and "backstory resume" in said
 
 
 # -- live --------------------------------------------------------------------------------------------

@@ -259,7 +259,7 @@ def test_a_long_session_comes_page_by_page_as_one_scrolls(site: Site, page: Page
     gap = page.locator("[data-gap]")
     while gap.count():
         pages = page.locator(".stretch").count()
-        gap.evaluate("gap => gap.scrollIntoView({block: 'end'})")
+        page.evaluate("document.querySelector('[data-gap]')?.scrollIntoView({block: 'end'})")
         page.wait_for_function("before => document.querySelectorAll('.stretch').length > before", arg=pages)
     expect(gap).to_have_count(0)
     prompts = page.locator(".prompt-text").all_text_contents()

@@ -22,10 +22,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+from textual.worker import WorkerFailed
 
 from backstory.cli.screen import words
 from backstory.cli.screen.talk import Talk
 from backstory.config import Settings
+from backstory.model.errors import BackstoryError
 from backstory.service.following import follow
 from backstory.service.glancing import Board, Card, Glances
 from backstory.service.live import Standing
@@ -233,7 +235,8 @@ class Top(App[None]):
 
     def _fatal_error(self) -> None:
         """The terminal is left first; then the error is told as every other is, not with what variables held."""
-        self.fault = self._exception
+        error = self._exception
+        self.fault = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
         self._close_messages_no_wait()
 
     def _looked_at(self) -> tuple[str, ...]:
@@ -256,7 +259,12 @@ class Top(App[None]):
         while True:
             await self._news.wait()
             self._news.clear()
-            self._shown = await asyncio.to_thread(self._glances.board, self._standings)
+            try:
+                self._shown = await asyncio.to_thread(self._glances.board, self._standings)
+            except BackstoryError as error:  # the store cannot be read: what is shown stays, and it is tried again
+                self._tell_trouble([f"! {words.short(error.message)}. {error.hint}"])
+                self.set_timer(STILL, self._news.set)
+                continue
             await self.show()
 
     @property
@@ -271,7 +279,7 @@ class Top(App[None]):
         if board is None:
             return
         self._told("#lede").update(words.lede(board))
-        self._tell_trouble(board)
+        self._tell_trouble(self._troubles(board))
         cards = [card for group in board.groups.values() for card in group if self.sought in words.sought(card)]
         groups: dict[str, list[Card]] = {}
         for key, group in board.groups.items():
@@ -306,11 +314,14 @@ class Top(App[None]):
             return Text("No session fits. Esc clears the filter.")
         return Text("No agent is working. Start one in any captured project; it shows up here within a second.")
 
-    def _tell_trouble(self, board: Board) -> None:
+    def _troubles(self, board: Board) -> list[str]:
         told = [f"! Nothing is recorded {pause.where}. Record again: {pause.resume}" for pause in board.paused]
         if self._listener is not None and self._listener.trouble:
             told.insert(0, f"! Capture is stuck: {words.short(self._listener.trouble)}. See: backstory doctor")
         told += [f"! Its hooks are silent: {one.agent}. See: backstory doctor" for one in board.health if one.silent]
+        return told
+
+    def _tell_trouble(self, told: list[str]) -> None:
         bar = self._told("#trouble")
         bar.display = bool(told)
         bar.update(Text("\n".join(told)))

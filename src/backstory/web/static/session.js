@@ -33,6 +33,18 @@ function steady(change, anchor = inView()) {
   if (anchor?.isConnected) scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
 }
 
+// Of many pages the browser lays out only what is near the view; the rest keeps the size it had when it was.
+function measure() {
+  if (talk.querySelectorAll(".stretch").length <= 3) return;
+  const turns = [...talk.querySelectorAll(".turn:not(.is-measured)")];
+  const heights = turns.map((turn) => turn.getBoundingClientRect().height - parseFloat(getComputedStyle(turn).paddingBottom));
+  turns.forEach((turn, at) => {
+    turn.style.containIntrinsicSize = `auto ${heights[at]}px`;
+    turn.classList.add("is-measured");
+  });
+  talk.classList.add("is-long");
+}
+
 function inView() {
   const { left, width } = talk.getBoundingClientRect();
   for (const part of [0.5, 0.7, 0.3, 0.9]) {
@@ -46,6 +58,7 @@ function inView() {
 
 const loading = new WeakMap();
 let upwards = false;
+let jumped = false;
 let lastY = scrollY;
 
 // One page of a gap: its first, or its last when one comes from below.
@@ -61,14 +74,16 @@ async function filled(gap, fromEnd) {
     const last = Number(gap.dataset.last); // of any event on its last page
     const stretch = (await fetchedPart(fromEnd ? last : first)).querySelector(".stretch");
     const done = fromEnd ? Number(stretch.dataset.first) <= first : Number(stretch.dataset.last) >= last;
+    // Who scrolls into a gap reads on; who jumped over it stays where they are.
+    const below = gap.getBoundingClientRect().bottom < 0 && (jumped || upwards);
     steady(() => {
       if (fromEnd) gap.after(stretch);
       else gap.before(stretch);
       if (done) gap.remove();
       else if (fromEnd) gap.dataset.last = Number(stretch.dataset.first) - 1;
       else gap.dataset.first = Number(stretch.dataset.last) + 1;
-      talk.classList.toggle("is-long", talk.querySelectorAll(".stretch").length > 3);
-    });
+    }, fromEnd || below ? inView() : null);
+    measure();
     if (!done) relabel(gap);
     tick(stretch);
     markOutline();
@@ -87,7 +102,7 @@ function relabel(gap) {
 const near = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target, boundingClientRect } of entries) {
-      const above = boundingClientRect.bottom < 0 || (boundingClientRect.top < innerHeight && upwards);
+      const above = boundingClientRect.bottom < 0 ? jumped || upwards : boundingClientRect.top < innerHeight && upwards;
       if (isIntersecting) fill(target, above).catch(() => near.unobserve(target));
     }
   },
@@ -140,13 +155,13 @@ addEventListener("hashchange", () => goTo(location.hash));
 
 // The next prompt may be on a page that is not here yet.
 async function stepPrompt(by) {
-  const from = document.activeElement?.closest("[data-prompt]");
-  const prompts = [...talk.querySelectorAll("[data-prompt]")];
-  const next = from ? prompts[prompts.indexOf(from) + by] : null;
-  const gap = from && gapBetween(from, next, by);
+  const from = document.activeElement?.closest("[data-prompt]") ?? inView();
+  const later = by > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
+  const prompts = [...talk.querySelectorAll("[data-prompt]")].filter((one) => from?.compareDocumentPosition(one) & later);
+  const gap = from && gapBetween(from, by > 0 ? prompts[0] : prompts.at(-1), by);
   if (gap) {
     await fill(gap, by < 0).catch(() => null);
-    if (talk.contains(gap) || gapBetween(from, null, by)) return stepPrompt(by);
+    return stepPrompt(by);
   }
   step("[data-prompt]", by)?.scrollIntoView({ block: "start" });
 }
@@ -197,7 +212,9 @@ let marking = 0;
 addEventListener(
   "scroll",
   () => {
-    upwards = scrollY < lastY;
+    const by = scrollY - lastY;
+    upwards = by < 0;
+    jumped = Math.abs(by) > innerHeight * 1.5 || (jumped && by >= 0);
     lastY = scrollY;
     marking ||= requestAnimationFrame(() => {
       marking = 0;
