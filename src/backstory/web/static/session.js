@@ -160,8 +160,8 @@ async function stepPrompt(by) {
   const prompts = [...talk.querySelectorAll("[data-prompt]")].filter((one) => from?.compareDocumentPosition(one) & later);
   const gap = from && gapBetween(from, by > 0 ? prompts[0] : prompts.at(-1), by);
   if (gap) {
-    await fill(gap, by < 0).catch(() => null);
-    return stepPrompt(by);
+    const filled = await fill(gap, by < 0).catch(() => null);
+    return filled && stepPrompt(by);
   }
   step("[data-prompt]", by)?.scrollIntoView({ block: "start" });
 }
