@@ -20,7 +20,7 @@ lint: .venv/dev.stamp
 	$(BIN)/lint-imports
 
 bench: .venv/dev.stamp
-	$(BIN)/python bench/run.py --write docs/benchmarks.md
+	$(BIN)/python bench/run.py --write docs/benchmarks.md $(if $(ONLY),--only $(ONLY))
 
 .venv/run.stamp: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -24,8 +24,8 @@ from report import Cell, Check, Report, Table
 _ROUNDS = 25
 _TARGET = 100  # ms
 _NOTE = """Milliseconds from request to the last byte of the page, on one connection to `backstory serve`, which watches
-the home meanwhile; CPU is the server's, per answer. Each home also has a repository, for Timeline and Commit. Session is
-the one with the most messages of the newest 100. Typed: every beginning of six queries, letter by letter."""
+the home meanwhile; CPU is the server's, per answer. Each home also has a repository, for Timeline and Commit. Session
+is the one with the most messages of the newest 100. Typed: every beginning of six queries, letter by letter."""
 
 
 class _Link(msgspec.Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,11 +88,26 @@ class Report:
         }
 
     def as_markdown(self, command: str) -> str:
-        about = machine()
-        head = f"# Benchmarks\n\nMeasured {about['date']} on {about['cores']} cores, {about['memory_gb']} GB, "
-        head += f"{about['system']}, Python {about['python']}, by `{command}`.\n"
         skipped = [f"**Skipped**: {what}" for what in self.skipped]
+        head = f"# Benchmarks\n\n{_measured(command)}\n"
         return "\n\n".join([head, *skipped, *map(markdown, [self.targets(), *self.tables])]) + "\n"
+
+    def within(self, page: str, command: str, part: str) -> str:
+        """The page of a whole run, with this part's tables in the place of those it had."""
+        targets = self.targets()
+        targets = replace(targets, title=f"Targets of {part}", note=f"{_measured(command)}\n{targets.note}")
+        tables = [targets, *self.tables]
+        titles = tuple(f"{table.title}\n" for table in tables)
+        head, *sections = page.rstrip("\n").split("\n## ")
+        kept = [section for section in sections if not f"{section}\n".startswith(titles)]
+        old = "\n## ".join([head, *kept]).rstrip("\n")
+        return "\n\n".join([old, *map(markdown, tables)]) + "\n"
+
+
+def _measured(command: str) -> str:
+    about = machine()
+    where = f"{about['cores']} cores, {about['memory_gb']} GB, {about['system']}, Python {about['python']}"
+    return f"Measured {about['date']} on {where}, by `{command}`."
 
 
 def machine() -> dict[str, object]:

@@ -30,6 +30,7 @@ from throughput import appending, session, speed, together, whole_sessions
 
 _HERE = Path(__file__).parent
 _CORPUS = _HERE.parents[1] / "shared/corpus"
+PARTS = ("ingest", "huge", "corpus", "hooks", "commits", "linking", "pages", "live", "redaction")
 
 
 class Bench:
@@ -202,20 +203,20 @@ def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
         real(bench.report, scanners, home, effort.redacted_lines)
 
 
-def run(bench: Bench, effort: Effort, corpus: Path) -> None:
-    """All parts; one that fails is reported and does not stop the others."""
-    parts: list[Callable[[], None]] = [
-        lambda: on_generated_homes(bench, effort),
-        lambda: on_huge_file(bench, effort),
-        lambda: on_corpus(bench, effort, corpus),
-        lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
-        lambda: on_commits(bench, effort),
-        lambda: on_histories(bench, effort),
-        lambda: on_pages(bench, effort),
-        lambda: live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds),
-        lambda: on_redaction(bench, effort, corpus),
-    ]
-    for part in parts:
+def run(bench: Bench, effort: Effort, corpus: Path, only: str | None = None) -> None:
+    """All parts, or one of them; one that fails is reported and does not stop the others."""
+    parts: dict[str, Callable[[], None]] = {
+        "ingest": lambda: on_generated_homes(bench, effort),
+        "huge": lambda: on_huge_file(bench, effort),
+        "corpus": lambda: on_corpus(bench, effort, corpus),
+        "hooks": lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
+        "commits": lambda: on_commits(bench, effort),
+        "linking": lambda: on_histories(bench, effort),
+        "pages": lambda: on_pages(bench, effort),
+        "live": lambda: live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds),
+        "redaction": lambda: on_redaction(bench, effort, corpus),
+    }
+    for part in [parts[only]] if only else parts.values():
         try:
             part()
         except CommandFailed as error:
@@ -225,6 +226,7 @@ def run(bench: Bench, effort: Effort, corpus: Path) -> None:
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="100 sessions instead of 1,000")
+    parser.add_argument("--only", choices=PARTS, help="this part alone; with --write the others stay as they are")
     parser.add_argument("--corpus", type=Path, default=_CORPUS, help="folder with dev-home.tar.xz")
     parser.add_argument("--backstory", type=Path, default=find_backstory(), help="the program to measure")
     parser.add_argument("--json", type=Path, help="write all figures here")
@@ -237,15 +239,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="backstory-bench-") as scratch:
         bench = Bench(Path(scratch), chosen.backstory)
         bench.warm_up()
-        run(bench, QUICK if chosen.quick else FULL, chosen.corpus)
+        run(bench, QUICK if chosen.quick else FULL, chosen.corpus, chosen.only)
     report = bench.report
     show(report.targets())
     for what in report.skipped:
         console.print(f"[bold red]SKIPPED[/]: {what}")
     if chosen.json:
         write(chosen.json, msgspec.json.format(msgspec.json.encode(report.as_json()), indent=1).decode())
-    if chosen.write:
-        write(chosen.write, report.as_markdown("make bench" + (" (--quick)" if chosen.quick else "")))
+    command = "make bench" + (f" ONLY={chosen.only}" if chosen.only else "") + (" (--quick)" if chosen.quick else "")
+    if chosen.write and chosen.only and chosen.write.exists():
+        write(chosen.write, report.within(chosen.write.read_text(), command, chosen.only))
+    elif chosen.write:
+        write(chosen.write, report.as_markdown(command))
 
 
 if __name__ == "__main__":

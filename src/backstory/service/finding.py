@@ -31,7 +31,9 @@ WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
 SORTS = ("rank", "time")
 COUNTED = 1000  # pieces of turns that are counted; of more nothing is said but "more than"
 LONGEST = 500  # characters of a query
+MOST = 32  # words of one
 DEEPEST = 1000  # hits one can go through
+_BEGINNING = 2  # letters
 _COMMITS = 300
 _AMONG = 3  # commits among the first hits
 _NEAR = 400  # words that are looked at for one that was meant
@@ -94,7 +96,7 @@ def find(settings: Settings, wanted: Wanted, *, limit: int) -> Found:
             return Found([], None, None, projects)
         try:
             words, filters = _understood(library, wanted)
-            query = queries.parse(words)
+            query = _bounded(queries.parse(words))
         except (BadInput, NotFound) as error:
             return Found([], None, None, projects, trouble=error.message, hint=error.hint)
         return _found(library, wanted, query, filters, projects, limit)
@@ -145,6 +147,16 @@ def _understood(library: Library, wanted: Wanted) -> tuple[str, Filters]:
         if narrowed is not None:
             filters, words = narrowed, words.replace(typed[0], " ", 1)
     return words, filters
+
+
+def _bounded(query: Query) -> Query:
+    """What is asked with every key must not take seconds."""
+    atoms = [*query.without, *(atom for clause in query.clauses for atom in clause)]
+    if len(atoms) + len(query.files) + len(query.tools) > MOST:
+        raise BadInput(f"more than {MOST} words", "Fewer words find more.")
+    if short := [atom.text for atom in atoms if atom.prefix and len(atom.text) < _BEGINNING]:
+        raise BadInput(f"too short for a beginning: {short[0]}*", "Give two letters at least.")
+    return query
 
 
 def _narrowed(library: Library, filters: Filters, name: str, value: str) -> Filters | None:

@@ -206,8 +206,10 @@ class Reader:
         total = 0.0
         for clause in query.clauses:
             expression = compile_query(Query(clauses=(clause,)), fields)
+            # All words that begin so are looked up once (+), not again for every row.
+            row = "+rowid" if any(atom.prefix for atom in clause) else "rowid"
             found = self._all(
-                "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))",
+                f"SELECT rowid FROM words WHERE words MATCH ? AND {row} IN (SELECT value FROM json_each(?))",
                 (expression, _json(idents)),
             )
             if not found:

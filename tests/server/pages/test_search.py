@@ -166,7 +166,7 @@ def test_a_word_that_is_written_wrong_is_put_right(shop: Shop) -> None:
     assert find(shop.settings, Wanted("xylophones"), limit=PAGE).meant == ""
 
 
-@pytest.mark.parametrize("words", ['"open', "-only", "OR", "a OR", "x" * 501])
+@pytest.mark.parametrize("words", ['"open', "-only", "OR", "a OR", "x" * 501, "a*", "to be " * 17])
 def test_a_query_that_cannot_be_understood_says_why(shop: Shop, words: str) -> None:
     found = find(shop.settings, Wanted(words), limit=PAGE)
     assert found.trouble and not found.hits
