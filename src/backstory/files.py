@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,8 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     if target.exists():
         mode = target.stat().st_mode & 0o7777
+    import tempfile  # here: most runs write no whole file, and it is slow to load
+
     fd, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -35,10 +36,10 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
         raise
 
 
-def sync_folder(folder: Path) -> None:
-    """Names in it survive a power loss."""
+def sync(path: Path) -> None:
+    """A file's bytes, or the names in a folder, survive a power loss."""
     try:
-        fd = os.open(folder, os.O_RDONLY)
+        fd = os.open(path, os.O_RDONLY)
     except PermissionError:  # Windows does not open folders
         return
     try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from backstory.files import sync
 from backstory.model.errors import StoreError
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ class FolderBlobs:
     def flush(self) -> None:
         folders = {self.folder, self.folder.parent} if self._unsynced else set()
         for path in self._unsynced:
-            _fsync(path)
+            sync(path)
             folders.add(path.parent)
         for folder in folders:
-            _fsync(folder)
+            sync(folder)
         self._unsynced.clear()
 
     def size(self) -> int:
@@ -118,14 +118,3 @@ class FolderBlobs:
 def _name(digest: str) -> str:
     """Sixteen folders: enough for a million objects, few enough to sync with every batch."""
     return f"{digest[:1]}/{digest}.zst"
-
-
-def _fsync(path: Path) -> None:
-    try:
-        fd = os.open(path, os.O_RDONLY)
-    except PermissionError:  # Windows does not open folders
-        return
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from backstory.files import replace, sync_folder
+from backstory.files import replace, sync
 from backstory.model.checkpoints import Checkpoint, Note
 from backstory.model.errors import NewerStore
 from backstory.model.gaps import Gap
@@ -163,7 +163,7 @@ class Journal:
     def rewrite(self, entries: Iterable[Entry]) -> None:
         """All of it anew, in one step, and be sure of it."""
         replace(self.path, b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
-        sync_folder(self.path.parent)
+        sync(self.path.parent)
 
     def forget_pending(self) -> None:
         self._pending.clear()
