@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import hypothesis
 import pytest
 
 from backstory import config
 from backstory.__main__ import main
 from tests.locks import locked
+
+hypothesis.settings.register_profile("same every time", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("same every time")
 
 REPOSITORY = Path(__file__).parent.parent
 REAL_HOME = Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - before any test changes HOME
