@@ -28,7 +28,7 @@ class Excluded:
             if not _clear(item):  # excluding nothing without a word would be the worst of all
                 raise BadInput(
                     f"config.toml excludes {item!r}, which is neither a path nor a project",
-                    'Write e.g. "~/work/client-x", "*/client-x" or "github.com/acme/shop".',
+                    'Write e.g. "~/code/client-x", "*/client-x" or "github.com/acme/shop".',
                 )
         self.agents = frozenset(exclude.agents)
         self.paths = [path for item in exclude.projects if (path := _as_path(item))]

@@ -15,6 +15,7 @@ import apsw
 import msgspec
 
 from backstory import files
+from backstory.capture.alive import exists
 from backstory.config import Settings
 from backstory.model.errors import Busy, StoreError
 
@@ -155,7 +156,7 @@ def running(settings: Settings) -> Running:
             found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
         except (FileNotFoundError, msgspec.DecodeError):
             found = None
-        if found and _alive(found.pid):
+        if found and exists(found.pid, 0) is not False:
             return found
         time.sleep(0.05)
     raise Busy("a server is starting or stopping", "Try again in a moment: backstory serve")
@@ -167,7 +168,7 @@ def serves(settings: Settings) -> bool:
         found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):
         return False
-    return _alive(found.pid) and _held(settings.home / "serve.lock")
+    return exists(found.pid, 0) is not False and _held(settings.home / "serve.lock")
 
 
 def _held(lock: Path) -> bool:
@@ -187,17 +188,6 @@ def _held(lock: Path) -> bool:
 
 def _path(settings: Settings) -> Path:
     return settings.home / "serve.json"
-
-
-def _alive(pid: int) -> bool:
-    """What a server that was killed left behind is not believed."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 @contextmanager
