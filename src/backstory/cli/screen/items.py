@@ -9,7 +9,7 @@ from rich.text import Text
 
 from backstory.cli.render import clean, count, duration, moment, one_line, plural
 from backstory.cli.screen.words import exact, short
-from backstory.service.conversing.items import (
+from backstory.service.conversing.kinds import (
     Call,
     Compaction,
     Decision,

@@ -14,19 +14,8 @@ from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.errors import NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session, Tokens
-from backstory.service.conversing import items as made
-from backstory.service.conversing.items import (
-    LIMITS,
-    Around,
-    Call,
-    Compaction,
-    Item,
-    Limits,
-    Mark,
-    call_item,
-    items,
-    total,
-)
+from backstory.service.conversing.items import call_item, items, total
+from backstory.service.conversing.kinds import LIMITS, WHOLE, Around, Call, Compaction, Item, Limits, Mark
 from backstory.service.conversing.shape import Shape, Turn
 from backstory.service.conversing.tools import shorter
 from backstory.service.library import Library, reading
@@ -160,7 +149,7 @@ def fragment(settings: Settings, agent: str, session_id: str, at: int) -> Fragme
 def one(settings: Settings, agent: str, session_id: str, seq: int) -> tuple[Session, Item]:
     """One thing said or done, whole."""
     with reading(settings) as library:
-        teller = _Teller(library, find(library, agent, session_id), made.WHOLE)
+        teller = _Teller(library, find(library, agent, session_id), WHOLE)
         found = teller.one(seq) or teller.one(teller.called(seq))
         if not found:
             raise NotFound(f"there is nothing to show at {seq} in this session", "Go back to the session.")
