@@ -61,6 +61,7 @@ class Site:
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})
         self._stop = threading.Event()
         self._watch = threading.Thread(target=watch, args=(settings, self.hub, self._stop)) if watching else None
+        self._pages: list[Page] = []
 
     @property
     def url(self) -> str:
@@ -77,6 +78,11 @@ class Site:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        """Its pages go first: one that is left open would ask a server that is gone."""
+        for page in self._pages:
+            if not page.is_closed():
+                assert page.evaluate("window.fired ?? []") == [], "a transcript's script ran"
+                page.goto("about:blank")
         self.stop()
 
     def stop(self) -> None:
@@ -94,6 +100,8 @@ class Site:
 
     def open(self, page: Page, path: str = "/") -> None:
         """As a person comes: by a one-time link, which leaves a cookie; then to a page."""
+        if page not in self._pages:
+            self._pages.append(page)
         known = [cookie for cookie in page.context.cookies(self.url) if cookie.get("name") == f"backstory-{self.port}"]
         if not known:
             page.goto(self.keys.link(Running(os.getpid(), self.port)))

@@ -383,20 +383,20 @@ def test_many_changes_at_once_end_in_what_holds(site: Site, page: Page, stand: C
 def test_a_server_that_stops_is_said_and_found_again(
     demo: Home, page: Page, complaints: Complaints, stand: Callable[..., None]
 ) -> None:
-    first = Site(demo.settings)
-    with first:
+    with Site(demo.settings) as first:
         first.hub.stand([standing("one", "running")])
         first.open(page)
         live(page)
-    banner = page.locator("#not-live")
-    expect(banner).to_contain_text("The server stopped answering at")
-    expect(page.locator(".live")).to_have_text("Not live")
-    with Site(demo.settings, port=first.port) as again:
-        again.hub.stand([asking("one", "make deploy")])
-        expect(page.locator(".ask-cmd")).to_have_text("make deploy")
-        expect(banner).to_have_count(0)
-        live(page)
-        page.goto("about:blank")
+        first.stop()
+        banner = page.locator("#not-live")
+        expect(banner).to_contain_text("The server stopped answering at")
+        expect(page.locator(".live")).to_have_text("Not live")
+        with Site(demo.settings, port=first.port) as again:
+            again.hub.stand([asking("one", "make deploy")])
+            expect(page.locator(".ask-cmd")).to_have_text("make deploy")
+            expect(banner).to_have_count(0)
+            live(page)
+            page.goto("about:blank")
     assert all("ERR_CONNECTION_REFUSED" in one or "ERR_INCOMPLETE" in one for one in complaints)
     complaints.clear()
 

@@ -6,13 +6,14 @@ import base64
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import msgspec
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from backstory import config
 from backstory.config import Settings
@@ -281,15 +282,26 @@ def test_from_below_the_pages_come_without_a_jump(site: Site, page: Page, whole:
     assert abs(after["y"] - before["y"]) < 3
 
 
+@pytest.mark.parametrize("late", [0.0, 0.4], ids=["", "script late"])
 @pytest.mark.parametrize("ask", ["?at={seq}#e{seq}", "#e{seq}", "?after={before}#e{seq}"])
-def test_a_link_to_any_event_lands_there(site: Site, page: Page, demo: Home, whole: str, ask: str) -> None:
+def test_a_link_to_any_event_lands_there(site: Site, page: Page, demo: Home, whole: str, ask: str, late: float) -> None:
     with reading(demo.settings) as library:
         session = library.reader.session(whole.rsplit("/", 1)[1], "claude")
         seq = [e.seq for e in library.reader.events(session.id) if e.kind == "assistant.message"][TURNS // 2]
+    if late:  # the browser has gone to the anchor by itself before the script begins
+
+        def wait(route: Route) -> None:
+            time.sleep(late)
+            route.continue_()
+
+        page.route("**/session.js*", wait)
     site.open(page, whole + ask.format(seq=seq, before=seq - 1))
     target = page.locator(f"#e{seq}")
     expect(target).to_be_in_viewport()
     expect(target).to_contain_text(f"Step {TURNS // 2 + 1} is")
+    page.wait_for_load_state("networkidle")  # what is above it has come
+    assert page.locator(".stretch").count() > 1
+    expect(target).to_be_in_viewport()
 
 
 def test_a_link_into_a_fold_opens_it(site: Site, page: Page, rich: str) -> None:

@@ -58,7 +58,7 @@ function inView() {
 
 const loading = new WeakMap();
 let upwards = false;
-let jumped = false;
+let jumps = 0;
 let lastY = scrollY;
 
 // One page of a gap: its first, or its last when one comes from below.
@@ -69,20 +69,21 @@ function fill(gap, fromEnd = false) {
 
 async function filled(gap, fromEnd) {
   gap.setAttribute("aria-busy", "true");
+  const before = jumps;
   try {
     const first = Number(gap.dataset.first);
     const last = Number(gap.dataset.last); // of any event on its last page
     const stretch = (await fetchedPart(fromEnd ? last : first)).querySelector(".stretch");
     const done = fromEnd ? Number(stretch.dataset.first) <= first : Number(stretch.dataset.last) >= last;
     // Who scrolls into a gap reads on; who jumped over it stays where they are.
-    const below = gap.getBoundingClientRect().bottom < 0 && (jumped || upwards);
+    const over = gap.getBoundingClientRect().bottom < 0 && jumps > before;
     steady(() => {
       if (fromEnd) gap.after(stretch);
       else gap.before(stretch);
       if (done) gap.remove();
       else if (fromEnd) gap.dataset.last = Number(stretch.dataset.first) - 1;
       else gap.dataset.first = Number(stretch.dataset.last) + 1;
-    }, fromEnd || below ? inView() : null);
+    }, fromEnd || over ? inView() : null);
     measure();
     if (!done) relabel(gap);
     tick(stretch);
@@ -102,7 +103,7 @@ function relabel(gap) {
 const near = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target, boundingClientRect } of entries) {
-      const above = boundingClientRect.bottom < 0 ? jumped || upwards : boundingClientRect.top < innerHeight && upwards;
+      const above = boundingClientRect.bottom < 0 || (boundingClientRect.top < innerHeight && upwards);
       if (isIntersecting) fill(target, above).catch(() => near.unobserve(target));
     }
   },
@@ -214,7 +215,7 @@ addEventListener(
   () => {
     const by = scrollY - lastY;
     upwards = by < 0;
-    jumped = Math.abs(by) > innerHeight * 1.5 || (jumped && by >= 0);
+    if (Math.abs(by) > innerHeight * 1.5) jumps += 1;
     lastY = scrollY;
     marking ||= requestAnimationFrame(() => {
       marking = 0;
