@@ -124,17 +124,10 @@ class Machine:
     def only(self) -> int:
         """The one ingest that hooks have started, when they themselves are gone."""
         pending, end = self.settings.home / "hook" / "pending", time.monotonic() + SECONDS
-        while [_text(pending)] != [str(pid) for pid in (left := self.running())] and time.monotonic() < end:
+        while not (left := self.running()) or [_text(pending)] != [str(pid) for pid in left]:
+            assert time.monotonic() < end, left
             time.sleep(0.02)
-        assert [_text(pending)] == [str(pid) for pid in left]
         return left[0]
-
-    def left_running(self, expected: list[int]) -> None:
-        """Nothing else stays; a hook that git did not wait for may take a moment to go."""
-        end = time.monotonic() + SECONDS
-        while (left := self.running()) != expected and time.monotonic() < end:
-            time.sleep(0.02)
-        assert left == expected
 
     def spooled(self) -> list[tuple[dict[str, Any], bytes]]:
         """Envelopes that were written completely."""
@@ -191,7 +184,11 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_twice(
     machine.hook("UserPromptSubmit", kill=False)
     machine.commit(kill=False)
 
-    machine.left_running([])
+    end = time.monotonic() + SECONDS
+    while (left := machine.running()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert left == []
+
     assert machine.killed > KINDS["ingest"] // 3
 
     # Git is as if we were not there.
