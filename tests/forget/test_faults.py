@@ -8,13 +8,16 @@ import signal
 import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
+from unittest.mock import patch
 
 import apsw
 import pytest
 
+from backstory.capture import merge
 from backstory.config import Settings
 from backstory.service.forgetting import Asked, forget
 from backstory.service.ingesting import ingest, rebuild
+from backstory.service.reading import Where, sessions
 from backstory.store.forget import UNFINISHED
 from tests.capture.snapshot import Snapshot, assert_equal, derived, stored_bytes
 from tests.capture.test_faults import CALLS, SECONDS, Machine, spread, strace
@@ -43,7 +46,11 @@ def prepared(machine: Machine) -> Machine:
     lines = [SPOOLED.format(secret().session_id, CANARY), SPOOLED.format(story("one").session_id, "apples")]
     (machine.own / "spool").mkdir(parents=True)
     (machine.own / "spool" / "2026-05-01.spool").write_text("".join(lines))
-    ingest(machine.settings)
+    path, whole = said.path(machine.home), said.text()
+    with patch.object(merge, "FAN", 2):  # as if it had been read while it was written, and merged
+        for end in (whole.index("\n") + 1, len(whole)):
+            path.write_text(whole[:end])
+            ingest(machine.settings)
     return machine
 
 
@@ -77,8 +84,7 @@ def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def assert_before_or_after(machine: Machine, wanted: tuple[str, Snapshot, Snapshot]) -> bool:
     """The next ingest finishes what was begun; what was not can be begun again. True if it had been."""
     form, before, after = wanted
-    readable = machine.run("sessions", "--json")
-    assert readable.code == 0, readable
+    assert sessions(machine.settings, Where(), limit=20, everything=False)
     ingest(machine.settings)
     assert not (machine.own / UNFINISHED).exists()
     begun = not in_database(machine.own)
@@ -98,9 +104,13 @@ def struck(machine: Machine, form: str, *options: str) -> int:
     return machine.run("forget", *FORMS[form], "--yes", prefix=tool).code
 
 
-def ordinals(machine: Machine, form: str) -> dict[str, list[int]]:
+@pytest.fixture(scope="module")
+def ordinals(
+    wanted: tuple[str, Snapshot, Snapshot], strace: None, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[int]]:
     """Of a run without a fault: which calls, counted per thread as strace does, concern our home."""
-    assert struck(machine, form) == 0
+    machine = prepared(Machine(tmp_path_factory.mktemp("trial") / "machine"))
+    assert struck(machine, wanted[0]) == 0
     seen: Counter[tuple[str, str]] = Counter()
     found: dict[str, set[int]] = defaultdict(set)
     for line in machine.log.read_text(errors="replace").splitlines():
@@ -111,12 +121,11 @@ def ordinals(machine: Machine, form: str) -> dict[str, list[int]]:
     return {call: sorted(numbers) for call, numbers in found.items()}
 
 
-@pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize("call", ["write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink"])
 def test_killed_at_a_system_call_it_is_as_before_or_as_after(
-    call: str, wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path
+    call: str, wanted: tuple[str, Snapshot, Snapshot], ordinals: dict[str, list[int]], tmp_path: Path
 ) -> None:
-    points = spread(ordinals(prepared(Machine(tmp_path / "trial")), wanted[0])[call], POINTS)
+    points = spread(ordinals[call], POINTS)
     killed = 0
     for number in points:
         machine = prepared(Machine(tmp_path / f"machine-{number}"))
@@ -163,6 +172,7 @@ def test_a_reader_goes_on_and_the_next_ingest_removes_what_it_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backstory.store.forget.READERS_MS", 100)
+    monkeypatch.setattr("backstory.store.sqlite.BUSY_MS", 100)
     machine = prepared(Machine(tmp_path / "machine"))
     reader = apsw.Connection(str(machine.settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN")

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from backstory.config import Settings
+from backstory.model.errors import BadInput, StoreError
 from backstory.service.forgetting import Asked, forget
+from backstory.service.health import examine
 from backstory.service.ingesting import ingest, rebuild
 from backstory.service.reading import conversation
 from tests.capture.snapshot import assert_equal, derived
@@ -151,3 +153,34 @@ def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(settings
     ingest(settings)
     assert traces(settings.home) == []
     assert conversation(settings, said.session_id).events[-1].text == "after it, about melons"
+
+
+def test_without_its_salt_nothing_is_read_until_somebody_decides(settings: Settings, home: Path) -> None:
+    mixed(WORD).save(home)
+    ingest(settings)
+    forget(settings, Path.cwd(), Asked(match=WORD))
+    salt = settings.home / "salt"
+    before = salt.read_bytes()
+    story("other").save(home)
+    write(home / ".claude" / "projects" / "-copy" / "copied.jsonl", mixed(WORD).text().replace("mixed", "copied"))
+    for lost in (salt.unlink, lambda: salt.write_bytes(b"x" * 32)):
+        lost()
+        with pytest.raises(StoreError, match="salt"):
+            ingest(settings)
+        with pytest.raises(StoreError, match="salt"):
+            forget(settings, Path.cwd(), Asked(match="apples"))
+        assert any(problem.dropped and "`salt`" in problem.what for problem in examine(settings).problems)
+        assert traces(settings.home, WORD) == []
+    salt.write_bytes(before)
+    with pytest.raises(BadInput, match="not lost"):
+        forget(settings, Path.cwd(), Asked(match="apples", new_salt=True))
+    assert ingest(settings).new_records > 0
+    assert traces(settings.home, WORD) == []
+
+    salt.unlink()
+    forget(settings, Path.cwd(), Asked(match="pears", new_salt=True))
+    assert salt.read_bytes() != before
+    assert not any("`salt`" in problem.what for problem in examine(settings).problems)
+    rebuild(settings)
+    ingest(settings)
+    assert traces(settings.home, "pears") == []

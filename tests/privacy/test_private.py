@@ -306,6 +306,31 @@ def test_an_old_hooks_line_is_cleaned_when_it_is_read(home: Path, tmp_path: Path
     assert found(settings.home, OPEN) != []
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_tag_reaches_over_the_records_of_a_message(at_once: bool, tmp_path: Path, cli: Cli) -> None:
+    t = Transcript("split")
+    t.prompt("go")
+    t.say(f"{OPEN} one <private> {CANARY}")
+    opened = t.text().encode()
+    message = json.loads(opened.splitlines()[-1])["message"]["id"]
+    for text in (f"between {CANARY}", f"{CANARY}</private> {OPEN} two", f"{OPEN} three"):
+        t.add("assistant", {"id": message, "role": "assistant", "content": [{"type": "text", "text": text}]})
+    t.say(f"{OPEN} four </private> as it is")
+    data = t.text().encode()
+    if at_once:
+        (tmp_path / "split.jsonl").write_bytes(data)
+        assert CANARY not in cli("redact", tmp_path / "split.jsonl").out
+    db = connect(tmp_path / "x.db")
+    source = Source(id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={})
+    withholding = Withholding(Writer(db))
+    cut = len(data) if at_once else len(opened)
+    chunks = [Chunk(low, data[low:high], False) for low, high in ((0, cut), (cut, len(data))) if low < high]
+    kept = b"".join(withholding.kept(source, chunk).data for chunk in chunks)
+    assert CANARY.encode() not in kept
+    assert kept.count(OPEN.encode()) == 4
+    db.close()
+
+
 # -- what it costs -----------------------------------------------------------------------------------
 
 

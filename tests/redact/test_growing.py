@@ -51,7 +51,6 @@ class Read:
 def read(monkeypatch: pytest.MonkeyPatch) -> Read:
     counted = Read()
     monkeypatch.setattr(passes, "passages", counted)
-    monkeypatch.setattr(growing, "passages", counted)
     return counted
 
 

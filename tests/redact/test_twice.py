@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from backstory.privacy import rules
 from backstory.privacy.engine import Engine
-from backstory.privacy.redactor import intact
+from backstory.privacy.redactor import Redactor, intact
 from backstory.privacy.samples import expand
 from backstory.service.redacting.passes import Text
 
@@ -78,6 +78,31 @@ def test_a_text_redacted_twice_is_a_text_redacted_once(words: str) -> None:
     data = words.encode("utf-8", "surrogateescape")
     once = left(read(data))
     assert left(read(once)) == once
+
+
+LONG = [expand("{A40}" + " " * n).strip() for n in range(6)]
+HARD = {
+    "many after one name": "the token is " + " ".join(LONG),
+    "the next comes into sight": f"password {LONG[0]} {'word ' * 14} {LONG[1]} {LONG[2]}",
+    "records beside text": f'{{"token": 544657872402763, "x": "{LONG[0]}="}}\nuse {expand("dop_v1_{h64}")} pwd\n',
+    "far below in a table": "id,token,note\n" + "".join(f"{n},{one},{'w ' * 900}\n" for n, one in enumerate(LONG)),
+    "escapes far apart": f"%20{'w ' * 1500}%20 API_KEY%3D{LONG[0]}{'w ' * 1500}%20token%3D{LONG[1]}",
+}
+
+
+@pytest.mark.parametrize("text", HARD.values(), ids=HARD)
+def test_what_replacing_brings_into_sight_goes_the_first_time(text: str) -> None:
+    once = left(read(text.encode()))
+    assert once != text.encode()
+    assert left(read(once)) == once
+
+
+def test_a_structure_redacted_twice_is_the_same_structure() -> None:
+    odd = f'key "{LONG[0]}" and \\ {LONG[1]}'
+    given = {"client_secret": odd, "the token \udcff": "x", "id": f"ghp_{LONG[3][:36]} token={LONG[4]}", "n": [odd]}
+    once = Redactor(ENGINE).anything(given)
+    assert Redactor(ENGINE).anything(once) == once
+    assert not any(secret in str(once) for secret in (*LONG[:2], LONG[3][:36]))
 
 
 @MANY

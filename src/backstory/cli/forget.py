@@ -20,11 +20,18 @@ _LISTED = 10
 @click.argument("reference", metavar="[SESSION|COMMIT]", required=False)
 @click.option("--match", metavar="TEXT", help="What holds this text, in every session; - reads it from stdin.")
 @click.option("--before", metavar="DATE", help="Sessions that ended before: 2026-01-31, 90d, 1y.")
+@click.option("--new-salt", is_flag=True, help="With --match: the file `salt` is lost, make another.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 def command(
-    reference: str | None, match: str | None, before: str | None, dry_run: bool, yes: bool, as_json: bool
+    reference: str | None,
+    match: str | None,
+    before: str | None,
+    new_salt: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Forget a session, the conversation behind a commit, a text, or what is old; for good.
 
@@ -44,9 +51,11 @@ def command(
             "say what to forget: a session, a commit, --match or --before, and one of them",
             "See: backstory forget --help",
         )
+    if new_salt and match is None:
+        raise BadInput("--new-salt goes with --match", "See: backstory forget --help")
     if match == "-":
         match = sys.stdin.read().strip("\n")
-    settings, cwd, asked = config.load(), Path.cwd(), Asked(reference, match, before)
+    settings, cwd, asked = config.load(), Path.cwd(), Asked(reference, match, before, new_salt)
     if not dry_run and not yes:
         _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
     if as_json:

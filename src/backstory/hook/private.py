@@ -27,19 +27,32 @@ def spans(data: bytes, lists: frozenset[bytes] = frozenset()) -> list[tuple[int,
 
     `lists` names arrays whose elements are messages of their own.
     """
+    return reach(data, lists, 0)[0]
+
+
+def reach(data: bytes, lists: frozenset[bytes], depth: int) -> tuple[list[tuple[int, int]] | None, int, bool]:
+    """The same of a record before which the same message opened so many tags: how many are open behind it, and whether
+    it closed one of those."""
     found = Json(data, lists)
     if not found.sound:
-        return None
+        return None, depth, False
     lower = data.lower()  # the same length: only ASCII changes
     messages: dict[int, list[String]] = {}
     for string in found.strings:
         messages.setdefault(string[2], []).append(string)
-    return merged([span for parts in messages.values() for span in of_message(lower, parts)])
+    private: list[tuple[int, int]] = []
+    left, closed = depth, False
+    for number, parts in messages.items():
+        own, open_behind, joined = of_message(lower, parts, depth if number == 1 else 0)
+        private += own
+        if number == 1:
+            left, closed = open_behind, joined
+    return merged(private), left, closed
 
 
 def text_spans(data: bytes) -> list[tuple[int, int]]:
     """The same of a text that is no JSON: it is one string."""
-    return merged(of_message(data.lower(), [(0, len(data), 0, b"", True)]))
+    return merged(of_message(data.lower(), [(0, len(data), 0, b"", True)], 0)[0])
 
 
 def everything(data: bytes) -> list[tuple[int, int]]:
@@ -85,10 +98,15 @@ def merged(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
 # -- one message -------------------------------------------------------------------------------------------------------
 
 
-def of_message(lower: bytes, parts: "list[String]") -> list[tuple[int, int]]:
-    """A tag never closed reaches to the end of its string, unless a later string of the message closes it."""
+def of_message(lower: bytes, parts: "list[String]", depth: int) -> tuple[list[tuple[int, int]], int, bool]:
+    """A tag never closed reaches to the end of its string, unless a later string of the message closes it.
+
+    `depth` is how many tags earlier strings opened; told are also how many are open behind these, and whether one of
+    the earlier was closed.
+    """
     found: list[tuple[int, int]] = []
-    count = depth = since = 0  # depth: tags that earlier strings opened; since: the string after the first of these
+    count = since = 0  # since: the string after the one that opened the first of these
+    carried, closed = depth, False
     for index, (start, stop, *_) in enumerate(parts):
         own = opened = 0
         joined = False
@@ -104,6 +122,8 @@ def of_message(lower: bytes, parts: "list[String]") -> list[tuple[int, int]]:
             elif depth:
                 depth -= 1
                 joined = True
+                closed = closed or depth < carried
+                carried = min(carried, depth)
                 found += [(part[0], part[1]) for part in parts[since:index] if is_said(lower, part)]
                 found.append((start, last))
                 since = index + 1
@@ -114,8 +134,8 @@ def of_message(lower: bytes, parts: "list[String]") -> list[tuple[int, int]]:
             found.append((start, stop))
         depth += own
     if count > MOST:
-        return [(part[0], part[1]) for part in parts if is_said(lower, part)]
-    return found
+        found = [(part[0], part[1]) for part in parts if is_said(lower, part)]
+    return found, depth, closed
 
 
 def is_said(data: bytes, part: "String") -> bool:

@@ -9,7 +9,9 @@ from functools import lru_cache
 from backstory.privacy.rules import Words
 from backstory.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
 
-GENERIC = frozenset(("password", "token", "secret", "api-key", "auth", "encoded-secret"))
+GENERIC = frozenset(
+    "password token secret api-key auth encoded-secret access-token login-command masked-value piped-password".split()
+)
 NAME = 48  # bytes a name goes on to either side of its word
 BARE = 512
 JUDGED = 160  # bytes of a value that decide
@@ -75,25 +77,27 @@ class Looker:
     def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[tuple[int, int, str]]:
         lead = data[max(low, start - NAME) : start]
         left = lead[len(lead.rstrip(_NAME_CHARS)) :]
+        if left[:1] in (b"n", b"r", b"t") and lead[-len(left) - 1 : -len(left)] == b"\\":
+            left = left[1:]  # of an escape
         rest = data[end : min(high, end + NAME)]
         right = rest[: len(rest) - len(rest.lstrip(_NAME_CHARS))]
         said = b"" if left else lead[-24:].rpartition(b"\n")[2].rpartition(b"\\n")[2]
         strength = self._strength(left or said, data[start:end], right)
-        if not strength:
+        if not strength or _RESOURCE.search(lead):
             return
         after = end + len(right)
         if data[max(low, start - len(left) - 1) : start - len(left)] in (b"?", b"&"):
             mark = data.find(b"#", after, min(high, after + BARE))
             if mark > 0 and not _STOP.search(data, after, mark):
                 high = mark  # of an address: up to its fragment
-        span = self._assigned(data, start, after, high, strength, left)
-        if span is None and strength == 2:
-            span = self._told(data, start, after, low, high)
-        if span is not None:
+        span = self._assigned(data, start, after, low, high, strength, left)
+        spans = [span] if span is not None else []
+        if not spans and strength == 2 and data[start:end].lower() not in _NEVER_SAID:
+            spans = self._told(data, start, after, low, high)
+        if not spans and strength == 2 and _CELL_END.match(data, after, high):
+            spans = list(self.columns(data, start, after, low, high))
+        for span in spans:
             yield (*span, self.rule)
-        elif strength == 2 and _CELL_END.match(data, after, high):
-            for span in self.columns(data, start, after, low, high):
-                yield (*span, self.rule)
 
     def _strength(self, left: bytes, word: bytes, right: bytes) -> int:
         """2: the name of a secret. 1: it may be. 0: it only holds the word."""
@@ -114,17 +118,19 @@ class Looker:
             if glued and not owner.endswith(("api", "basic")):
                 return 0
             return 2 if word.lower() == b"authorization" else 1
-        if self.rule == "password" and word.lower() in (b"pass", b"pwd"):
+        if self.rule == "password" and len(word) <= len(b"pass"):
+            if glued or (len(left) >= 8 and surprise(left[-24:].decode("latin-1")) > 5.4):
+                return 0  # two letters of a word, or of something drawn by chance
             joined = left[-1:].isalpha() or left[-1:] in (b"_", b"-", b".")
-            return 2 if not glued and (joined or owner in self.words.pass_of) else 0
+            return 2 if joined or owner in self.words.pass_of else 1
         return 2
 
     def _assigned(
-        self, data: bytes, start: int, after: int, high: int, strength: int, left: bytes
+        self, data: bytes, start: int, after: int, low: int, high: int, strength: int, left: bytes
     ) -> tuple[int, int] | None:
         tries = [_ASSIGNED.match(data, after, high)]
         if tries[0] is None:
-            tries = [self._spaced(data, start, after, high, left), _NAMED.match(data, after, high)]
+            tries = [self._spaced(data, start, after, low, high, left), _NAMED.match(data, after, high)]
         for found in tries:
             if found is None or (span := _value(data, found, high)) is None:
                 continue
@@ -136,33 +142,40 @@ class Looker:
                 return inner
         return None
 
-    def _spaced(self, data: bytes, start: int, after: int, high: int, left: bytes) -> re.Match[bytes] | None:
+    def _spaced(self, data: bytes, start: int, after: int, low: int, high: int, left: bytes) -> re.Match[bytes] | None:
         """`--token X`, `ENV TOKEN X`, `password X` of a .netrc."""
         match = _SPACED.match(data, after, high)
         if match is None or left.startswith(b"-"):
             return match
         name = start - len(left)
-        if _SHELL.search(data[max(0, name - 24) : name]):
+        if _SHELL.search(data[max(low, name - 24) : name]):
             return match
-        netrc = self.rule == "password" and not left and _NETRC.search(data[max(0, start - 120) : start])
+        netrc = self.rule == "password" and not left and _NETRC.search(data[max(low, start - 120) : start])
         return match if netrc else None
 
-    def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> tuple[int, int] | None:
-        """In prose, after the word or before it; or in the column below it."""
-        for found in _SAID_WORD.finditer(data, after, min(high, after + SAID)):
-            begin, end = found.span()
+    def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> list[tuple[int, int]]:
+        """In prose, after the word, where there may be several, or before it."""
+        spans: list[tuple[int, int]] = []
+        at, limit = after, after + (SAID if self.rule != "auth" else SAID // 3)
+        while (found := _SAID_WORD.search(data, at, min(high, limit + BARE))) and found.start() < limit:
+            begin, at = found.span()
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
                 begin += 1  # of an escape
             if begin == after:
                 continue  # still the name
-            span = _trimmed(data, begin, end)
+            span = _trimmed(data, begin, at)
             between = data[after:begin]
             if _is_other(data, span, between):
                 continue
             if between.count(b"\n") + between.count(b"\\n") > 2 or _ELSEWHERE.search(between):
                 break
-            if _is_told(_text(data, span), _TIGHT.search(between) is not None):
-                return _whole(data, span, high)
+            tight = _TIGHT.search(between) or (self.rule != "api-key" and not between.strip(b" \t"))
+            if _is_told(_text(data, span), bool(tight)):
+                spans.append(_whole(data, span, high))
+                at = max(at, spans[-1][1])
+                limit += spans[-1][1] - span[0] - len(LABEL)  # as far as with a label in its place
+        if spans:
+            return spans
         lead = data[max(low, start - 280) : start]
         if _TIED.search(lead) and (match := _BEFORE.search(lead)):
             offset = start - len(lead)
@@ -170,10 +183,10 @@ class Looker:
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
                 begin += 1  # of an escape
             span = _trimmed(data, begin, offset + match.end("value"))
-            tight = match["tie"].startswith((b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-"))
-            if _is_told(_text(data, span), tight):
-                return span
-        return None
+            plain = match["tie"].startswith((b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-"))
+            if _is_told(_text(data, span), plain):
+                return [span]
+        return []
 
     def columns(self, data: bytes, start: int, after: int, low: int, high: int) -> Iterator[tuple[int, int]]:
         """The cells below a name that heads a column of a table or of comma separated values."""
@@ -189,6 +202,7 @@ class Looker:
             return
         column, cells = data.count(mark, begin, start), head.count(mark)
         line = stop.end()
+        high = min(high, start + TABLE)
         for _ in range(ROWS):
             stop = _LINE.search(data, line, min(high, line + 2000))
             end = stop.start() if stop else min(high, line + 2000)
@@ -206,10 +220,14 @@ class Looker:
 
 ROWS = 40
 SAID = 120  # bytes of prose between a name and its value
+TABLE = 16 << 10  # bytes of one, from the name on
+LABEL = b"[REDACTED:x]"  # all labels count like this one
+_NEVER_SAID = (b"pw", b"psk")
 _GLUED_KEY = ("api", "access", "secret", "private", "auth", "my", "account", "license")
 _SURE_KEY = frozenset(("api", "secret", "access", "private"))
 _CELL_END = re.compile(rb"\\*[\"']?[ \t]*(?:[|,;\t]|\r?\n|\\+[rn])")
-_NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}$|^[ \t]*$")
+_NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}(?:\n|\\n)?[ \t]*$|^[ \t]*$")
+_RESOURCE = re.compile(rb":\d{12}:$")  # the name of something at AWS
 
 
 # -- values --------------------------------------------------------------------------------------------------------
@@ -292,7 +310,9 @@ def _is_secret(word: str, rule: str, strength: int, loose: bool) -> bool:
     if is_stand_in(word) or is_plain(word):
         return False
     if strength == 1:
-        return len(word) >= 16 and surprise(word) >= 5.0 and not any(map(is_hex, [word, *re.split(r"[-_.:/]", word)]))
+        least = 10 if rule == "password" and not loose and not _SHORT_HEX.fullmatch(word) else 16
+        hexes = any(map(is_hex, [word, *re.split(r"[-_.:/]", word)]))
+        return len(word) >= least and surprise(word) >= 5.0 and not hexes
     if is_hex(word):
         return not loose or len(word) >= 20
     if word.isdigit():

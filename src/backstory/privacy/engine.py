@@ -124,11 +124,20 @@ class Engine:
         self._named = len(names)
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
-        """Secrets, in order, none overlapping another. With `lines`, nothing is read across a line's end."""
+        """Secrets, in order, none overlapping another. With `lines`, nothing is read across a line's end.
+
+        All labels count the same, whatever they say, so that what is found does not hang on a rule's name or a number.
+        """
+        if _MASK.search(data) is None:
+            return self._find(data, lines)
+        view = _view(data, 0, len(data), _MASK, lambda label: assignments.LABEL)
+        return [Finding(*view.original(f.start, f.end), f.rule) for f in self._find(view.text, lines)]
+
+    def _find(self, data: bytes, lines: bool) -> list[Finding]:
         escapes: list[int] = []
         found = self._plain(data, lines, escapes)
         for low, high in _windows(data, escapes, lines):
-            view = _view(data, low, high)
+            view = _view(data, low, high, _ESCAPES, _meant)
             found += [Finding(*view.original(f.start, f.end), f.rule) for f in self._plain(view.text, lines, [])]
         found += self._encoded(data, 0)
         return self._settled(data, found)
@@ -324,15 +333,15 @@ _ENTITIES = {b"amp": b"&", b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">
 
 def _windows(data: bytes, escapes: list[int], lines: bool) -> Iterator[tuple[int, int]]:
     """Stretches of text with escapes in them, as far as a name and its value lie apart."""
-    low = high = -1
+    low = high = end = -1  # end: of the line the last one is in
     for at in escapes:
-        if at < high - REACH // 2:
-            continue
         begin, finish = max(0, at - REACH), min(len(data), at + REACH)
-        if lines:
+        if lines and at > end:
             begin = data.rfind(b"\n", begin, at) + 1 or begin
-            end = data.find(b"\n", at, finish)
-            finish = end if end >= 0 else finish
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+        if lines:
+            finish = min(finish, end)
         if begin <= high:
             high = max(high, finish)
             continue
@@ -343,7 +352,7 @@ def _windows(data: bytes, escapes: list[int], lines: bool) -> Iterator[tuple[int
         yield low, high
 
 
-def _view(data: bytes, low: int, high: int) -> _View:
+def _view(data: bytes, low: int, high: int, pattern: re.Pattern[bytes], meant: Callable[[bytes], bytes]) -> _View:
     pieces: list[bytes] = []
     view = _View(b"", [], [], [])
     done, size = low, 0
@@ -357,9 +366,9 @@ def _view(data: bytes, low: int, high: int) -> _View:
             pieces.append(piece)
             size += len(piece)
 
-    for match in _ESCAPES.finditer(data, low, high):
+    for match in pattern.finditer(data, low, high):
         add(data[done : match.start()], done, 0)
-        add(_meant(match.group()), match.start(), match.end())
+        add(meant(match.group()), match.start(), match.end())
         done = match.end()
     add(data[done:high], done, 0)
     return view._replace(text=b"".join(pieces))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from mmap import mmap
 from typing import Any, TypeVar, cast
 
 import ahocorasick_rs
@@ -20,6 +21,7 @@ from backstory.privacy.assignments import GENERIC
 from backstory.privacy.engine import Engine, Finding
 from backstory.privacy.shapes import is_hex, is_random
 
+ROUNDS = 16  # of looking at what replacing left; more would mean that it feeds on itself
 FOLLOWED = 12  # characters a value must have for its copies to be looked for where nothing else gives them away
 SEALED = frozenset("signature thoughtsignature thought_signature encrypted_content encryptedcontent".split())
 IDENTITIES = frozenset(
@@ -67,12 +69,12 @@ class Redactor:
     def know(self, value: bytes, rule: str) -> bool:
         """Give a value its number; says whether its copies are worth looking for and were not looked for before."""
         value = _bare(value)
-        if value in self.labels:
+        if value in self.labels or rule in self.engine.replace:
             return False
         self._numbers[rule] += 1
-        self.labels[value] = self.engine.replace.get(rule) or f"[REDACTED:{rule}#{self._numbers[rule]}]"
+        self.labels[value] = f"[REDACTED:{rule}#{self._numbers[rule]}]"
         word = value.decode("latin-1")
-        if len(value) < FOLLOWED or is_hex(word) or b"\n" in value or rule in self.engine.replace:
+        if len(value) < FOLLOWED or is_hex(word) or b"\n" in value:
             return False
         if rule in GENERIC and not is_random(word, 12):
             return False
@@ -86,7 +88,7 @@ class Redactor:
             return found
         starts = [item.start for item in found]
         copies: list[Finding] = []
-        for start, end in sorted(self._copies(data), key=lambda span: (span[0], -span[1])):
+        for start, end in sorted(self.copies(data), key=lambda span: (span[0], -span[1])):
             near = bisect_right(starts, start) - 1
             if (near >= 0 and found[near].end > start) or (near + 1 < len(found) and found[near + 1].start < end):
                 continue
@@ -98,7 +100,7 @@ class Redactor:
         copies = self._allowed_to_change(data, copies, copied=True)
         return sorted([*found, *(part for item in copies for part in (in_strings(data, item) if json else [item]))])
 
-    def _copies(self, data: bytes) -> Iterator[tuple[int, int]]:
+    def copies(self, data: bytes | mmap) -> Iterator[tuple[int, int]]:
         """Many values in one automaton, the latest few in a second: making the first anew for each would never end."""
         if len(self._followed) > 2 * self._settled + 64:
             self._settled, self._most = len(self._followed), _automaton(self._followed)
@@ -134,12 +136,15 @@ class Redactor:
 
     def label(self, value: bytes, rule: str) -> str:
         """What stands in the place of a value; without a number if it is not known."""
-        return self.labels.get(_bare(value)) or f"[REDACTED:{rule}]"
+        return self.engine.replace.get(rule) or self.labels.get(_bare(value)) or f"[REDACTED:{rule}]"
 
     def plain(self, data: bytes) -> bytes:
         """A text without its secrets. What is found in the result goes too, so that twice is the same as once."""
-        for _ in range(4):
-            found = self.find(data)
+        return self._until_nothing_is_found(data, self.find)
+
+    def _until_nothing_is_found(self, data: bytes, find: Callable[[bytes], list[Finding]]) -> bytes:
+        for _ in range(ROUNDS):
+            found = find(data)
             if not found:
                 return data
             data = self.masked(data, found)
@@ -147,7 +152,7 @@ class Redactor:
 
     def jsonl(self, data: bytes) -> bytes:
         """Whole lines of a transcript; each still parses to the same structure."""
-        for _ in range(4):
+        for _ in range(ROUNDS):
             found = self.find(data, lines=True)
             if not found:
                 return data
@@ -164,22 +169,40 @@ class Redactor:
             return value
         raw = value.encode("utf-8", "surrogatepass")
         if name and _TELLING.search(name):
-            prefix = f'"{name}": "'.encode()
-            quoted = raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-            found = self.find(prefix + quoted + b'"')
-            if any(item.start == len(prefix) and item.end == len(prefix) + len(quoted) for item in found):
-                self.counts[found[-1].rule] += 1
-                return self.labels.get(_bare(quoted), f"[REDACTED:{found[-1].rule}]")
-        clean = self.plain(raw)
+            clean = self._until_nothing_is_found(raw, lambda data: self._find_named(data, name))
+        else:
+            clean = self.plain(raw)
         return value if clean is raw else clean.decode("utf-8", "surrogatepass")
+
+    def _find_named(self, data: bytes, name: str) -> list[Finding]:
+        """As if it stood in a record, behind its name; nothing else in the name's sight is learnt of that."""
+        prefix = f'"{name}": "'.encode("utf-8", "surrogatepass")
+        quoted = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        wrapped = b'%b%b"' % (prefix, quoted)
+        found = []
+        for item in self._allowed_to_change(wrapped, self.engine.find(wrapped)):
+            low, high = max(item.start, len(prefix)), min(item.end, len(wrapped) - 1)
+            if low < high:
+                start, end = (len(_unquoted(wrapped[len(prefix) : _past_escape(wrapped, at)])) for at in (low, high))
+                found.append(Finding(start, end, item.rule))
+        found = joined([*found, *self._allowed_to_change(data, self.engine.find(data))])
+        for item in found:
+            self.know(data[item.start : item.end], item.rule)
+        return self.with_copies(data, found)
 
     def _identity(self, value: str, name: str) -> str:
         """An id stays what it is, unless somebody put a secret there that has a form of its own."""
+        if name in SEALED:
+            return value
         raw = value.encode("utf-8", "surrogatepass")
-        found = [] if name in SEALED else [item for item in self.engine.find(raw) if item.rule not in GENERIC]
+        clean = self._until_nothing_is_found(raw, self._find_formed)
+        return value if clean is raw else clean.decode("utf-8", "surrogatepass")
+
+    def _find_formed(self, data: bytes) -> list[Finding]:
+        found = [item for item in self.engine.find(data) if item.rule not in GENERIC]
         for item in found:
-            self.know(raw[item.start : item.end], item.rule)
-        return self.masked(raw, found).decode("utf-8", "surrogatepass") if found else value
+            self.know(data[item.start : item.end], item.rule)
+        return found
 
     def anything(self, value: T, name: str = "") -> T:
         """Every string in a structure, keys included; ids, hashes and signatures stay."""
@@ -205,6 +228,24 @@ def _automaton(values: list[bytes]) -> ahocorasick_rs.BytesAhoCorasick | None:
 
 
 _TELLING = re.compile(r"(?i)pass|pwd|secret|token|key|auth|cred")
+
+
+def joined(found: Iterable[Finding], above: str = "") -> list[Finding]:
+    """What overlaps is one, under the name of the longer, or the one that is above all others."""
+    result: list[Finding] = []
+    for item in sorted(found):
+        if result and item.start < result[-1].end:
+            last = result[-1]
+            longer = last if last.end - last.start >= item.end - item.start else item
+            rule = above if above in (last.rule, item.rule) else longer.rule
+            result[-1] = Finding(last.start, max(last.end, item.end), rule)
+        else:
+            result.append(item)
+    return result
+
+
+def _unquoted(text: bytes) -> bytes:
+    return re.sub(rb"\\([\\\"])", rb"\1", text)
 
 
 def _bare(value: bytes) -> bytes:

@@ -24,7 +24,8 @@ _UUID = re.compile(r"\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]
 _DIGITS = re.compile(r"[\d.,:/\-+ ]+")
 _STAND_IN = re.compile(
     r"example|placeholder|change.?me|your[-_ ]?|dummy|redacted|foobar|insert|replace|xxxx|\*\*\*|\.\.\.|####|____|<|>"
-    r"|\$\{|\$\(|\{\{|%\(|#\{|\$[A-Za-z_]|%[A-Z_]+%|^%s|^\{[a-z_.]*\}$|12345678|abcdefgh|qwerty|deadbeef|0123456",
+    r"|\$\{|\$\(|\{\{|%\(|#\{|\$[A-Za-z_]|(?-i:%[A-Z_]{3,}%)|^%s|^\{[a-z_.]*\}$|12345678|abcdefgh|qwerty|deadbeef|0123456"
+    r"|^(?:pass(?:word|wd)?|hunter)\d{1,4}!?$",
     re.IGNORECASE,
 )
 _CODE = re.compile(

@@ -44,6 +44,7 @@ class Asked(msgspec.Struct, frozen=True):
     reference: str | None = None  # a session or a commit
     match: str | None = None
     before: str | None = None
+    new_salt: bool = False  # with match
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -107,7 +108,12 @@ def _drafted(
     settings: Settings, db: apsw.Connection, wish: Wish, *, write: bool, announce: Announce | None = None
 ) -> Draft:
     known = stones.load(db, settings.home)
-    known.salt = stones.salt(settings.home, make=True) if write else known.salt or b"nothing is kept of it"
+    if wish.new_salt and not known.lost:
+        raise BadInput("the salt is not lost", "Forget without --new-salt.")
+    if write and not wish.new_salt:
+        stones.usable(known)
+    anew = write and known.lost
+    known.salt = stones.salt(settings.home, make=write, anew=anew) or b"nothing is kept of it"
     blobs = FolderBlobs(settings.segments)
     titles = {key for (key,) in fetch(db, "SELECT key FROM leaf_titles")}
     wish.titles, wish.leaves = bool(titles), _named(blobs, db, wish.sessions) & titles if titles else set()
@@ -143,7 +149,7 @@ def _understood(library: Library, cwd: Path, asked: Asked) -> Wish:
     if asked.match is not None:
         if len(asked.match.strip()) < _SHORTEST:
             raise BadInput("too short: it would stand in almost every record", "Give more of the text.")
-        return Wish(needle=Needle(asked.match))
+        return Wish(needle=Needle(asked.match), new_salt=asked.new_salt)
     if asked.before is not None:
         when = parse_when(asked.before, datetime.now().astimezone())
         return Wish(sessions=_with_children(library.db, _older(library.db, when)))

@@ -12,6 +12,7 @@ import apsw
 import msgspec
 
 from backstory.files import replace
+from backstory.model.errors import StoreError
 from backstory.store.journal import ForgottenEntry
 from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch
@@ -26,7 +27,10 @@ UNFINISHED = "forgetting"  # a file that says what is left to do
 STORY = "its story was forgotten, as somebody asked"
 SESSION = "the session it came from was forgotten, as somebody asked"
 READERS_MS = 5_000  # how long a reader that is still open is waited for
+LOST = "the file `salt` is lost or another: what was forgotten by its text would not be known again, so nothing is read"
+LOST_HINT = "Bring it back from a backup. If it is gone for good: backstory forget --match TEXT --new-salt"
 _SALT_BYTES = 32
+_MARK = "salt-"
 
 
 class Tombstones(msgspec.Struct):
@@ -37,6 +41,7 @@ class Tombstones(msgspec.Struct):
     commits: set[str] = set()
     records: dict[str, set[str]] = {}
     strings: set[str] = set()
+    marks: set[str] = set()  # of the salts that were ever used
 
     def __bool__(self) -> bool:
         return bool(self.sessions or self.records or self.strings)
@@ -52,7 +57,22 @@ class Tombstones(msgspec.Struct):
         self.commits.update(entry.commits)
         for name, digests in entry.records.items():
             self.records.setdefault(name, set()).update(digests)
-        self.strings.update(entry.strings)
+        self.learn(entry.strings)
+
+    def learn(self, strings: Iterable[str]) -> None:
+        for name in strings:
+            (self.marks if name.startswith(_MARK) else self.strings).add(name)
+
+    @property
+    def mark(self) -> str:
+        """What the salt is known again by; it is kept among the strings."""
+        return _MARK + _digest(self.salt, b"\x00")
+
+    @property
+    def lost(self) -> bool:
+        """There are digests, and nothing can be compared with them: the salt is not the one they were made with."""
+        known = not self.marks or self.mark in self.marks
+        return bool(self.records or self.strings) and not (self.salt and known)
 
     def line(self, session: str, line: bytes) -> str:
         """Digest of a record of a session."""
@@ -71,11 +91,12 @@ def _digest(salt: bytes, content: bytes) -> str:
     return blake2b(content, digest_size=16, key=salt).hexdigest()
 
 
-def salt(home: Path, *, make: bool = False) -> bytes:
+def salt(home: Path, *, make: bool = False, anew: bool = False) -> bytes:
     """What digests are salted with; kept apart from them, so that they can be shared and still tell nothing."""
     path = home / SALT
     try:
-        return path.read_bytes()
+        if not anew:
+            return path.read_bytes()
     except FileNotFoundError:
         if not make:
             return b""
@@ -84,7 +105,7 @@ def salt(home: Path, *, make: bool = False) -> bytes:
 
 
 def load(db: apsw.Connection, home: Path) -> Tombstones:
-    found = Tombstones(salt(home), set(), set(), {}, set())
+    found = Tombstones(salt(home), set(), set(), {}, set(), set())
     for kind, name in fetch(db, "SELECT kind, name FROM forgotten"):
         if kind == "session":
             agent, _, ident = name.partition(":")
@@ -92,10 +113,17 @@ def load(db: apsw.Connection, home: Path) -> Tombstones:
         elif kind == "commit":
             found.commits.add(name)
         elif kind == "string":
-            found.strings.add(name)
+            found.learn([name])
         elif kind == "record":
             session, _, digest = name.rpartition("/")
             found.records.setdefault(session, set()).add(digest)
+    return found
+
+
+def usable(found: Tombstones) -> Tombstones:
+    """They are asked before anything is stored: what cannot be asked must not let all through."""
+    if found.lost:
+        raise StoreError(LOST, LOST_HINT)
     return found
 
 

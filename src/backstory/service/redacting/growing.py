@@ -6,6 +6,7 @@ What is remembered holds no secret: of each value only where it stands in the in
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from backstory.config import Settings
 from backstory.files import make_folders, replace
 from backstory.privacy.engine import Engine
 from backstory.privacy.redactor import Redactor
-from backstory.service.redacting.passages import BLOCK, LONGEST, is_record, passages
+from backstory.service.redacting.passages import BLOCK, LONGEST, is_record
 from backstory.service.redacting.passes import Place, Text
 
 PROBE = 1024
@@ -108,7 +109,14 @@ def stands_before(engine: Engine, text: Text) -> bool:
     for rule, start, end in text.places:
         text.file.seek(start)
         found |= looking.know(text.file.read(end - start), rule)
-    return found and any(looking.with_copies(part.own, []) for part in passages(text.file, 0, text.start))
+    if not found:
+        return False
+    with mmap.mmap(text.file.fileno(), text.start, access=mmap.ACCESS_READ) as before:  # large: nothing is copied
+        for start, end in looking.copies(before):
+            high = before.find(b"\n", end)
+            if looking.with_copies(before[before.rfind(b"\n", 0, start) + 1 : high if high >= 0 else text.start], []):
+                return True
+    return False
 
 
 def edges(file: BinaryIO, size: int) -> tuple[str, str]:

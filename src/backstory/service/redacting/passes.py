@@ -17,10 +17,9 @@ from backstory.hook.private import tags
 from backstory.model.errors import NotRedacted
 from backstory.privacy import private
 from backstory.privacy.engine import Engine, Finding
-from backstory.privacy.redactor import Redactor, in_strings, intact, is_number
+from backstory.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, joined
 from backstory.service.redacting.passages import Passage, Piece, is_record, passages, pieces
 
-ROUNDS = 4  # of looking at what replacing left, and of passes; more would mean that it feeds on itself
 NEAR = 20 << 10  # bytes on either side of a replacement in which it may have changed the meaning of other words
 DOCUMENT = 64 << 20  # bytes of one JSON document over many lines; a larger one is any text
 PRIVATE = "private"
@@ -109,7 +108,7 @@ class Text:
         found = [item for part in parts for item in self._look(data, part)]
         hidden = self._private(passage, parts)
         if hidden:
-            found = _joined([*hidden, *found])
+            found = joined([*hidden, *found], above=PRIVATE)
         return self._settled(data, found, found)
 
     def _for_copies(self, passage: Passage) -> list[Finding]:
@@ -150,7 +149,7 @@ class Text:
             rounds += 1
             if rounds > ROUNDS:
                 raise _endless()
-            masked = _Masked(data, found, self._values.engine.replace)
+            masked = _Masked(data, found, self._values.engine.replace, self._is_number)
             new = [
                 item
                 for part in masked.changed(new)
@@ -158,7 +157,7 @@ class Text:
                 if (item := masked.original(again)) is not None
             ]
             known = set(found)
-            found = _joined([*found, *new]) if new else found
+            found = joined([*found, *new], above=PRIVATE) if new else found
             new = [item for item in found if item not in known] if new else []
         return found
 
@@ -258,12 +257,18 @@ class Text:
 class _Masked:
     """A text with its findings replaced, and the way back."""
 
-    def __init__(self, data: bytes, found: list[Finding], replace: dict[str, str]) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        found: list[Finding],
+        replace: dict[str, str],
+        is_number: Callable[[bytes, Finding], bool],
+    ) -> None:
         self.found, self.replace = found, replace
         kept, done = [], 0
         for item in found:
-            label = "[REDACTED:private]" if item.rule == PRIVATE else f"[REDACTED:{item.rule}#1]"
-            kept += [data[done : item.start], replace.get(item.rule, label).encode()]
+            label = replace.get(item.rule, f"[REDACTED:{item.rule}]").encode()
+            kept += [data[done : item.start], b'"%b"' % label if is_number(data, item) else label]
             done = item.end
         self.text = b"".join([*kept, data[done:]])
         sizes = list(accumulate(len(part) for part in kept))
@@ -274,16 +279,31 @@ class _Masked:
         again: list[Piece] = []
         for item in new:
             end = self._ends[bisect_left(self.found, item)]
-            low, high = self.text.rfind(b"\n", 0, end) + 1, self.text.find(b"\n", end)
-            high = len(self.text) if high < 0 else high
+            low, high = self._line(end)
             records = is_record(self.text, low, high)
             if not records:
-                low, high = max(0, end - NEAR), min(len(self.text), end + NEAR)
-            if again and low < again[-1].stop:
-                again[-1] = Piece(again[-1].start, max(high, again[-1].stop), records and again[-1].records)
+                low, high = self._around(end)
+            if again and low < again[-1].stop and records == again[-1].records:
+                again[-1] = Piece(again[-1].start, max(high, again[-1].stop), records)
             else:
                 again.append(Piece(low, high, records))
         return again
+
+    def _line(self, at: int) -> tuple[int, int]:
+        end = self.text.find(b"\n", at)
+        return self.text.rfind(b"\n", 0, at) + 1, len(self.text) if end < 0 else end
+
+    def _around(self, at: int) -> tuple[int, int]:
+        """Text on either side of a place, as far as there are no records in it: those are looked at by themselves."""
+        low, high = max(0, at - NEAR), min(len(self.text), at + NEAR)
+        if is_record(self.text, *(line := self._line(low))):
+            low = line[1] + 1
+        if is_record(self.text, *(line := self._line(high))):
+            high = line[0]
+        for part in pieces(self.text[low:high]):
+            if part.start + low <= at <= part.stop + low and not part.records:
+                return low + part.start, low + part.stop
+        return low, high
 
     def original(self, again: Finding) -> Finding | None:
         """Where it stands in the text as it was; nothing if it touches a label, unless that looks like text itself."""
@@ -301,31 +321,21 @@ class _Masked:
 
 
 def _private_records(data: bytes, lower: bytes, low: int, high: int) -> Iterator[Finding]:
+    parts = private.Parts()
     word = lower.find(b"private", low, high)
-    while word >= 0:
-        start = data.rfind(b"\n", low, word) + 1 or low
-        stop = data.find(b"\n", word, high)
+    while word >= 0 or (parts.depth and low < high):  # a message that has a tag open is followed line by line
+        start = low if parts.depth else data.rfind(b"\n", low, word) + 1 or low
+        stop = data.find(b"\n", start, high)
         stop = high if stop < 0 else stop
         line = data[start:stop]
-        if private.marked(line):
-            spans = private.spans(line)
-            for first, last in private.text_spans(line) if spans is None else spans:
-                yield Finding(start + first, start + last, PRIVATE)
-        word = lower.find(b"private", stop, high)
-
-
-def _joined(found: list[Finding]) -> list[Finding]:
-    """What overlaps is one, and private if any of it is."""
-    result: list[Finding] = []
-    for item in sorted(found):
-        if result and item.start < result[-1].end:
-            last = result[-1]
-            longer = last if last.end - last.start >= item.end - item.start else item
-            rule = PRIVATE if PRIVATE in (last.rule, item.rule) else longer.rule
-            result[-1] = Finding(last.start, max(last.end, item.end), rule)
-        else:
-            result.append(item)
-    return result
+        spans = parts.spans(line, start)
+        for first, last in private.text_spans(line) if spans is None else spans:
+            yield Finding(start + first, start + last, PRIVATE)
+        for first, last in parts.late():
+            yield Finding(first, last, PRIVATE)
+        low = stop + 1
+        if 0 <= word < low:
+            word = lower.find(b"private", low, high)
 
 
 def _is_document(file: BinaryIO, size: int) -> bool:
