@@ -18,6 +18,7 @@ from backstory.capture import ingest as batches
 from backstory.capture import rebuild as rebuilding
 from backstory.capture import tail
 from backstory.config import Settings
+from backstory.service.health import examine
 from backstory.service.ingesting import ingest, rebuild
 from backstory.service.reading import Where, conversation, raw, sessions
 from tests.capture.snapshot import assert_equal, derived, found, on_disk, stored_bytes
@@ -348,13 +349,20 @@ def unreadable_path(folder: Path, how: str) -> Path:
         path.symlink_to("/proc/self/mem")  # opens, but its first byte is an I/O error
     elif how == "without permission":
         path.touch(mode=0)
+    elif how == "is a pipe":
+        os.mkfifo(path)  # whoever opens it waits
+    elif how == "has no end":
+        path.symlink_to("/dev/zero")
     else:
         path.symlink_to(folder / "nowhere.jsonl")
     return path
 
 
-# Root may read everything, so for root the third way is none.
-@pytest.mark.parametrize("how", ["cannot be opened", "cannot be read", "without permission"][: 3 - (os.geteuid() == 0)])
+# Root may read everything, so for root the last way is none.
+_WAYS = ["cannot be opened", "cannot be read", "is a pipe", "has no end", "without permission"]
+
+
+@pytest.mark.parametrize("how", _WAYS[: len(_WAYS) - (os.geteuid() == 0)])
 def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(
     how: str, settings: Settings, home: Path, cli: Callable[..., Any]
 ) -> None:
@@ -365,6 +373,8 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(
     assert [item["path"] for item in result.json["unreadable"]] == [str(path)]
     assert result.json["sessions"] == 1
     assert f"Cannot read {path}" in cli("ingest").out.replace("\n", "")
+    [health] = [item for item in cli("doctor", "--json").json["agents"] if item["agent"] == "claude"]
+    assert (health["files"], "not a plain file" in str(health)) == (2, how in ("is a pipe", "has no end"))
 
 
 def test_a_known_file_that_cannot_be_read_any_more_keeps_what_was_stored(settings: Settings, home: Path) -> None:
@@ -383,6 +393,7 @@ def test_a_dangling_link_is_a_file_that_is_gone(settings: Settings, home: Path) 
     unreadable_path(said.save(home).parent, "dangles")
     report = ingest(settings)
     assert (report.files, report.sessions, report.unreadable) == (1, 1, [])
+    assert next(item for item in examine(settings).agents if item.agent == "claude").unreadable == []
 
 
 def test_a_damaged_packed_rollout_is_reported(settings: Settings, home: Path) -> None:

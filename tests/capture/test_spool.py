@@ -186,6 +186,41 @@ def test_a_signal_holds_small_facts_and_no_words(settings: Settings, spool: Spoo
     }
 
 
+_LONG = "x" * 8000
+
+
+@pytest.mark.parametrize(
+    "event, payload, kept",
+    [
+        ("PermissionRequest", {"tool_name": "Bash", "tool_input": {"command": "rm a"}}, {"text": "rm a"}),
+        (
+            "PermissionRequest",
+            {"tool_name": "Bash", "tool_input": {"command": _LONG + "y"}},
+            {"text": _LONG, "cut": True},
+        ),
+        ("PermissionRequest", {"tool_name": "Edit", "tool_input": {"new_string": "many words"}}, None),
+        ("PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "rm a"}}, None),
+        ("exec", {"command": "rm a", "rootCommand": "rm"}, {"tool": "run_shell_command", "text": "rm a"}),
+        ("edit", {"filePath": "/code/a.py", "newContent": "words"}, {"tool": "replace", "path": "/code/a.py"}),
+        ("mcp", {"serverName": "forge", "toolName": "merge"}, {"tool": "mcp__forge__merge"}),
+        ("info", {"prompt": "read example.com", "urls": []}, {"tool": "web_fetch", "text": "read example.com"}),
+        ("exec", {"command": ["rm"]}, {"tool": "run_shell_command"}),
+        ("unheard of", {}, None),
+    ],
+)
+def test_what_is_asked_of_a_person_is_kept_where_no_transcript_tells(
+    event: str, payload: dict[str, Any], kept: dict[str, Any] | None, settings: Settings, spool: Spool
+) -> None:
+    known = {"session_id": "s", "transcript_path": "/t"}
+    if event[0].islower():  # Gemini's kinds of requests
+        details = {"type": event, "title": "Confirm", **payload}
+        event, payload = "Notification", {"notification_type": "ToolPermission", "details": details}
+    spool.add("gemini", event, {**known, "hook_event_name": event, **payload})
+    ingest(settings)
+    ((data,),) = rows(settings, "data")
+    assert json.loads(data).get("asked") == kept
+
+
 def test_what_git_told_is_understood(settings: Settings, spool: Spool) -> None:
     old, new, third = "1" * 40, "2" * 40, "3" * 40
     spool.add("git", "post-rewrite", f"{old} {new} {new} {third} ".encode(), args=["rebase"], sha=third)

@@ -211,6 +211,20 @@ def test_a_file_that_a_hook_named_is_looked_at_at_once(eye: Eye, root: Path) -> 
     assert [item.path for item in eye.watch.look()] == [new]
 
 
+def test_a_ring_looks_at_what_was_just_written_before_it_is_due(eye: Eye, root: Path) -> None:
+    path, silent = put(root / "-a" / "s.jsonl"), put(root / "-a" / "t.jsonl", age=60)
+    eye.after(1)
+    append(path)
+    eye.watch.look()
+    append(path)
+    append(silent)
+    assert eye.watch.look() == []
+    before = eye.watch.looks
+    assert [item.path for item in eye.watch.look(at_once=True)] == [path]
+    assert eye.watch.looks == before + 1
+    assert eye.after(ROUND) == [silent.name]
+
+
 def test_a_hook_cannot_have_any_file_read(eye: Eye, root: Path, tmp_path: Path) -> None:
     secret = put(tmp_path / "secret.jsonl")
     root.mkdir(parents=True)

@@ -16,6 +16,7 @@ from backstory.capture.absorb import Absorber
 from backstory.capture.discover import Found, Unreadable, sniff
 from backstory.capture.exclude import Excluded
 from backstory.capture.forgotten import Forgotten
+from backstory.capture.merge import Merging
 from backstory.capture.pauses import Pauses
 from backstory.capture.unwanted import Unwanted
 from backstory.capture.withhold import Withholding
@@ -73,7 +74,9 @@ class Ingest:
         known = Forgotten(self.forgotten)
         self.withholding = Withholding(self.writer, self.unwanted.gaps, known.narrowed if known else None)
         self.sources = self.writer.sources() if sources is None else sources  # of a run that nobody wrote after
+        self.merging = Merging(self.writer, blobs, journal)
         self.counts = Counts()
+        self._stored: dict[int, Source] = {}  # by this batch
         self._by_name: dict[tuple[str, str], list[Source]] | None = None
         self._batch_bytes = 0
         self._batch_files = 0
@@ -279,13 +282,15 @@ class Ingest:
     def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> None:
         """The bytes first, then what they mean."""
         kept = self.withholding.kept(source, chunk)
+        digest = self.blobs.put(kept.data)
+        self.merging.finished(source, kept.data, digest)
         entry = SegmentEntry(
             agent=source.agent,
             path=source.path,
             generation=source.generation,
             start=chunk.start,
             end=chunk.start + len(chunk.data),
-            digest=self.blobs.put(kept.data),
+            digest=digest,
             observed_at=self.now(),
             framing=source.framing,
             session_id=source.session_id,
@@ -302,6 +307,7 @@ class Ingest:
         self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
         self.counts.new_records += source.records - before
         self._batch_bytes += len(chunk.data)
+        self._stored[source.id] = source
 
     def _read_rows(self, agent: Agent, source: Source, path: Path) -> None:
         """A database: each of its sessions is a source of its own, whose records are rows."""
@@ -346,9 +352,14 @@ class Ingest:
         if not self.db.in_transaction:
             return
         self.writer.finish()
+        for source in self._stored.values():
+            self.merging.merge(source)
         self.blobs.flush()
         self.journal.flush()
         self.db.execute("COMMIT")
+        self.blobs.remove(self.merging.replaced)
+        self.merging.replaced.clear()
+        self._stored.clear()
         self._batch_bytes = self._batch_files = 0
 
     def _abandon(self) -> None:

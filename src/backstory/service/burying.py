@@ -25,7 +25,9 @@ from backstory.service.erasing import Draft, Name, Track, merged, of_git
 from backstory.service.ingesting import remake
 from backstory.service.linking import publish
 from backstory.store import forget
+from backstory.store.address import parse
 from backstory.store.blobs import FolderBlobs
+from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import CheckpointEntry, Entry, ForgottenEntry, Journal, NoCheckpointEntry, SegmentEntry
 from backstory.store.read import Reader
@@ -66,11 +68,13 @@ class _Burial:
                 self.before = self._concerned()
                 self._delete()
                 self._read_again()
+                self._readdress()
                 lost = self._stories()
                 stone = self._stone(lost)
                 entries = [*self._entries(), stone]
                 forget.bury(self.db, stone)
                 self.store.set_mark(MARK, stone.at)
+                Changes(self.db).begin_anew()  # whoever listens shows what is gone now
                 _announce(self.settings.home, Unfinished(stone.at, draft.spool))
                 draft.blobs.flush()
                 self.journal.rewrite(entries)
@@ -86,7 +90,10 @@ class _Burial:
             records={name: list(digests) for name, digests in draft.hidden.items()},
             strings=list(draft.strings),
         )
-        return merged(draft.former, fresh)
+        stone = merged(draft.former, fresh)
+        if stone.records or stone.strings:
+            stone = merged(stone, ForgottenEntry(0, strings=[draft.stones.mark]))
+        return stone
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -198,10 +205,6 @@ class _Burial:
             return
         edges = Edges()
         for entry in track.entries:
-            self.db.execute(
-                "UPDATE segments SET digest=? WHERE source_id=? AND generation=? AND start=?",
-                (entry.digest, source.id, entry.generation, entry.start),
-            )
             if entry.generation == source.generation and not entry.partial:
                 data = self.draft.blobs.get(entry.digest)
                 edges.add(data, entry.start, entry.end, entry.gaps, whole=False)
@@ -209,6 +212,18 @@ class _Burial:
         self.db.execute(
             "UPDATE sources SET head_hash=?, end_hash=? WHERE id=?", (source.head_hash, source.end_hash, source.id)
         )
+
+    def _readdress(self) -> None:
+        """Every segment by the address the journal is about to name: what was merged into what is not told any more."""
+        for track in self.draft.tracks:
+            source = None if track.gone else _source(self.db, track)
+            if source is not None:
+                rows = [(e.digest, source.id, e.generation, e.start, e.end, e.digest) for e in track.entries]
+                self.db.executemany(
+                    "UPDATE segments SET digest=? WHERE source_id=? AND generation=? AND start=? AND stop=? "
+                    "AND digest<>?",
+                    rows,
+                )
 
     def _relink(self, number: int, before: Told, after: Told) -> None:
         """How much of the session linking has looked at, in its new numbers."""
@@ -377,7 +392,7 @@ def finish(settings: Settings, db: apsw.Connection, journal: Journal) -> bool:
     for sha in forget.reasons(db):
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
     FolderBlobs(settings.segments).keep_only(
-        {entry.digest for entry in journal.entries() if isinstance(entry, SegmentEntry)}
+        {parse(entry.digest).object for entry in journal.entries() if isinstance(entry, SegmentEntry)}
     )
     if whole:
         (home / forget.UNFINISHED).unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -18,6 +19,7 @@ from backstory.model.errors import StoreError
 from backstory.model.gaps import holes
 from backstory.model.signals import Signal
 from backstory.model.sources import Problem
+from backstory.store.address import Address, parse
 from backstory.store.blobs import Blobs
 from backstory.store.forget import Tombstones
 from backstory.store.journal import (
@@ -26,6 +28,7 @@ from backstory.store.journal import (
     Entry,
     ForgottenEntry,
     Journal,
+    MergedEntry,
     MovedEntry,
     NoteEntry,
     OverrideEntry,
@@ -51,6 +54,7 @@ class Wish(msgspec.Struct):
     leaves: set[int] = set()  # keys of messages of these sessions that some file has such a title for
     needle: Needle | None = None
     signals_before: int | None = None
+    new_salt: bool = False  # the one that digests were made with is lost for good
 
 
 class Track:
@@ -97,6 +101,8 @@ class Draft:
         self.strings: set[str] = set()
         self.former = ForgottenEntry(0)
         self._by_path: dict[Name, Track] = {}
+        self._shared: dict[str, list[int]] = {}  # objects that hold more than one segment → which of the entries
+        self._stale: set[str] = set()  # objects that hold something that goes
         # Of a few sessions a line of a hook's says so in plain bytes; git's need not.
         plain = len(wish.sessions) <= _FEW and wish.needle is None and wish.signals_before is None
         self._idents = [ident.encode() for _, ident in wish.sessions] if plain else None
@@ -111,8 +117,12 @@ class Draft:
                 self._moved(entry)
             elif isinstance(entry, ForgottenEntry):
                 self.former = merged(self.former, entry)
+            elif isinstance(entry, MergedEntry):
+                continue  # every segment is named by the address it has now
             elif not self._goes(entry):
                 self.entries.append((entry, None))
+        if self.write:
+            self._settle()
 
     def _moved(self, entry: MovedEntry) -> None:
         track = self._by_path.pop((entry.agent, entry.path), None)
@@ -153,10 +163,12 @@ class Draft:
         if track is None:
             track = self._by_path[key] = Track(entry)
             self.tracks.append(track)
+        before = entry.digest
         if entry.agent == spool.HOOK:
             entry = self._announced(track, entry)
         elif self._is_forgotten(track):
             track.gone = True
+            self._stale.add(parse(before).object)
             self.bytes += 0 if entry.partial else entry.end - entry.start
             if self.wish.titles:
                 self._untitle(track, entry)
@@ -165,8 +177,46 @@ class Draft:
             entry = self._narrowed(track, entry)
         if self._says(entry.path):
             self.elsewhere.add(f"the name of {entry.path}")
+        if entry.digest != before:
+            self._stale.add(parse(before).object)
+        if parse(before).size is not None:
+            self._shared.setdefault(parse(before).object, []).append(len(self.entries))
         track.entries.append(entry)
         self.entries.append((entry, track))
+
+    def _settle(self) -> None:
+        """What stays of an object with something in it that goes, in another object; only its place is new."""
+        self._stale |= {name for name in self._shared if self._holds_text(name)}
+        for name in self._stale & self._shared.keys():
+            stays: dict[str, bytes] = {}
+            for number in self._shared[name]:
+                address = self._at(number).digest
+                with suppress(StoreError):  # it is lost already; doctor names it
+                    stays[address] = self.blobs.get(address)
+            digest, start = self.blobs.put(b"".join(stays.values())), 0
+            moved: dict[str, str] = {}
+            for address, data in stays.items():
+                moved[address] = str(Address(digest, start, len(data)))
+                start += len(data)
+            for number in self._shared[name]:
+                address = self._at(number).digest
+                settled = msgspec.structs.replace(self._at(number), digest=moved.get(address, address))
+                self.entries[number] = settled, self.entries[number][1]
+        for track in self.tracks:
+            track.entries.clear()
+        for entry, owner in self.entries:
+            if owner is not None and isinstance(entry, SegmentEntry):
+                owner.entries.append(entry)
+
+    def _holds_text(self, name: str) -> bool:
+        """Whatever the journal says is in it: no object that stays holds the text."""
+        try:
+            return self.wish.needle is not None and self.wish.needle.stands_in(self.blobs.get(name))
+        except StoreError:
+            return False
+
+    def _at(self, number: int) -> SegmentEntry:
+        return cast(SegmentEntry, self.entries[number][0])
 
     def _is_forgotten(self, track: Track) -> bool:
         parent = track.parent is not None and (track.agent, track.parent) in self.wish.sessions

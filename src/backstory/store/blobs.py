@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections import OrderedDict
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from backstory.files import sync
 from backstory.model.errors import StoreError
+from backstory.store.address import Merged, current, parse
+from backstory.store.journal import Journal
 
 if TYPE_CHECKING:
     import zstandard
@@ -15,15 +18,21 @@ if TYPE_CHECKING:
 
 LEVEL = 1  # 3 saves a tenth of the space for half as much CPU again
 MAX_SEGMENT = 256 << 20  # capped before decompression: an object that claims more is not ours
+JOURNAL = "journal.jsonl"  # beside the segments: it knows what was merged into what
+_AT_HAND = 8  # merged objects: their parts are asked for one by one
+_TRIES = 3  # a merge may move what is being looked for
 
 
 class Blobs(Protocol):
     def put(self, content: bytes) -> str:
-        """Keep the content, return its sha256."""
+        """Keep the content in an object of its own, return its sha256."""
 
-    def get(self, digest: str) -> bytes: ...
+    def get(self, address: str) -> bytes: ...
 
-    def has(self, digest: str) -> bool: ...
+    def has(self, address: str) -> bool: ...
+
+    def remove(self, digests: Iterable[str]) -> None:
+        """Objects that the journal says were merged into others."""
 
     def keep_only(self, digests: Container[str]) -> int:
         """Remove every object but these, and what a killed process left half written; returns their bytes."""
@@ -42,7 +51,10 @@ class FolderBlobs:
         self.folder = folder
         self._compressor: zstandard.ZstdCompressor | None = None
         self._unsynced: list[Path] = []
+        self._safe: set[Path] = set()  # folders whose own names survive a power loss
         self._store: LocalStore | None = None
+        self._at_hand: OrderedDict[str, bytes] = OrderedDict()
+        self._merged: tuple[tuple[int, int], Merged] | None = None
 
     def put(self, content: bytes) -> str:
         import hashlib  # here, like the two below: an ingest that finds nothing new never pays for them
@@ -50,6 +62,8 @@ class FolderBlobs:
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / _name(digest)
         if not self._whole(digest):
+            if not path.parent.is_dir():
+                self._safe.discard(path.parent)  # somebody removed it
             self._put(_name(digest), content)
         self._unsynced.append(path)  # also if it was there: a run that died may have put it and never synced
         return digest
@@ -64,35 +78,75 @@ class FolderBlobs:
             self._compressor = zstandard.ZstdCompressor(level=LEVEL)  # no checksum: the name is one
         obstore.put(self._store, name, self._compressor.compress(content))
 
-    def get(self, digest: str) -> bytes:
+    def get(self, address: str) -> bytes:
+        for _ in range(_TRIES):
+            try:
+                return self._get(address)
+            except FileNotFoundError:
+                if (now := self._current(address)) == address:
+                    break
+                address = now
+        raise StoreError(f"segment {address[:12]} is missing", "Run: backstory doctor")
+
+    def _get(self, address: str) -> bytes:
+        name, start, size = parse(address)
+        if size is None:
+            return self._object(name)
+        content = self._at_hand.get(name)
+        if content is None:
+            content = self._at_hand[name] = self._object(name)
+            if len(self._at_hand) > _AT_HAND:
+                self._at_hand.popitem(last=False)
+        self._at_hand.move_to_end(name)
+        if start + size > len(content):
+            raise StoreError(f"segment {name[:12]} is too short for what was merged into it", "Run: backstory doctor")
+        return content[start : start + size]
+
+    def _object(self, digest: str) -> bytes:
         import hashlib
 
         import zstandard
 
-        path = self.folder / _name(digest)
+        packed = (self.folder / _name(digest)).read_bytes()
         try:
-            packed = path.read_bytes()
             if zstandard.get_frame_parameters(packed).content_size > MAX_SEGMENT:
                 raise StoreError(f"segment {digest[:12]} claims to be too large", "Run: backstory doctor")
             content = zstandard.ZstdDecompressor().decompress(packed)
-        except FileNotFoundError:
-            raise StoreError(f"segment {digest[:12]} is missing", "Run: backstory doctor") from None
         except zstandard.ZstdError as error:
             raise StoreError(f"segment {digest[:12]} is damaged: {error}", "Run: backstory doctor") from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise StoreError(f"segment {digest[:12]} does not hold what its name says", "Run: backstory doctor")
         return content
 
-    def has(self, digest: str) -> bool:
-        return (self.folder / _name(digest)).is_file()
+    def has(self, address: str) -> bool:
+        return self._is_there(address) or self._is_there(self._current(address))
+
+    def _is_there(self, address: str) -> bool:
+        return (self.folder / _name(parse(address).object)).is_file()
+
+    def _current(self, address: str) -> str:
+        """Where it is by now: whoever asks may have learnt its address before it was merged."""
+        journal = Journal(self.folder.with_name(JOURNAL))
+        try:
+            found = journal.path.stat()
+        except FileNotFoundError:
+            return address
+        stamp = (found.st_size, found.st_mtime_ns)
+        if self._merged is None or self._merged[0] != stamp:
+            self._merged = stamp, journal.merged()
+        return current(address, self._merged[1])
 
     def _whole(self, digest: str) -> bool:
         """There, and sound: after a power loss an object that was never synced may be empty or torn."""
         try:
-            self.get(digest)
-        except StoreError:
+            self._object(digest)
+        except (FileNotFoundError, StoreError):
             return False
         return True
+
+    def remove(self, digests: Iterable[str]) -> None:
+        for digest in digests:
+            (self.folder / _name(digest)).unlink(missing_ok=True)
 
     def keep_only(self, digests: Container[str]) -> int:
         freed = 0
@@ -103,12 +157,14 @@ class FolderBlobs:
         return freed
 
     def flush(self) -> None:
-        folders = {self.folder, self.folder.parent} if self._unsynced else set()
+        """A folder's own name is made safe by the first batch of each object here: whoever made it may have died."""
+        folders = {path.parent for path in self._unsynced}
         for path in self._unsynced:
             sync(path)
-            folders.add(path.parent)
-        for folder in folders:
+        above = {self.folder, self.folder.parent} if folders - self._safe else set()
+        for folder in folders | above:
             sync(folder)
+        self._safe |= folders
         self._unsynced.clear()
 
     def size(self) -> int:

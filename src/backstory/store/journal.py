@@ -18,10 +18,11 @@ from backstory.model.checkpoints import Checkpoint, Note
 from backstory.model.errors import NewerStore
 from backstory.model.gaps import Gap
 from backstory.model.sessions import Project
+from backstory.store.address import current
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True):
-    """Bytes [start, end) of one generation of a source, less the gaps, are in the segment with this digest."""
+    """Bytes [start, end) of one generation of a source, less the gaps, are at this address, mostly a digest alone."""
 
     agent: str
     path: str
@@ -39,6 +40,13 @@ class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry"
     position: dict[str, Any] | None = None  # for databases: where the agent's reader goes on
     gaps: list[Gap] = []  # what is not kept, in order, by its place in the source
     hiding: dict[str, Any] | None = None  # what must be remembered to know what else is not kept
+
+
+class MergedEntry(msgspec.Struct, frozen=True, tag="merged", tag_field="entry"):
+    """What these objects held is in this one, in this order; wherever they are named, it is meant."""
+
+    digest: str
+    parts: list[tuple[str, int]]  # digests and sizes
 
 
 class MovedEntry(msgspec.Struct, frozen=True, tag="moved", tag_field="entry"):
@@ -122,6 +130,7 @@ class ForgottenEntry(msgspec.Struct, frozen=True, tag="forgotten", tag_field="en
 
 Entry = (
     SegmentEntry
+    | MergedEntry
     | MovedEntry
     | PlaceEntry
     | CheckpointEntry
@@ -132,6 +141,9 @@ Entry = (
     | PauseEntry
     | ForgottenEntry
 )
+
+
+_MERGED = b'{"entry":"merged"'  # how such a line begins: most need not be read to know that they are none
 
 
 class Journal:
@@ -172,14 +184,36 @@ class Journal:
         """How much there is to replay."""
         return sum(entry.end - entry.start for entry in self.entries() if isinstance(entry, SegmentEntry))
 
+    def merged(self) -> dict[str, tuple[str, int, int]]:
+        """Objects that were merged into others; of two that one was merged into, the later counts."""
+        found: dict[str, tuple[str, int, int]] = {}
+        decoder = msgspec.json.Decoder(MergedEntry)
+        if not self.path.exists():
+            return found
+        with self.path.open("rb") as lines:
+            for line in lines:
+                if not line.startswith(_MERGED):
+                    continue
+                try:
+                    entry = decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue  # torn by a crash: what it merged is still there, or else `entries` says what it is
+                start = 0
+                for digest, size in entry.parts:
+                    found[digest] = entry.digest, start, size
+                    start += size
+        return found
+
     def entries(self) -> Iterator[Entry]:
+        """In order; segments by the addresses they have now."""
         decoder = msgspec.json.Decoder(Entry)
         if not self.path.exists():
             return
+        merged = self.merged()
         with self.path.open("rb") as lines:
             for line in lines:
                 try:
-                    yield decoder.decode(line)
+                    entry = decoder.decode(line)
                 except msgspec.ValidationError as error:
                     raise NewerStore(
                         f"the journal has an entry this program does not know: {error}",
@@ -187,3 +221,6 @@ class Journal:
                     ) from None
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue  # torn by a crash; its segment was captured again by the next ingest
+                if isinstance(entry, SegmentEntry) and (now := current(entry.digest, merged)) != entry.digest:
+                    entry = msgspec.structs.replace(entry, digest=now)
+                yield entry
