@@ -80,6 +80,10 @@ class Live:
     def texts(self, kind: str, session_id: str | None = None) -> list[str]:
         return [event["text"] for event in self.events(session_id) if event["kind"] == kind]
 
+    def commits(self) -> list[dict[str, Any]]:
+        """Those whose story was told, each as often as it was."""
+        return [json.loads(item.data) for _, item in list(self.heard) if item.type == "commit"]
+
     def phases(self, session_id: str) -> list[str]:
         """Each once, in order, as long as it lasted."""
         found: list[str] = []

@@ -99,4 +99,5 @@ def test_a_commit_has_its_story_by_the_one_that_watches(desk: Desk, live: Live) 
     live.until(lambda: stories.exists() and stories.read_text().startswith(sha))
     live.until(lambda: desk.show()["conversation"][-1]["text"] == "The quokka is written.")
     assert desk.show()["checkpoint"]["evidence"] == "hook"
+    live.until(lambda: [(told["commit"], told["evidence"]) for told in live.commits()][-1:] == [(sha, "hook")])
     live.until(lambda: phase(live) == "exited")

@@ -15,9 +15,13 @@ from backstory.agents.claude.running import Registry
 from backstory.capture import wake
 from backstory.capture.wake import Bell
 from backstory.config import Settings
-from backstory.service.attending import ACTIVE
+from backstory.service.attending import ACTIVE, Attending
+from backstory.service.ingesting import ingest
 from backstory.service.live import Standing
 from backstory.service.watching import Watching
+from backstory.store.sqlite import connect, transaction
+from backstory.story.summary import Summary
+from tests.agents_read.test_opencode import Writer
 from tests.hook import Installed
 
 from .test_watching import Agent, Quiet
@@ -152,3 +156,91 @@ def test_where_there_are_no_pipes_waiting_ends_by_itself(tmp_path: Path, monkeyp
     assert not bell.wait(30)
     assert time.monotonic() - begun < 10
     bell.close()
+
+
+# -- summaries, and what changes without an event ------------------------------------------------------
+
+
+class Looking:
+    """Attending by a clock of its own, which starts with the last word said."""
+
+    def __init__(self, settings: Settings, now: int) -> None:
+        self.settings = settings
+        self.now = now
+        self.attending = Attending(settings, lambda: self.now / 1000, lambda: self.now)
+
+    def sees(self, later: int = 0) -> Standing:
+        """After an ingest, so many seconds later."""
+        self.now += later * 1000
+        ingest(self.settings)
+        self.attending.look()
+        self.attending.judge()
+        (found,) = self.attending.standings()
+        return found
+
+
+@pytest.fixture
+def opencode(home: Path) -> Any:
+    folder = home / ".local" / "share" / "opencode"
+    folder.mkdir(parents=True)
+    writer = Writer(folder / "opencode.db")
+    writer.clock = time.time_ns() // 1_000_000
+    writer.session(title="New session - 2026-05-01T10:00:00")
+    writer.user("m1")
+    writer.part("p1", "m1", "text", text="Fix the roof.")
+    writer.assistant("m2")
+    writer.tool("p2", "m2", "bash", {"command": "ls"}, "running")
+    yield writer
+    writer.db.close()
+
+
+def test_a_summary_is_made_when_a_turn_begins_and_seldom_while_it_lasts(settings: Settings, opencode: Writer) -> None:
+    looking = Looking(settings, opencode.clock)
+    first = looking.sees()
+    assert (first.status.phase, first.summary) == ("running", Summary("bash: ls", "nothing yet", "Fix the roof."))
+    opencode.tool("p2", "m2", "bash", {"command": "ls"}, output="roof")
+    opencode.tool("p3", "m2", "bash", {"command": "make roof"}, "running")
+    made = looking.attending._attended["opencode", "ses_1"].made
+    found = looking.sees(5)
+    assert found.summary == Summary("bash: make roof", "nothing yet", "Fix the roof."), "what it does is always said"
+    assert looking.attending._attended["opencode", "ses_1"].made == made, "but nothing is read for it"
+    opencode.tool("p3", "m2", "bash", {"command": "make roof"}, output="ok")
+    opencode.part("p4", "m2", "text", text="The roof is fixed. It took a while.")
+    opencode.user("m3")
+    opencode.part("p5", "m3", "text", text="And the door?")
+    assert looking.sees(5).summary == Summary("thinking", "The roof is fixed", "And the door?")
+    opencode.assistant("m4")
+    opencode.tool("p6", "m4", "bash", {"command": "knock"}, "running")
+    made = looking.attending._attended["opencode", "ses_1"].made
+    looking.sees(5)
+    assert looking.attending._attended["opencode", "ses_1"].made == made
+    looking.sees(30)
+    assert looking.attending._attended["opencode", "ses_1"].made != made
+
+
+def test_what_is_completed_in_place_is_judged_anew(settings: Settings, opencode: Writer) -> None:
+    """Nothing became longer: the same call has its answer now, the same prompt other words."""
+    looking = Looking(settings, opencode.clock)
+    looking.sees()
+    opencode.part("p1", "m1", "text", text="Fix the roof, and the door.")
+    found = looking.sees(5)
+    assert (found.session.title, found.summary and found.summary.prompt) == (
+        "Fix the roof, and the door.",
+        "Fix the roof.",
+    )
+    looking.sees(31)
+    assert looking.sees().summary == Summary("bash: ls", "nothing yet", "Fix the roof, and the door.")
+
+
+def test_another_project_or_branch_is_seen_without_an_event(settings: Settings, opencode: Writer) -> None:
+    looking = Looking(settings, opencode.clock)
+    before = looking.sees().session
+    db = connect(settings.database)
+    with transaction(db):
+        db.execute(
+            "INSERT INTO projects(id, identity, evidence, name) VALUES(99, 'example.com/shop', 'remote', 'shop')"
+        )
+        db.execute("UPDATE sessions SET project_id=99, branch='topic'")
+    db.close()
+    now = looking.sees(3).session
+    assert (before.project, before.branch) != (now.project, now.branch) == ("example.com/shop", "topic")

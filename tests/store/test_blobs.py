@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from backstory.model.errors import StoreError
 from backstory.store.blobs import MAX_SEGMENT, FolderBlobs
+from backstory.store.journal import Journal, MergedEntry
 
 CONTENT = b'{"type":"user"}\n' * 50
 
@@ -112,6 +113,30 @@ def test_content_that_is_put_again_heals_a_damaged_object(damage: bytes, blobs: 
     assert blobs.get(digest) == CONTENT
 
 
+def test_a_part_comes_back_by_its_address_and_never_more_than_is_there(blobs: FolderBlobs) -> None:
+    digest = blobs.put(CONTENT)
+    assert blobs.get(f"{digest}@16+32") == CONTENT[16:48]
+    assert blobs.has(f"{digest}@16+32")
+    with pytest.raises(StoreError, match="too short"):
+        blobs.get(f"{digest}@{len(CONTENT) - 1}+2")
+    with pytest.raises(StoreError, match="missing"):
+        blobs.get(f"{'0' * 64}@0+1")
+
+
+def test_an_address_from_before_a_merge_still_leads_there(blobs: FolderBlobs) -> None:
+    one, two = blobs.put(b"one"), blobs.put(b"two")
+    whole = blobs.put(b"onetwo")
+    journal = Journal(blobs.folder.parent / "journal.jsonl")
+    journal.add(MergedEntry(whole, [(one, 3), (two, 3)]))
+    journal.flush()
+    blobs.remove([one, two])
+    for each in (blobs, FolderBlobs(blobs.folder)):
+        assert (each.get(one), each.get(two), each.get(f"{two}@1+2")) == (b"one", b"two", b"wo")
+        assert each.has(two)
+    assert blobs.put(b"two") == two
+    assert object_of(blobs, two).is_file(), "what is put has an object of its own, wherever else it is"
+
+
 class Synced:
     """What was made safe against a power loss, by path."""
 
@@ -141,6 +166,12 @@ def test_a_flush_makes_new_objects_and_their_folders_safe_once(
     synced.paths.clear()
     blobs.flush()
     assert synced.paths == []
+    # The folders' own names are safe by now: of another object in one of them, only itself and its name there.
+    contents = (CONTENT + bytes([number]) for number in range(3, 256))
+    content = next(c for c in contents if hashlib.sha256(c).hexdigest()[0] == made[0].parent.name)
+    path = object_of(blobs, blobs.put(content))
+    blobs.flush()
+    assert synced.paths == [path, path.parent]
 
 
 @needs_proc

@@ -10,7 +10,7 @@ import pytest
 
 from backstory.model.errors import NewerStore
 from backstory.model.sessions import Project
-from backstory.store.journal import Entry, Journal, MovedEntry, PlaceEntry, SegmentEntry
+from backstory.store.journal import Entry, Journal, MergedEntry, MovedEntry, PlaceEntry, SegmentEntry
 
 
 def segment(start: int, end: int, *, partial: bool = False) -> SegmentEntry:
@@ -125,3 +125,18 @@ def test_what_was_abandoned_is_never_written(journal: Journal) -> None:
     journal.forget_pending()
     written(journal, MOVED)
     assert list(journal.entries()) == [MOVED]
+
+
+def test_merged_segments_are_named_by_where_they_are_now(journal: Journal) -> None:
+    one, two, three = segment(0, 100), segment(100, 130), segment(130, 150)
+    written(journal, one, two, MergedEntry("a" * 64, [(one.digest, 100), (two.digest, 30)]), three)
+    written(journal, MergedEntry("b" * 64, [(three.digest, 20), ("a" * 64, 130)]))
+    found = [entry.digest for entry in journal.entries() if isinstance(entry, SegmentEntry)]
+    assert found == [f"{'b' * 64}@20+100", f"{'b' * 64}@120+30", f"{'b' * 64}@0+20"]
+    # A merge that was journalled and never committed is done again, otherwise: the later one counts.
+    written(journal, MergedEntry("c" * 64, [(two.digest, 30), (three.digest, 20)]))
+    found = [entry.digest for entry in journal.entries() if isinstance(entry, SegmentEntry)]
+    assert found == [f"{'b' * 64}@20+100", f"{'c' * 64}@0+30", f"{'c' * 64}@30+20"]
+    with journal.path.open("ab") as file:
+        file.write(b'{"entry":"merged","digest":"' + b"d" * 64)
+    assert [entry.digest for entry in journal.entries() if isinstance(entry, SegmentEntry)] == found

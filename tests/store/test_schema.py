@@ -10,8 +10,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from backstory.model.errors import Busy, CorruptStore, NewerStore, StoreError
+from backstory.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError
 from backstory.store import schema, sqlite
+from backstory.store.browse import Browser
+from backstory.store.ranges import Ranges
+from backstory.store.read import Reader
 from backstory.store.sqlite import connect, fetch, first, transaction
 
 
@@ -45,6 +48,32 @@ def test_opening_again_changes_nothing(path: Path) -> None:
     assert fetch(again, "SELECT identity FROM projects") == [("a",)]
     again.close()
     assert path.read_bytes() == before
+
+
+def test_what_a_page_asks_first_is_answered_by_an_index_however_many_sessions_there_are(path: Path) -> None:
+    db = connect(path)
+    asked: list[tuple[str, object]] = []
+
+    def heard(_: object, sql: str, values: object) -> bool:
+        asked.append((sql, values))
+        return True
+
+    db.exec_trace = heard
+    reader, browser, ranges = Reader(db), Browser(db), Ranges(db)
+    for agent in ("claude", None):
+        with pytest.raises(NotFound):
+            reader.session("x", agent)
+    reader.children(["x"])
+    for name in ("last_record", "last_started", "last_signal"):
+        getattr(reader, name)("claude")
+    browser.active()
+    ranges.begun(1), ranges.sessions_since(1, 5), ranges.lately(1, 5, 12), ranges.numbers([("claude", "x")])
+    db.exec_trace = None
+    plans = [[row[3] for row in fetch(db, f"EXPLAIN QUERY PLAN {sql}", values)] for sql, values in asked]
+    assert len(plans) >= 10
+    assert not [step for plan in plans for step in plan if step in ("SCAN s", "SCAN sessions", "SCAN signals")]
+    of_parent = fetch(db, "EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE agent='a' AND parent='b' AND ended_at > 5")
+    assert "sessions_by_parent" in of_parent[0][3], "an agent has a fifth of all sessions, a parent has few"
 
 
 @pytest.mark.parametrize("readonly", [False, True])

@@ -17,20 +17,20 @@ from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.model.sessions import Session, Tokens
 from backstory.model.signals import Signal
+from backstory.service.lately import lately
 from backstory.service.library import reading
 from backstory.service.live import Standing
 from backstory.store.browse import Browser
-from backstory.store.read import Reader
+from backstory.store.changes import Changes
+from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch
 from backstory.story.status import NEW, Sign, State, Status, apply, of_event, of_process, of_signal, process, status
-from backstory.story.summary import due, summary
-from backstory.story.turns import turns
+from backstory.story.summary import Summary, due, renewed, summary
 
 ACTIVE = 100  # sessions
 DAY = 86_400_000  # ms: what is silent for longer is not attended to
 EVENTS = 200  # of a session's past that its state is made from; signals too
-TURNS = 10  # that a summary is made from, and characters of each of their events
-TEXT = 2000
+_CHANGES = 500  # that are read at a time
 _SOON = 1.0  # seconds between two judgements of a session at work
 _LATER = 5.0
 _READ = 2.0  # between two looks at a session's title and numbers
@@ -40,15 +40,16 @@ Key = tuple[str, str]  # agent, session id
 
 
 class _Attended:
-    __slots__ = tuple("dirty due grown made number read_due session stale state status summary".split())
+    __slots__ = tuple("dirty due facts grown made number read_due session stale state status summary".split())
 
     def __init__(self, number: int | None) -> None:
         self.number = number  # None: only hooks have told of it
         self.session: Session | None = None
         self.stale = True  # to be read again, but not with every event
         self.read_due = 0.0
-        self.summary: str | None = None
-        self.made: int | None = None  # when that was
+        self.facts: tuple[Any, ...] | None = None  # of its session's row, that may change without an event
+        self.summary: Summary | None = None
+        self.made: int | None = None  # when that was; None: a turn began or ended since
         self.grown = True  # since then
         self.state: State = NEW
         self.status: Status | None = None
@@ -75,7 +76,7 @@ class Attending:
         self._version = -1  # of the store, as this connection counts it
         self._seen: dict[int, int] = {}  # by session: its last seq that was looked at
         self._signal = 0
-        self._forgotten = 0
+        self._change = 0
         self._attended: dict[Key, _Attended] = {}
         self._registry = Registry(settings.user_home, settings.env)
         self._registry_due = 0.0
@@ -84,36 +85,32 @@ class Attending:
 
     def standings(self) -> list[Standing]:
         """Of all that are attended to, as last judged; what only opened and closed again is not worth showing."""
-        clock, reader = self._clock(), self._opened().reader
+        clock, browser = self._clock(), self._opened()
         stale = {key: each for key, each in self._attended.items() if each.stale and clock >= each.read_due}
-        read = reader.by_number([each.number for each in stale.values() if each.number is not None])
+        read = browser.reader.by_number([each.number for each in stale.values() if each.number is not None])
         for key, each in stale.items():
             each.session = read.get(each.number or 0) or _unread(key, each.state)
             each.stale, each.read_due = False, clock + _READ
         found = []
         for each in self._attended.values():
-            if self._to_tell(each):
-                self._summarise(reader, each)
             if each.session is not None and each.status and (each.number is not None or each.status.phase != "exited"):
                 pid = process(each.state)
-                found.append(Standing(each.session, each.status, each.summary, pid=pid[0] if pid else None))
+                words = self._summary(browser, each, each.status)
+                found.append(Standing(each.session, each.status, words, pid=pid[0] if pid else None))
         return found
 
     def _to_tell(self, each: _Attended) -> bool:
-        return each.number is not None and each.grown and due(each.made, each.state.closed.at, self._now())
+        """Seldom while it works, at once when a turn begins or ends, and of what comes in after that."""
+        if each.number is None or not each.grown or each.status is None:
+            return False
+        return each.status.phase not in _AT_WORK or due(each.made, each.state.closed.at, self._now())
 
-    def _summarise(self, reader: Reader, each: _Attended) -> None:
+    def _summary(self, browser: Browser, each: _Attended, status: Status) -> Summary:
         """From a few turns that are read for it and not kept."""
-        if each.number is None or each.status is None:
-            return
-        last = self._seen.get(each.number, 0)
-        events = list(reader.events(each.number, max(0, last - EVENTS) + 1, last))
-        latest = events[-1].turn if events else 0
-        recent = [event for event in events if event.turn > latest - TURNS]
-        for event in recent:
-            event.text = event.text[:TEXT]
-        each.summary = str(summary(turns(recent), each.status))
-        each.made, each.grown = self._now(), False
+        if each.number is not None and self._to_tell(each):
+            each.summary = summary(lately(browser, each.number)[0], status)
+            each.made, each.grown = self._now(), False
+        return renewed(each.summary, status) if each.summary else summary((), status)
 
     def close(self) -> None:
         self._stack.close()
@@ -128,18 +125,20 @@ class Attending:
         if version == self._version:
             return []
         self.learnt += 1
+        floor, change = Changes(browser.db).ends()  # first: what changes meanwhile is looked at again
         lengths = browser.lengths()
-        forgotten = int(fetch(browser.db, "SELECT count(*) FROM forgotten")[0][0])
         newest = int(fetch(browser.db, "SELECT coalesce(max(id), 0) FROM signals")[0][0])
         shorter = any(lengths.get(number, 0) < last for number, last in self._seen.items())
         named: list[tuple[str, Path]] = []
-        if self._version < 0 or shorter or forgotten != self._forgotten or newest < self._signal:
+        if self._version < 0 or shorter or not floor <= self._change <= change or newest < self._signal:
             self._begin(browser)  # of what was forgotten nothing may stay in memory
         else:
             self._grown(browser, [number for number, last in lengths.items() if last > self._seen.get(number, 0)])
+            self._changed(browser, change)
             named = self._heard(browser)
-        self._seen, self._forgotten, self._signal = lengths, forgotten, newest
+        self._seen, self._change, self._signal = lengths, change, newest
         self._version = version
+        self._renamed(browser)
         self._bound()
         return named
 
@@ -183,6 +182,30 @@ class Attending:
             child = _child(session_id) if parent else ""
             for event in browser.reader.events(number, self._seen.get(number, 0) + 1):
                 _tell(each, of_event(event, child))
+
+    def _changed(self, browser: Browser, last: int) -> None:
+        """Events that are otherwise now mean something else, too."""
+        while self._change < last and (changes := Changes(browser.db).after(self._change, _CHANGES)):
+            self._change = changes[-1].number
+            events = [change.event for change in changes if change.event is not None]
+            names = browser.names(sorted({ident >> SEQ_BITS for ident in events}))
+            for ident in events:
+                number, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
+                agent, session_id, parent, _ = names.get(number, ("", "", None, None))
+                if (each := self._attended.get((agent, parent or session_id))) is not None:
+                    each.stale = each.grown = True
+                    for event in browser.reader.events(number, seq, seq):
+                        _tell(each, of_event(event, _child(session_id) if parent else ""))
+
+    def _renamed(self, browser: Browser) -> None:
+        """A session's title, branch or project may become another with no event of its own."""
+        numbers = str([each.number for each in self._attended.values() if each.number is not None])
+        sql = "SELECT id, project_id, branch, title FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        facts = {number: tuple(rest) for number, *rest in fetch(browser.db, sql, (numbers,))}
+        for each in self._attended.values():
+            now = facts.get(each.number or 0)
+            each.stale = each.stale or now != each.facts
+            each.facts = now
 
     def _heard(self, browser: Browser) -> list[tuple[str, Path]]:
         named: dict[tuple[str, Path], None] = {}
@@ -276,8 +299,10 @@ class Attending:
 
 def _tell(each: _Attended, sign: Sign | None) -> None:
     if sign is not None:
-        each.state = apply(each.state, sign)
+        before, each.state = each.state, apply(each.state, sign)
         each.dirty = True
+        if (before.prompt, before.closed) != (each.state.prompt, each.state.closed):
+            each.made = None
 
 
 def _register(each: _Attended, told: Registered) -> None:

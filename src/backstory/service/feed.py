@@ -4,6 +4,9 @@ The store numbers events per session only. Their order here is by (observed_at, 
 before it and by how many events there are up to it. The number proves the place: if what follows the event does not
 make up the difference to what is stored now (a clock went back, a session was forgotten), the place is lost, and that
 is said; nothing is skipped or told twice in silence.
+
+What changed after it was stored has numbers of its own: a place is also the last of those. It is told after the events
+there are, so that nobody hears of a change before the thing itself.
 """
 
 from __future__ import annotations
@@ -11,17 +14,22 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
+from backstory.model.checkpoints import Checkpoint
 from backstory.model.events import StoredEvent
 from backstory.model.times import to_iso
 from backstory.store.browse import Browser
+from backstory.store.changes import Change, Changes
+from backstory.store.checkpoints import Checkpoints
 from backstory.store.schema import SEQ_BITS
 
 TEXT_MAX = 4000  # characters of an event that travel; the whole of it is in the session's events
 _CHUNK = 100
-_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})-(\d{1,19})", re.ASCII)
+_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})-(\d{1,19})(?:-(\d{1,15}))?", re.ASCII)
+_Names = dict[int, tuple[Any, ...]]
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -30,9 +38,10 @@ class Cursor(msgspec.Struct, frozen=True):
     total: int = 0  # events up to here
     at: int = 0  # when the last of them was observed
     id: int = 0  # its id
+    change: int = 0  # the last that is known of what changed later
 
     def __str__(self) -> str:
-        return f"{self.total}-{self.at}-{self.id}"
+        return f"{self.total}-{self.at}-{self.id}-{self.change}"
 
     @property
     def place(self) -> tuple[int, int]:
@@ -41,19 +50,20 @@ class Cursor(msgspec.Struct, frozen=True):
 
 def parse_cursor(text: str) -> Cursor | None:
     found = _CURSOR.fullmatch(text)
-    return Cursor(*map(int, found.groups())) if found else None
+    return Cursor(*(int(number or 0) for number in found.groups())) if found else None
 
 
 class Item(msgspec.Struct, frozen=True):
     """One thing for those who listen."""
 
-    type: str  # event | status | reset
+    type: str  # event | commit | status | reset
     cursor: Cursor | None  # where the feed is after it; a status has no place of its own
     session: str  # agent:id
     parent: str | None
     project: str | None
     kind: str  # of the event
     data: bytes  # JSON
+    others: frozenset[str] = frozenset()  # further sessions it is of, and those they work for
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -75,6 +85,27 @@ class Told(msgspec.Struct, frozen=True):
     name: str | None
     text: str
     cut: bool  # there is more of the text
+    changed: bool  # it was told before, and is otherwise now
+
+
+class ToldPart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    session: str  # agent:id
+    agent: str
+    session_id: str
+    first: int
+    last: int
+
+
+class ToldCommit(msgspec.Struct, frozen=True):
+    """A commit whose story is new or otherwise; without a checkpoint it has none any more."""
+
+    project: str | None
+    commit: str
+    subject: str | None
+    checkpoint: str | None
+    evidence: str | None
+    superseded_by: str | None
+    sessions: list[ToldPart]
 
 
 class Lost(Exception):
@@ -86,18 +117,27 @@ class Feed:
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
+        self.changes = Changes(browser.db)
         self.seen: dict[int, int] = {}  # by session: its last seq that was told
         self.cursor = Cursor()
 
     def to_end(self) -> None:
-        """What is there now is known."""
-        last = {session: self.browser.observed(session, seq) for session, seq in self.browser.lengths().items()}
-        self.seen = {session: seq for session, (_, seq) in last.items()}
-        places = ((at, (session << SEQ_BITS) + seq) for session, (at, seq) in last.items())
-        self.cursor = Cursor(sum(self.seen.values()), *max(places, default=(0, 0)))
+        """What is there now is known; only what came since is looked at, and none of it is read."""
+        change = self.changes.ends()[1]  # first: what changes meanwhile is told rather than missed
+        lengths = self.browser.lengths()
+        if any(lengths.get(session, 0) < seq for session, seq in self.seen.items()):
+            self.seen, self.cursor = {}, Cursor()
+        place = self.cursor.place
+        for session, length in lengths.items():
+            if self.seen.get(session) != length:
+                at, seq = self.browser.observed(session, length)
+                self.seen[session] = seq
+                place = max(place, (at, (session << SEQ_BITS) + seq))
+        self.cursor = Cursor(sum(self.seen.values()), *place, change)
 
     def to(self, cursor: Cursor) -> None:
         """Right behind a place, or Lost."""
+        self._check(cursor.change)
         lengths = self.browser.lengths()
         self.seen = {session: self._behind(session, last, cursor.place) for session, last in lengths.items()}
         self.cursor = cursor
@@ -105,7 +145,21 @@ class Feed:
             raise Lost
 
     def news(self, limit: int) -> list[Item]:
-        """The next events, at most so many; none is left if there are none. Lost if sessions became shorter."""
+        """What comes next, at most so much; nothing is left if it is nothing. Lost if sessions became shorter."""
+        self._check(self.cursor.change)
+        found = self._new(limit)
+        while len(found) < limit and (more := self.changes.after(self.cursor.change, limit - len(found))):
+            found += self._changed(more)
+        return found
+
+    def _check(self, change: int) -> None:
+        floor, last = self.changes.ends()
+        if not floor <= change <= last:
+            raise Lost
+
+    # -- what is new -----------------------------------------------------------------------------
+
+    def _new(self, limit: int) -> list[Item]:
         grown = self._grown()
         names = self.browser.names(grown) if grown else {}
         merged = heapq.merge(*(self._events(session) for session in grown))
@@ -114,7 +168,7 @@ class Feed:
             session = ident >> SEQ_BITS
             total = self.cursor.total + event.seq - self.seen.get(session, 0)
             self.seen[session] = event.seq
-            self.cursor = Cursor(total, *max(self.cursor.place, (at, ident)))
+            self.cursor = Cursor(total, *max(self.cursor.place, (at, ident)), self.cursor.change)
             found.append(_item(self.cursor, names[session], event))
             if len(found) >= limit:
                 break
@@ -150,8 +204,31 @@ class Feed:
             middle = (low + high) // 2
         return known
 
+    # -- what is otherwise -----------------------------------------------------------------------
 
-def _item(cursor: Cursor, names: tuple[str, str, str | None, str | None], event: StoredEvent) -> Item:
+    def _changed(self, changes: list[Change]) -> list[Item]:
+        events = {change.event >> SEQ_BITS for change in changes if change.event is not None}
+        names = self.browser.names(sorted(events.union(*(change.sessions for change in changes))))
+        stories = Checkpoints(self.browser.db).of_commits([change.commit for change in changes if change.commit])
+        found: list[Item] = []
+        for change in changes:
+            self.cursor = msgspec.structs.replace(self.cursor, change=change.number)
+            if change.commit is not None:
+                found.append(_story(self.cursor, change, stories.get(change.commit), names))
+            elif change.event is not None:
+                found += self._again(change.event, names)
+        return found
+
+    def _again(self, ident: int, names: _Names) -> list[Item]:
+        """An event as it is now; if it was not told yet, it will be, as it is."""
+        session, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
+        if session not in names or seq > self.seen.get(session, 0):
+            return []
+        events = self.browser.reader.events(session, seq, seq)
+        return [_item(self.cursor, names[session], event, changed=True) for event in events]
+
+
+def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False) -> Item:
     agent, session_id, parent, project = names
     told = Told(
         session=f"{agent}:{session_id}",
@@ -170,6 +247,23 @@ def _item(cursor: Cursor, names: tuple[str, str, str | None, str | None], event:
         name=event.name,
         text=event.text[:TEXT_MAX],
         cut=len(event.text) > TEXT_MAX,
+        changed=changed,
     )
     of = f"{agent}:{parent}" if parent else None
     return Item("event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told))
+
+
+def _story(cursor: Cursor, change: Change, checkpoint: Checkpoint | None, names: _Names) -> Item:
+    parts = checkpoint.parts if checkpoint else []
+    told = ToldCommit(
+        project=checkpoint.project if checkpoint else change.project,
+        commit=change.commit or "",
+        subject=checkpoint.subject if checkpoint else None,
+        checkpoint=checkpoint.id if checkpoint else None,
+        evidence=checkpoint.evidence if checkpoint else None,
+        superseded_by=checkpoint.superseded_by if checkpoint else None,
+        sessions=[ToldPart(p.name, p.agent, p.session_id, p.first, p.last) for p in parts],
+    )
+    had = [names[session] for session in change.sessions if session in names]
+    others = {f"{agent}:{name}" for agent, own, parent, _ in had for name in (own, parent) if name}
+    return Item("commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others))

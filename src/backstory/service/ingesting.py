@@ -25,8 +25,9 @@ from backstory.service.library import journal
 from backstory.service.linking import link_waiting, publish
 from backstory.service.pausing import settle
 from backstory.store.blobs import FolderBlobs
+from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
-from backstory.store.forget import UNFINISHED, load
+from backstory.store.forget import UNFINISHED, load, usable
 from backstory.store.pauses import load as load_pauses
 from backstory.store.read import Reader
 from backstory.store.sqlite import connect, explained, transaction
@@ -101,7 +102,7 @@ def ingest(
         db = connect(settings.database)
         try:
             out = unwanted(settings, db)
-            stones = load(db, settings.home)
+            stones = usable(load(db, settings.home))
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
             counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
             with explained(settings.database):
@@ -204,11 +205,26 @@ def remake(settings: Settings, announce: Announce | None = None) -> tuple[list[G
         with explained(fresh):
             gaps = Rebuild(db, FolderBlobs(settings.segments), record).run(progress)
             totals = Reader(db).totals()
+        _carry(settings, db)
         _swap(settings, db)
     finally:
         db.close()
         _remove(fresh)
     return gaps, totals
+
+
+def _carry(settings: Settings, fresh: apsw.Connection) -> None:
+    """What those who listen have heard of holds on, if there is a sound database that told them."""
+    old = None
+    if settings.database.exists():
+        with suppress(CorruptStore):
+            old = connect(settings.database)
+    try:
+        with transaction(fresh):
+            Changes(fresh).carry(old)
+    finally:
+        if old is not None:
+            old.close()
 
 
 def _swap(settings: Settings, fresh: apsw.Connection) -> None:

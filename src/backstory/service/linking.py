@@ -11,6 +11,7 @@ import msgspec
 
 from backstory.config import Settings
 from backstory.files import replace
+from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
 from backstory.store.read import Reader
@@ -100,6 +101,7 @@ def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
         store.set_tips(outcome.project, outcome.tips)
     db.executemany("INSERT OR REPLACE INTO acts VALUES(?,?,?)", outcome.acts)
     db.executemany("INSERT OR REPLACE INTO linked VALUES(?,?,?)", [(outcome.project, *row) for row in outcome.linked])
+    Changes(db).prune()
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from backstory.service.feed import Cursor, Feed, Item, Lost
 from backstory.service.library import reading
 from backstory.store.browse import Browser
 from backstory.story.status import Status
+from backstory.story.summary import Summary
 
 POLL = 0.5  # seconds between looks, when nobody says that there is news
 HEARTBEAT = 15.0
@@ -41,7 +42,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     sessions: frozenset[str] = frozenset()  # agent:id; their subagents come with them
     projects: frozenset[str] = frozenset()  # identities
-    kinds: frozenset[str] = frozenset()  # of events; "status" for status changes
+    kinds: frozenset[str] = frozenset()  # of events; "status" for status changes, "commit" for stories
 
     def fits(self, item: Item) -> bool:
         if item.type == "reset":
@@ -50,7 +51,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return (
             (not self.kinds or kind in self.kinds)
             and (not self.projects or item.project in self.projects)
-            and (not self.sessions or item.session in self.sessions or item.parent in self.sessions)
+            and (not self.sessions or bool(self.sessions & {item.session, item.parent, *item.others}))
         )
 
 
@@ -59,7 +60,7 @@ class Standing(msgspec.Struct, frozen=True):
 
     session: Session
     status: Status
-    summary: str | None = None  # the last turns in a few lines
+    summary: Summary | None = None  # the last turns in a few lines
     pid: int | None = None  # of the agent, if it said
 
     @property
@@ -149,12 +150,18 @@ class Hub:
             self._woken.clear()
             begun = time.monotonic()
             await self._look()
-            await asyncio.sleep(min(self.poll, 4 * (time.monotonic() - begun)))  # however often there is news
+            await asyncio.sleep(min(self.poll, time.monotonic() - begun))  # however often there is news
 
     async def _look(self) -> None:
-        """All that is new, batch by batch; an error is kept to be shown, and tried again."""
+        """All that is new, batch by batch; an error is kept to be shown, and tried again.
+
+        While nobody listens it is not read: who comes later from an earlier place reads it from the store.
+        """
         try:
-            while items := await self._apart(self._source.look):
+            if not self.listeners:
+                await self._apart(self._source.pass_by)
+                self._skip(self._source.cursor)
+            while self.listeners and (items := await self._apart(self._source.look)):
                 for item in items:
                     self._add(item)
                 self._tell_all()
@@ -164,6 +171,14 @@ class Hub:
         except Exception as error:  # the one place where this loop's errors become words
             self.error = BackstoryError(f"unexpected: {type(error).__name__}: {error}", "This is a bug.")
         self.cursor = self._source.cursor
+
+    def _skip(self, cursor: Cursor) -> None:
+        if cursor != self.cursor:
+            self._ring.clear()
+            self._bytes = 0
+            self._next += 1  # who began to listen meanwhile has not heard what was passed by
+            self._base = self.cursor = cursor
+            self._tell_all()
 
     async def _apart(self, work: Callable[[], _Result]) -> _Result:
         assert self._loop is not None and self._thread is not None
@@ -312,7 +327,7 @@ def standing_json(standing: Standing) -> dict[str, Any]:
         "branch": session.branch,
         "title": session.title,
         **told,
-        "summary": standing.summary,
+        "summary": str(standing.summary) if standing.summary else None,
         "pid": standing.pid,
     }
 
@@ -322,7 +337,12 @@ def _differ(before: Standing | None, now: Standing) -> bool:
     if before is None:
         return True
     same = msgspec.structs.replace(before.status, heard_at=now.status.heard_at)
-    return (same, before.summary, before.session.title) != (now.status, now.summary, now.session.title)
+    return (same, *_shown(before)) != (now.status, *_shown(now))
+
+
+def _shown(standing: Standing) -> tuple[object, ...]:
+    session = standing.session
+    return standing.summary, standing.pid, session.title, session.branch, session.project
 
 
 class _Source:
@@ -335,13 +355,19 @@ class _Source:
         self._stack = ExitStack()
         self._file = 0  # the database's inode: a damaged one is set aside, and another takes its place
         self._begun = False
-        self._forgotten: int | None = None
         self._version = -1
 
     def look(self) -> list[Item]:
         """The next batch; nothing if nothing changed."""
+        return self._guarded(self._look)
+
+    def pass_by(self) -> None:
+        """What is new need not be told."""
+        self._guarded(self._pass_by)
+
+    def _guarded(self, work: Callable[[], list[Item]]) -> list[Item]:
         try:
-            return self._look()
+            return work()
         except NotFound:  # nothing is kept yet
             self.close()
             self._begun = True
@@ -358,24 +384,16 @@ class _Source:
         self._feed = None
 
     def _look(self) -> list[Item]:
-        if not self.settings.database.exists():
-            raise NotFound("nothing is kept yet")
-        if self._feed is None or self._file != self.settings.database.stat().st_ino:
-            self._open()
-        feed = self._feed
-        assert feed is not None
+        feed = self._opened()
         version = feed.browser.version()
         if version == self._version:
             return []
         try:
             if feed.cursor != self.cursor:
                 feed.to(self.cursor)
-            if (forgotten := feed.browser.forgotten()) != self._forgotten:
-                before, self._forgotten = self._forgotten, forgotten
-                if before is not None:
-                    raise Lost
             items = feed.news(BATCH)
         except Lost:
+            feed = self._feed = Feed(feed.browser)
             feed.to_end()
             items = [reset(feed.cursor)]
         self.cursor = feed.cursor
@@ -383,13 +401,25 @@ class _Source:
             self._version = version
         return items
 
-    def _open(self) -> None:
-        """What was there before the server is known; from then on nothing is, unless it was told."""
-        self.close()
-        self._file = self.settings.database.stat().st_ino
-        self._feed = Feed(Browser(self._stack.enter_context(reading(self.settings)).db))
-        self._version = -1
-        if not self._begun:
-            self._feed.to_end()
-            self.cursor = self._feed.cursor
-            self._begun = True
+    def _pass_by(self) -> list[Item]:
+        feed = self._opened()
+        version = feed.browser.version()
+        if version != self._version:
+            feed.to_end()
+            self.cursor, self._version = feed.cursor, version
+        return []
+
+    def _opened(self) -> Feed:
+        """What was there before the server is known; from then on nothing is, unless it was told or passed by."""
+        if not self.settings.database.exists():
+            raise NotFound("nothing is kept yet")
+        inode = self.settings.database.stat().st_ino
+        if self._feed is None or self._file != inode:
+            self.close()
+            self._file, self._version = inode, -1
+            self._feed = Feed(Browser(self._stack.enter_context(reading(self.settings)).db))
+            if not self._begun:
+                self._feed.to_end()
+                self.cursor = self._feed.cursor
+                self._begun = True
+        return self._feed

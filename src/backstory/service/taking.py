@@ -21,7 +21,7 @@ from backstory.service.library import journal
 from backstory.service.linking import kept, link_project, publish, waiting
 from backstory.store.blobs import FolderBlobs
 from backstory.store.checkpoints import Checkpoints
-from backstory.store.forget import Tombstones, load
+from backstory.store.forget import Tombstones, load, usable
 from backstory.store.sqlite import connect, explained, fetch
 
 
@@ -33,6 +33,7 @@ class Taking:
         self.configured = stamp(settings.home / "config.toml")  # what these settings are of
         self.asked = False  # a hook that wanted an ingest left it to us since the last time this was looked at
         self.unreadable: list[Unreadable] = []
+        self._blobs = FolderBlobs(settings.segments)
         self._db: apsw.Connection | None = None
         self._file = 0
         self._version = -1
@@ -57,9 +58,10 @@ class Taking:
             with explained(settings.database):
                 self._remember(db)
             known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
-            blobs = FolderBlobs(settings.segments)
+            blobs, self._blobs = self._blobs, FolderBlobs(settings.segments)
             run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
             run.run(found, [], None, spool.files(settings.home))
+            self._blobs = blobs  # it need not make the same folders safe again
             self._sources = run.sources
             self.unreadable = run.counts.unreadable
         return [item for item in found if not any((name, str(item.path)) in run.sources for name in NAMES)]
@@ -113,7 +115,7 @@ class Taking:
         version = int(fetch(db, "PRAGMA data_version")[0][0])
         if version != self._version or self._sources is None:
             self._sources = None
-            self._stones = load(db, self.settings.home)
+            self._stones = usable(load(db, self.settings.home))
             self._version = version
 
 

@@ -31,6 +31,7 @@ from backstory.service.taking import Taking, stamp
 LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the store
 BUSY = 0.2  # until a lock that somebody holds is tried again
 WAIT = 0.05  # for the lock: a loop that waits for longer does nothing else
+STUCK = 120.0  # after which it is said that somebody holds it
 BACKOFF = (1.0, 2.0, 5.0, 10.0)
 SLICE_FILES = 128
 SLICE_BYTES = 4 << 20
@@ -76,6 +77,7 @@ class Watching:
         self._drain = True
         self._one_by_one = 0
         self._failures = 0
+        self._kept_out: float | None = None  # since when somebody else has the lock
         self._retry = self._look_due = self._hang_due = 0.0
         self._read = True  # something was read since stories were last looked for
         self._link_due = self._sweep_due = self._tidy_due = self._asked_at = 0.0
@@ -111,7 +113,7 @@ class Watching:
             if now >= self._tidy_due and (not self._fresh or self._asked_for() > PATIENCE):
                 self._tidy()
             if self._failures == failures:
-                self._failures, self.hub.trouble = 0, None
+                self._failures, self.hub.trouble = 0, self._stuck()
         elif not self._failures:
             self._guarded(self._attend)  # somebody has the lock: what it brings is told all the same
         return self._until()
@@ -137,6 +139,7 @@ class Watching:
             work()
         except Busy:
             self._retry = self._clock() + BUSY
+            self._kept_out = self._kept_out or self._clock()
         except BackstoryError as error:
             self._failed(error)
         except (OSError, apsw.Error) as error:
@@ -144,6 +147,11 @@ class Watching:
         except Exception as error:  # a fault of ours: it is written down, and capture goes on
             log_error(self.settings, error)
             self._failed(StoreError(f"{type(error).__name__}: {error}", "Please report it; see: backstory doctor"))
+
+    def _stuck(self) -> str | None:
+        """Whoever has the lock for so long reads very much, or hangs; both are worth knowing."""
+        seconds = self._clock() - self._kept_out if self._kept_out else 0.0
+        return f"another process has been reading for {seconds / 60:.0f} min" if seconds >= STUCK else None
 
     def _failed(self, error: BackstoryError) -> None:
         self.hub.trouble = error.message
@@ -155,7 +163,7 @@ class Watching:
     # -- what there is to read ---------------------------------------------------------------------
 
     def _gather(self, rung: bool, now: float) -> None:
-        found = self._watch.look()
+        found = self._watch.look(at_once=rung)  # what a hook tells of is written by now, or soon
         if self._begun:
             self._fresh.update({str(item.path): item for item in found})
         else:
@@ -183,6 +191,7 @@ class Watching:
                 self._passed(batch)
             self._one_by_one = len(batch)
             raise
+        self._kept_out = None
         self._passed(batch)
         self._one_by_one = max(0, self._one_by_one - 1)
         self._drain = False
@@ -262,6 +271,7 @@ class Watching:
             self._taking.asked, self._asked_at = True, self._clock() - LAG
         else:
             self._linked()
+        self._look_due = 0.0  # to be told at once
 
     def _linked(self) -> None:
         self._taking.asked, self._asked_at = False, 0.0

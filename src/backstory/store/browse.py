@@ -47,31 +47,15 @@ class Browser:
         rows = fetch(self.db, sql, (sha,))
         return int(rows[0][0]) if rows else None
 
-    def active(self, since: int) -> dict[int, tuple[int, int | None]]:
+    def active(self) -> dict[int, tuple[int, int | None]]:
         """By project: how many main sessions, and when something was last said."""
         sql = (
-            "SELECT project_id, count(*), max(ended_at) FROM sessions WHERE parent IS NULL AND project_id IS NOT NULL "
+            "SELECT project_id, count(*), max(ended_at) FROM sessions INDEXED BY sessions_lately "
+            "WHERE parent IS NULL AND project_id IS NOT NULL GROUP BY 1"
         )
-        rows = fetch(self.db, sql + "AND coalesce(ended_at, 0) >= ? GROUP BY 1", (since,))
-        return {number: (sessions, last) for number, sessions, last in rows}
+        return {number: (sessions, last) for number, sessions, last in fetch(self.db, sql)}
 
     # -- at a glance -----------------------------------------------------------------------------
-
-    def heard(self) -> dict[str, tuple[int | None, int | None, int | None]]:
-        """By agent: its last record, when its newest session began, and its last hook, doctor's own aside."""
-        sessions = fetch(
-            self.db,
-            "SELECT agent, max(ended_at), max(started_at) FILTER (WHERE parent IS NULL) FROM sessions GROUP BY agent",
-        )
-        found: dict[str, tuple[int | None, int | None, int | None]] = {
-            agent: (record, started, None) for agent, record, started in sessions
-        }
-        sql = "SELECT at FROM signals WHERE agent=? AND event<>'probe' ORDER BY at DESC LIMIT 1"
-        for (agent,) in fetch(self.db, "SELECT DISTINCT agent FROM signals"):
-            if rows := fetch(self.db, sql, (agent,)):
-                record, started, _ = found.get(agent, (None, None, None))
-                found[agent] = (record, started, rows[0][0])
-        return found
 
     def last_seqs(self, sessions: list[int]) -> dict[int, int]:
         sql = "SELECT id, last_seq FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
@@ -101,6 +85,17 @@ class Browser:
             body = msgspec.json.decode(data) if data else None
             found.append(StoredEvent(ident - base, *fields, body))  # type: ignore[call-arg]  # nine columns, nine fields
         return found
+
+    def long(self, session: int, among: int, size: int) -> list[StoredEvent]:
+        """Of a session's last events the calls and requests with more bytes than that, newest first."""
+        base = session << SEQ_BITS
+        sql = (
+            "SELECT id - ?1 FROM (SELECT id, kind, text, data FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC "
+            "LIMIT ?3) WHERE kind IN ('tool.call', 'approval.requested') AND max(octet_length(text), "
+            "coalesce(octet_length(data), 0)) > ?4"
+        )
+        rows = fetch(self.db, sql, (base, base + (1 << SEQ_BITS) - 1, among, size))
+        return [event for (seq,) in rows for event in self.reader.events(session, seq, seq)]
 
     # -- what is new -----------------------------------------------------------------------------
 
@@ -134,10 +129,6 @@ class Browser:
             "LEFT JOIN projects p ON p.id=s.project_id WHERE s.id IN (SELECT value FROM json_each(?))"
         )
         return {row[0]: row[1:] for row in fetch(self.db, sql, (str(sessions),))}
-
-    def forgotten(self) -> int:
-        """How much must not come back; more of it means that something was taken away."""
-        return int(fetch(self.db, "SELECT count(*) FROM forgotten")[0][0])
 
     def version(self) -> int:
         """Another number whenever another connection has changed the database."""

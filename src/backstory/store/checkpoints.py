@@ -10,6 +10,7 @@ import msgspec
 
 from backstory.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part
 from backstory.model.sessions import Project, Tokens
+from backstory.store.changes import Changes
 from backstory.store.journal import AliasEntry, NoteEntry, OverrideEntry
 from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch, first
@@ -165,7 +166,7 @@ class Checkpoints:
     # -- writing ---------------------------------------------------------------------------------
 
     def save(self, project: int, checkpoint: Checkpoint) -> None:
-        self.remove(checkpoint.commit)
+        before = self._clear(checkpoint.commit)[1]
         self.db.execute(
             "INSERT INTO checkpoints VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
@@ -195,10 +196,23 @@ class Checkpoints:
                 "WHERE agent=? AND session_id=?",
                 (checkpoint.commit, *(getattr(part, name) for name in _PART), part.agent, part.session_id),
             )
+        Changes(self.db).add_story(checkpoint.commit, project, before | self._told_by(checkpoint.commit))
 
     def remove(self, commit: str) -> None:
+        project, before = self._clear(commit)
+        if project is not None:
+            Changes(self.db).add_story(commit, project, before)
+
+    def _clear(self, commit: str) -> tuple[int | None, set[int]]:
+        """Nothing is kept of it; returns the project it was of and the sessions that told of it."""
+        row = first(self.db, "SELECT project_id FROM checkpoints WHERE sha=?", (commit,))
+        sessions = self._told_by(commit)
         self.db.execute("DELETE FROM checkpoints WHERE sha=?", (commit,))
         self.db.execute("DELETE FROM parts WHERE sha=?", (commit,))
+        return (int(row[0]) if row else None), sessions
+
+    def _told_by(self, commit: str) -> set[int]:
+        return {row[0] for row in self._all("SELECT session_id FROM parts WHERE sha=?", (commit,))}
 
     def saw(self, project: int, rows: Iterable[tuple[str, int, int, str | None, str | None]]) -> None:
         """Commits that were looked at: sha, authored, committed, reason, hints."""

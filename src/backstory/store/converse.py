@@ -10,6 +10,7 @@ import msgspec
 
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Tokens
+from backstory.model.signals import Signal
 from backstory.store.schema import SEQ_BITS
 from backstory.store.sqlite import fetch, first
 
@@ -126,6 +127,15 @@ class Conversations:
         sums = ", ".join(f"sum({name})" for name in _TOKENS)
         sql = f"SELECT turn, {sums} FROM usage WHERE session_id=? AND counts GROUP BY turn"
         return {turn: Tokens(*rest) for turn, *rest in self._all(sql, (session,))}
+
+    def signals(self, agent: str, session_id: str) -> list[Signal]:
+        """What the hooks of a session announced, in order."""
+        names = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
+        rows = self._all(
+            f"SELECT {names} FROM signals WHERE session_agent=? AND session_id=? ORDER BY at, id", (agent, session_id)
+        )
+        facts = [dict(zip(names.split(", "), row, strict=True)) for row in rows]
+        return [Signal(**{**fact, "data": msgspec.json.decode(fact["data"])}) for fact in facts]
 
     def tasks(self, sessions: Iterable[int], length: int) -> dict[int, tuple[str, int | None]]:
         """How subagents' tasks begin, and when each was given."""

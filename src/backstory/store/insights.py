@@ -81,12 +81,14 @@ class Insights:
     def by_model(self, filters: Filters) -> list[tuple[str, int, Tokens]]:
         """Main sessions and tokens; first by session, as the table lies, which is far cheaper."""
         where, values = _where(filters)
+        few = filters.projects is not None
+        tables = "sessions s CROSS JOIN usage u" if few else "usage u CROSS JOIN sessions s"  # from left to right
         inner = ", ".join(f"sum(u.{name}) AS {name}" for name in _TOKENS)
         rows = fetch(
             self.db,
             f"SELECT model, sum(main), {', '.join(f'sum({name})' for name in _TOKENS)} FROM (SELECT s.parent IS NULL "
-            f"AS main, coalesce(u.model, '(unknown)') AS model, {inner} FROM sessions s CROSS JOIN usage u "
-            f"ON u.session_id=s.id WHERE u.counts AND {where} GROUP BY s.id, 2) GROUP BY 1",
+            f"AS main, coalesce(u.model, '(unknown)') AS model, {inner} FROM {tables} ON u.session_id=s.id "
+            f"WHERE u.counts AND {where} GROUP BY u.session_id, 2) GROUP BY 1",
             values,
         )
         return [(model, sessions, Tokens(*tokens)) for model, sessions, *tokens in rows]

@@ -30,6 +30,15 @@ class StoreWriter(Protocol):
 
     def add_segment(self, source: Source, entry: SegmentEntry) -> None: ...
 
+    def newest_segments(self, source: Source, limit: int) -> list[tuple[int, int, str, int]]:
+        """Newest first, unfinished lines aside: generation, start, address, bytes kept."""
+
+    def unfinished_segment(self, source: Source) -> str | None:
+        """The address of a last line that had no end yet."""
+
+    def move_segment(self, source: Source, generation: int, start: int, address: str) -> None:
+        """The same bytes, elsewhere."""
+
     def gaps(self, source: Source) -> list[Gap]:
         """What is not kept of a source's newest generation."""
 

@@ -241,8 +241,10 @@ class Ranges:
         return {row[0] for row in fetch(self.db, sql, (session, after))}
 
     def sessions_since(self, project: int, since: int) -> int:
-        sql = "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL AND coalesce(ended_at, 0) >= ?"
-        return int(fetch(self.db, sql, (project, since))[0][0])
+        """Main sessions in which something was said since; 0 is all."""
+        sql = "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL"
+        later = (" AND ended_at >= ?", (since,)) if since else ("", ())
+        return int(fetch(self.db, sql + later[0], (project, *later[1]))[0][0])
 
     def begun(self, project: int) -> int | None:
         """When the first session of a project began."""

@@ -25,6 +25,11 @@ _SESSION = (
     "s.subagent, s.unparsed"
 )
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
+# Whose sessions there are: a step through the index each, however many sessions they have.
+_AGENTS = (
+    "WITH agents(name) AS (SELECT min(agent) FROM sessions UNION ALL "
+    "SELECT (SELECT min(agent) FROM sessions WHERE agent > name) FROM agents WHERE name IS NOT NULL)"
+)
 # How much a word counts by where it stands: title, prompts, answers, thinking, tools, results, files, names.
 _WEIGHTS = "4.0, 4.0, 2.0, 1.0, 2.0, 0.2, 2.0, 0.0"
 _COLUMNS = {
@@ -64,10 +69,11 @@ class Reader:
     def session(self, reference: str, agent: str | None = None) -> Session:
         """By id, or by any beginning of it that fits one session; a whole id wins, then main sessions."""
         sql = (
-            f"SELECT {_SESSION} {_FROM} WHERE s.session_id >= ? AND s.session_id < ? AND (? IS NULL OR s.agent=?) "
-            "ORDER BY s.session_id<>?, s.parent IS NOT NULL, s.session_id LIMIT 200"
+            f"{_AGENTS} SELECT {_SESSION} {_FROM} WHERE s.agent IN ({'?4' if agent else 'SELECT name FROM agents'}) "
+            "AND s.session_id >= ?1 AND s.session_id < ?2 "
+            "ORDER BY s.session_id<>?3, s.parent IS NOT NULL, s.session_id LIMIT 200"
         )
-        values = (reference, reference + "\U0010ffff", agent, agent, reference)
+        values = (reference, reference + "\U0010ffff", reference, *([agent] if agent else []))
         rows = self._all(sql, values) if reference else []
         exact = [row for row in rows if row[2] == reference]
         main = [row for row in rows if row[18] is None]
@@ -299,8 +305,9 @@ class Reader:
 
     def last_signal(self, agent: str) -> int | None:
         """When a hook of an agent was last heard, doctor's own probes aside."""
-        found = self._all("SELECT max(at) FROM signals WHERE agent=? AND event<>'probe'", (agent,))[0][0]
-        return int(found) if found is not None else None
+        sql = "SELECT at FROM signals WHERE agent=? AND event<>'probe' ORDER BY at DESC LIMIT 1"
+        found = self._all(sql, (agent,))
+        return int(found[0][0]) if found else None
 
     def digests(self) -> Iterator[tuple[str, str]]:
         found: Any = self.db.execute(

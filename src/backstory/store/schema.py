@@ -144,7 +144,30 @@ CREATE INDEX events_wrong ON events(session_id, turn, kind, substr(text, 1, 120)
 CREATE INDEX signals_asked ON signals(session_agent, session_id, at) WHERE event='PermissionRequest';
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006)
+# What changed after it was stored, for those who have read it already; see changes.py.
+_M007 = """
+CREATE TABLE changes(
+  id INTEGER PRIMARY KEY, event INTEGER UNIQUE, sha TEXT UNIQUE, project_id INTEGER, sessions TEXT);
+"""
+
+# A page's first question about sessions is of an agent's or a project's newest, its first, or all of them together.
+# An agent has a fifth of all sessions, a parent has few: without being told, SQLite would look for children by agent.
+_M008 = """
+CREATE INDEX sessions_heard ON sessions(agent, ended_at);
+CREATE INDEX sessions_started ON sessions(agent, started_at) WHERE parent IS NULL;
+CREATE INDEX sessions_lately ON sessions(project_id, ended_at) WHERE parent IS NULL;
+CREATE INDEX sessions_begun ON sessions(project_id, started_at);
+CREATE INDEX sessions_counted ON sessions(agent, project_id, prompts);
+ANALYZE sqlite_schema;
+INSERT INTO sqlite_stat1(tbl, idx, stat) VALUES
+  ('sessions', 'sqlite_autoindex_sessions_1', '1000000 200000 1'),
+  ('sessions', 'sessions_heard', '1000000 200000 2'), ('sessions', 'sessions_started', '1000000 200000 2'),
+  ('sessions', 'sessions_lately', '1000000 20000 2'), ('sessions', 'sessions_begun', '1000000 20000 2'),
+  ('sessions', 'sessions_counted', '1000000 200000 20000 200');
+ANALYZE sqlite_schema;
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008)
 VERSION = len(MIGRATIONS)
 
 

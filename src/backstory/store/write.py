@@ -15,6 +15,7 @@ from backstory.model.paths import below
 from backstory.model.sessions import Project
 from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
+from backstory.store.changes import Changes
 from backstory.store.docs import index_session, index_title
 from backstory.store.journal import SegmentEntry
 from backstory.store.schema import SEQ_BITS
@@ -61,6 +62,7 @@ class Writer:
         self._changed: dict[int, Live] = {}
         self._leaves: set[int] | None = None  # keys of messages that legacy titles name
         self._titles_added = False
+        self._log = Changes(db)
 
     # -- sources ---------------------------------------------------------------------------------
 
@@ -113,6 +115,30 @@ class Writer:
                 int(entry.partial),
                 _encode(entry.gaps).decode() if entry.gaps else None,
             ),
+        )
+
+    def newest_segments(self, source: Source, limit: int) -> list[tuple[int, int, str, int]]:
+        """Newest first, of any generation, unfinished lines aside: generation, start, address, bytes kept."""
+        sql = (
+            "SELECT generation, start, digest, stop - start, gaps FROM segments WHERE source_id=? AND partial=0 "
+            "ORDER BY generation DESC, start DESC LIMIT ?"
+        )
+        return [
+            (generation, start, address, size - sum(gap[1] for gap in msgspec.json.decode(gaps or "[]")))
+            for generation, start, address, size, gaps in fetch(self.db, sql, (source.id, limit))
+        ]
+
+    def unfinished_segment(self, source: Source) -> str | None:
+        """The address of a last line that had no end yet."""
+        sql = "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND partial=1"
+        row = first(self.db, sql, (source.id, source.generation, source.position))
+        return row[0] if row else None
+
+    def move_segment(self, source: Source, generation: int, start: int, address: str) -> None:
+        """The same bytes, elsewhere."""
+        self.db.execute(
+            "UPDATE segments SET digest=? WHERE source_id=? AND generation=? AND start=?",
+            (address, source.id, generation, start),
         )
 
     def gaps(self, source: Source) -> list[Gap]:
@@ -412,11 +438,13 @@ class Writer:
         ident = (live.id << SEQ_BITS) + seq
         text = _clean(event.text)
         self.db.execute(
-            "UPDATE events SET text=?, data=?, name=?, kind=? WHERE id=? AND (text<>? OR data IS NOT ? OR kind<>?)",
-            (text, data, event.name, event.kind, ident, text, data, event.kind),
+            "UPDATE events SET text=?1, data=?2, name=?3, kind=?4 WHERE id=?5 AND "
+            "(text<>?1 OR data IS NOT ?2 OR name IS NOT ?3 OR kind<>?4)",
+            (text, data, event.name, event.kind, ident),
         )
         if self.db.changes():
             self._dirty(live, seq)
+            self._log.add_event(ident)
         first_prompt = event.kind == "user.prompt" and turn == 1 and event.text.strip()
         if first_prompt and live.row["title_rank"] <= TITLE_PROMPT:
             live.row["title_rank"], live.row["title"] = TITLE_PROMPT, _headline(event.text)
@@ -489,6 +517,7 @@ class Writer:
         self._totals(affected)
         self._name_by_leaves()
         self._changed.clear()
+        self._log.prune()
 
     def _name_by_leaves(self) -> None:
         """Legacy titles name a message, mostly of another session: the latest one named gives the session its title."""

@@ -69,6 +69,7 @@ class Standing(msgspec.Struct, frozen=True):
     since: str | None
     heard_at: str | None
     activity: str | None
+    activity_at: str | None
     approval: Approval | None
     questions: list[str]
     subagent: bool

@@ -1,4 +1,4 @@
-"""The stream: every event and every change of status, as it happens; who comes back goes on where it was."""
+"""The stream: every event, story and change of status, as it happens; who comes back goes on where it was."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ async def stream(
     session: Names = None,
     project: Names = None,
     kind: Names = None,
-    after: Annotated[str | None, QueryParameter(max_length=60, description="A cursor; else from now on.")] = None,
-    last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID", max_length=60)] = None,
+    after: Annotated[str | None, QueryParameter(max_length=80, description="A cursor; else from now on.")] = None,
+    last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID", max_length=80)] = None,
 ) -> Stream:
-    """Server-sent events: `event`, `status`, `reset`. Resumes after Last-Event-ID, or after `after`."""
+    """Server-sent events: `event`, `commit`, `status`, `reset`. Resumes after Last-Event-ID, or after `after`."""
     kinds = frozenset(kind or [])
-    if unknown := kinds - {*KINDS, "status"}:
-        raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: status, " + ", ".join(KINDS))
+    if unknown := kinds - {*KINDS, "commit", "status"}:
+        raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS))
     wanted = Wanted(frozenset(session or []), frozenset(project or []), kinds)
     place = _cursor(last_event_id or after)
     hub.admit()
