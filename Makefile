@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench shots clean
 
 run: .venv/run.stamp
 	@$(BIN)/backstory ingest
@@ -11,7 +11,7 @@ run: .venv/run.stamp
 test: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 test: .venv/dev.stamp
 	@tests/setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -21,6 +21,9 @@ lint: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	$(BIN)/python bench/run.py --write docs/benchmarks.md $(if $(ONLY),--only $(ONLY))
+
+shots: .venv/dev.stamp
+	$(BIN)/python docs/shots.py
 
 .venv/run.stamp: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -11,8 +11,12 @@ from pathlib import Path
 import click
 
 from backstory.cli.render import console, json_option, note, print_json
-from backstory.service.demo import Demo, build
+from backstory.service.demo import Demo, build, fill
 
+# Where things are looked for and kept; while the demo runs, none of it is yours.
+PLACES = (
+    "HOME BACKSTORY_HOME CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME COPILOT_HOME XDG_DATA_HOME OPENCODE_DB"
+).split()
 SCREENS = (
     ["ingest"],
     ["sessions", "--all"],
@@ -25,21 +29,37 @@ SCREENS = (
 
 
 @click.command()
+@click.option(
+    "--serve", "pages", is_flag=True, help="Show the pages instead, with more work and sessions that are open."
+)
 @click.option("--keep", is_flag=True, help="Leave the folder, to look around in.")
 @json_option
-def command(keep: bool, as_json: bool) -> None:
+def command(pages: bool, keep: bool, as_json: bool) -> None:
     """Make a throw-away home and git repository with invented sessions of two agents, and show the screens on them.
 
     Nothing of yours is read or written. The folder is deleted afterwards, unless --keep.
+
+    \b
+    Examples:
+      backstory demo
+      backstory demo --serve
+      backstory demo --keep
     """
     folder = Path(tempfile.mkdtemp(prefix="backstory-demo-"))
-    before = {name: os.environ.get(name) for name in ("HOME", "BACKSTORY_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")}
+    before = {name: os.environ.get(name) for name in PLACES}
     try:
         demo = build(folder)
+        if pages:
+            fill(demo)
         for name in before:
             os.environ.pop(name, None)
         os.environ |= {"HOME": str(demo.home), "BACKSTORY_HOME": str(demo.backstory_home)}
-        _json(demo, keep) if as_json else _screens(demo, keep)
+        if pages:
+            _serve(demo, keep, as_json)
+        elif as_json:
+            _json(demo, keep)
+        else:
+            _screens(demo, keep)
     finally:
         for name, value in before.items():
             os.environ.pop(name, None)
@@ -47,6 +67,19 @@ def command(keep: bool, as_json: bool) -> None:
                 os.environ[name] = value
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
+    """Until it is stopped. As nothing goes on in them, the sessions that work fall silent after a while."""
+    from backstory import config
+    from backstory.cli import root
+    from backstory.service.ingesting import ingest
+
+    ingest(config.load())
+    arguments = ["serve", "--port", "0", *(["--json"] if as_json else [])]
+    root.main(args=arguments, prog_name="backstory", standalone_mode=False)
+    if keep:
+        _kept(demo)
 
 
 def _json(demo: Demo, keep: bool) -> None:
@@ -78,12 +111,16 @@ def _screens(demo: Demo, keep: bool) -> None:
             out.print(f"\n$ backstory {shown}", style="bold")
             root.main(args=list(arguments), prog_name="backstory", standalone_mode=False)
     if keep:
-        note(
-            f"\nLook around:\n  export HOME={demo.home} BACKSTORY_HOME={demo.backstory_home}\n  cd {demo.repository}\n"
-            "  backstory log\n  backstory show HEAD~4\n  backstory export HEAD~5..HEAD"
-        )
+        _kept(demo)
     else:
         note(
             "\nThat was invented, and is gone again. To look around in it: backstory demo --keep\n"
             "Your own: backstory ingest, then backstory log in a repository, and backstory show COMMIT"
         )
+
+
+def _kept(demo: Demo) -> None:
+    note(
+        f"\nLook around:\n  export HOME={demo.home} BACKSTORY_HOME={demo.backstory_home}\n  cd {demo.repository}\n"
+        "  backstory log\n  backstory show HEAD~4\n  backstory export HEAD~5..HEAD"
+    )

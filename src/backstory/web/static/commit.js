@@ -1,6 +1,14 @@
-// Commit: a file that is gone to, by its link or its key, opens.
+// Commit: a file that is gone to, by its link or its key, opens; a story that is new or otherwise is shown.
 
+import { announce } from "./app.js";
 import { bind, step } from "./keys.js";
+import { live } from "./live.js";
+import { morph } from "./morph.js";
+
+const STILL = 2000; // ms after the last pointer or key before anything may move
+const main = document.querySelector("main");
+let touched = 0;
+let due = 0;
 
 function show(id) {
   const file = document.getElementById(id);
@@ -23,3 +31,29 @@ document.addEventListener("click", (event) => {
   if (link) show(link.hash.slice(1));
 });
 show(location.hash.slice(1));
+
+// -- live ----------------------------------------------------------------------------------------------
+
+// What does not differ stays as it is, folds and focus too.
+async function renew() {
+  const wait = touched + STILL - Date.now();
+  if (wait > 0) return later(wait);
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!answer?.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (touched + STILL > Date.now()) return later(STILL);
+  morph(main, fresh.querySelector("main"));
+  document.title = fresh.title;
+  announce("The story of this commit has changed");
+}
+
+function later(wait) {
+  clearTimeout(due);
+  due = setTimeout(renew, wait);
+}
+
+for (const type of ["pointermove", "pointerdown", "keydown", "wheel"]) {
+  addEventListener(type, () => (touched = Date.now()), { passive: true });
+}
+live.on("commit", (told) => told.commit === main.querySelector("[data-sha]").dataset.sha && later(0));
+live.on("reset", () => later(0));

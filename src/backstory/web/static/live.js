@@ -9,7 +9,7 @@ const PATIENCE = 3000; // ms without a connection before it is said
 const HIDDEN = 1000;
 const COUNT = 15_000; // ms between looks at the number of approvals, where not all statuses are heard
 
-const listeners = { event: new Set(), status: new Set(), reset: new Set(), open: new Set() };
+const listeners = { event: new Set(), commit: new Set(), status: new Set(), reset: new Set(), open: new Set() };
 const root = document.querySelector("[data-stream]");
 const wanted = root?.dataset.listen ?? (root ? "" : "kind=status");
 let cursor = root?.dataset.stream ?? "";
@@ -23,7 +23,8 @@ const asking = new Set();
 let counting = 0;
 
 export const live = {
-  // type: event, status, reset (the place was lost: show everything anew), open (the stream stands again)
+  // type: event, commit (its story is new or otherwise), status, reset (the place was lost: show everything anew), open
+  // (the stream stands again)
   on(type, act) {
     listeners[type].add(act);
     return () => listeners[type].delete(act);
@@ -46,7 +47,7 @@ function connect() {
   source = new EventSource(`/api/v1/stream?${query}`);
   source.onopen = opened;
   source.onerror = lost;
-  for (const type of ["event", "status", "reset"]) source.addEventListener(type, heard);
+  for (const type of ["event", "commit", "status", "reset"]) source.addEventListener(type, heard);
 }
 
 function heard(message) {

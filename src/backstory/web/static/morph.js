@@ -41,9 +41,10 @@ function alike(node, like, known) {
     if (node.data !== like.data) node.data = like.data;
     return;
   }
-  for (const { name, value } of [...like.attributes]) if (node.getAttribute(name) !== value) node.setAttribute(name, value);
-  for (const { name } of [...node.attributes]) {
-    if (!like.hasAttribute(name) && !(name === "open" && node.nodeName === "DETAILS")) node.removeAttribute(name);
+  const own = (name) => name === "open" && node.nodeName === "DETAILS"; // whoever looks unfolds and folds
+  for (const { name, value } of [...like.attributes]) {
+    if (node.getAttribute(name) !== value && !own(name)) node.setAttribute(name, value);
   }
+  for (const { name } of [...node.attributes]) if (!like.hasAttribute(name) && !own(name)) node.removeAttribute(name);
   children(node, like, known);
 }

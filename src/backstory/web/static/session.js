@@ -10,7 +10,7 @@ const talk = grid.querySelector("[data-talk]");
 const path = grid.dataset.path;
 const AHEAD = 2400; // pixels before a gap comes into view that its next page is asked for
 const AT_END = 120; // pixels from the end that still count as being there
-const CALM = 300; // ms between two looks at the end
+const CALM = 1000; // ms between two looks at the end, at most; else as long as the last one took
 const HANDS_OFF = 2000; // ms after a key or pointer in which nothing under it moves
 
 // -- fragments ---------------------------------------------------------------------------------------
@@ -262,8 +262,11 @@ talk.addEventListener(
 
 // -- live ----------------------------------------------------------------------------------------------
 
-let looking = null;
+let looking = false;
 let again = false;
+let calm = 0; // until when what is new waits for more
+let heard = 0; // the last event that the stream told of
+let otherwise = new Set(); // events that were shown before and are not what they were
 let touched = 0;
 for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => (touched = Date.now()), { passive: true });
 
@@ -271,21 +274,30 @@ function atEnd() {
   return document.documentElement.scrollHeight - innerHeight - scrollY < AT_END;
 }
 
+// The first news at once; what follows it, together.
 function look() {
-  if (looking) {
-    again = true;
-    return;
-  }
-  looking = setTimeout(async () => {
-    again = false;
-    await lookAtEnd().catch(() => null); // the stream says that the server is gone
-    looking = null;
-    if (again) look();
-  }, CALM);
+  again = true;
+  if (looking) return;
+  looking = true;
+  setTimeout(looked, calm - performance.now());
+}
+
+async function looked() {
+  again = false;
+  const before = heard;
+  const begun = performance.now();
+  const changed = otherwise;
+  otherwise = new Set();
+  await lookAtEnd(changed).catch(() => null); // the stream says that the server is gone
+  await lookBack(changed).catch(() => null);
+  const now = performance.now();
+  calm = now + Math.min(CALM, now - begun);
+  looking = false;
+  if (again || heard > Math.max(before, Number(grid.dataset.end))) look();
 }
 
 // The last page anew: what is the same stays as it is, folds and all.
-async function lookAtEnd() {
+async function lookAtEnd(changed) {
   const shown = [...talk.querySelectorAll(".stretch")].at(-1);
   if (!shown) return location.reload();
   const from = shown.dataset.first;
@@ -293,7 +305,7 @@ async function lookAtEnd() {
   const follows = atEnd();
   const news = Number(part.dataset.end) > Number(grid.dataset.end);
   const held = talk.contains(document.activeElement) && Date.now() - touched < HANDS_OFF ? document.activeElement : null;
-  steady(() => reconcile(shown, part.querySelector(".stretch")), held ?? inView());
+  steady(() => reconcile(shown, part.querySelector(".stretch"), changed), held ?? inView());
   shown.dataset.last = part.querySelector(".stretch").dataset.last;
   grid.dataset.end = part.dataset.end;
   if (Number(shown.dataset.last) < Number(part.dataset.end)) await append(shown);
@@ -308,6 +320,17 @@ async function lookAtEnd() {
   else if (news) grid.querySelector("[data-follow]").hidden = false;
 }
 
+// Earlier pages of which something is otherwise.
+async function lookBack(changed) {
+  for (const shown of [...talk.querySelectorAll(".stretch")].slice(0, -1)) {
+    const [first, last] = [Number(shown.dataset.first), Number(shown.dataset.last)];
+    if (![...changed].some((seq) => first <= seq && seq <= last)) continue;
+    const part = await fetchedPart(first);
+    steady(() => reconcile(shown, part.querySelector(".stretch"), changed));
+    tick(shown);
+  }
+}
+
 // A page that is full goes on as the next one; far behind, a gap is left.
 async function append(shown) {
   const first = Number(shown.dataset.last) + 1;
@@ -318,17 +341,17 @@ async function append(shown) {
   if (Number(stretch.dataset.last) < Number(part.dataset.end)) await append(stretch);
 }
 
-function reconcile(shown, fresh) {
+function reconcile(shown, fresh, changed) {
   const known = new Map([...shown.children].map((section) => [section.id, section]));
   for (const section of [...fresh.children]) {
     const old = known.get(section.id);
-    if (old) renew(old, section);
+    if (old) renew(old, section, changed);
     else shown.append(section);
   }
 }
 
 // A turn that is known: new items come in, changed ones are replaced, the rest is not touched.
-function renew(old, fresh) {
+function renew(old, fresh, changed) {
   old.querySelector(".turn-head")?.replaceWith(fresh.querySelector(".turn-head"));
   const items = (box) => [...box.querySelectorAll("[data-v], [data-mark]")].filter((one) => !one.parentElement.closest("[data-v]"));
   const name = (one) => one.id || one.dataset.mark;
@@ -343,7 +366,7 @@ function renew(old, fresh) {
   let at = null;
   for (const item of coming) {
     const was = known.get(name(item));
-    if (was && was.dataset.v === item.dataset.v) at = was;
+    if (was && same(was, item, changed)) at = was;
     else if (was) {
       keepFolds(was, item);
       was.replaceWith(item);
@@ -351,6 +374,12 @@ function renew(old, fresh) {
     } else if (at) at = place(at, item);
     else old.append((at = item.closest(".answer") ?? item));
   }
+}
+
+function same(was, item, changed) {
+  if (was.dataset.mark) return was.outerHTML === item.outerHTML;
+  const [first, last] = [Number(was.id.slice(1)), Number(was.dataset.v)];
+  return was.dataset.v === item.dataset.v && ![...changed].some((seq) => first <= seq && seq <= last);
 }
 
 // After the last known one, in the same kind of box.
@@ -387,8 +416,21 @@ function renewOutline(part) {
 }
 
 live.on("event", (event) => {
-  const own = event.session === grid.dataset.name;
-  if (!own || event.seq > Number(grid.dataset.end)) look();
+  if (event.session !== grid.dataset.name) return look();
+  if (event.changed) {
+    otherwise.add(event.seq);
+    return look();
+  }
+  heard = Math.max(heard, event.seq);
+  if (!looking && heard > Number(grid.dataset.end)) look();
+});
+// A commit closes a range, which may be far up; one that lost its story may have closed one.
+live.on("commit", (commit) => {
+  const own = commit.sessions.find((part) => part.session === grid.dataset.name);
+  const mark = talk.querySelector(`[data-mark="${CSS.escape(commit.commit)}"]`);
+  if (own) otherwise.add(own.to);
+  if (mark) otherwise.add(Number(mark.closest(".stretch").dataset.last));
+  look();
 });
 live.on("status", (status) => {
   const phase = status.gone ? "" : `${status.phase} ${status.approval?.asked_at ?? ""}`.trim();

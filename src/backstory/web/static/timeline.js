@@ -4,10 +4,12 @@ import { announce } from "./app.js";
 import { live } from "./live.js";
 
 const QUIET = 2000; // ms after the last pointer or key before anything may move
-const LATER = 1500; // ms after the last event before the list is asked for again
+const LATER = 3000; // ms after an event before the list is asked for again
+const SOON = 150; // the same after a commit got its story; often several do
 const LOOK = 20_000; // ms between looks for commits that no agent made
 let touched = 0;
 let due = 0;
+let dueAt = Infinity;
 let asked = 0;
 let looked = Date.now();
 
@@ -21,12 +23,16 @@ async function choose(row) {
   }
   row.classList.add("is-selected");
   row.setAttribute("aria-current", "true");
+  if (await tell(row)) document.getElementById("tl-related").closest(".tl-side").scrollTop = 0;
+}
+
+async function tell(row) {
   const mine = ++asked;
   const panel = document.getElementById("tl-related");
   const answer = await fetch(`/timeline/related/${row.dataset.sha}`).catch(() => null);
-  if (mine !== asked || !answer?.ok) return;
+  if (mine !== asked || !answer?.ok) return false;
   panel.replaceChildren(...parsed(await answer.text()).body.childNodes);
-  panel.closest(".tl-side").scrollTop = 0;
+  return true;
 }
 
 function parsed(text) {
@@ -76,6 +82,7 @@ function arm() {
 // -- what is new -------------------------------------------------------------------------------------
 
 async function renew() {
+  dueAt = Infinity;
   if (document.hidden || new URLSearchParams(location.search).has("after")) return;
   const wait = touched + QUIET - Date.now();
   if (wait > 0) return later(wait);
@@ -127,14 +134,22 @@ function swapList(fresh) {
   return true;
 }
 
+// The earliest that was asked for: a session that goes on and on puts nothing off.
 function later(wait) {
+  if (Date.now() + wait >= dueAt) return;
   clearTimeout(due);
+  dueAt = Date.now() + wait;
   due = setTimeout(renew, wait);
 }
 
 for (const type of ["pointermove", "pointerdown", "keydown", "wheel"]) {
   document.addEventListener(type, () => (touched = Date.now()), { passive: true });
 }
+live.on("commit", ({ commit }) => {
+  later(SOON);
+  const chosen = document.querySelector(".tl-row.is-selected");
+  if (chosen?.dataset.sha === commit) tell(chosen);
+});
 live.on("event", () => later(LATER));
 live.on("open", () => later(LATER));
 setInterval(() => document.hidden || Date.now() - looked < LOOK || renew(), 5000);

@@ -1,0 +1,74 @@
+"""Where the demo's things lie, all of them below one folder, and how they come there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backstory.model.errors import StoreError
+
+_AUTHOR = ["-c", "user.name=Robin", "-c", "user.email=robin@example.com", "-c", "commit.gpgsign=false"]
+
+
+class Demo(msgspec.Struct, frozen=True):
+    home: Path
+    repository: Path
+    backstory_home: Path
+    name: str = "harbour/tidewatch"
+
+    @property
+    def remote(self) -> str:
+        return f"git@example.com:{self.name}.git"
+
+    def beside(self, name: str) -> Demo:
+        """Another repository of the same person's."""
+        return msgspec.structs.replace(self, name=name, repository=self.home / "code" / name.partition("/")[2])
+
+
+def begin(demo: Demo) -> None:
+    """An empty repository."""
+    demo.repository.mkdir(parents=True)
+    git(demo.repository, "init", "-q", "-b", "main")
+    git(demo.repository, "remote", "add", "origin", demo.remote)
+
+
+def announce(demo: Demo, agent: str, event: str, at: datetime, payload: dict[str, Any]) -> None:
+    """As a hook does: a line in the spool."""
+    folder = demo.backstory_home / "spool"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    header = {"v": 1, "at": round(at.timestamp() * 1000), "agent": agent, "event": event, "cwd": payload["cwd"]}
+    with (folder / f"{at:%Y-%m-%d}.spool").open("a", encoding="utf-8") as file:
+        file.write(f"\n{json.dumps(header)}\t{json.dumps(payload)}\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def commit(folder: Path, subject: str, at: datetime) -> str:
+    git(folder, "add", "--all")
+    when = at.isoformat()
+    git(folder, "commit", "-q", "-m", subject, GIT_AUTHOR_DATE=when, GIT_COMMITTER_DATE=when)
+    return git(folder, "rev-parse", "--short", "HEAD")
+
+
+def git(folder: Path, *arguments: str, **variables: str) -> str:
+    command = ["git", "-C", str(folder), *_AUTHOR, *arguments]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | variables
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}  # nor does a hook of the person's run
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, env=env)
+    except FileNotFoundError:
+        raise StoreError("git is not installed; the demo makes a repository", "Install git, then try again.") from None
+    except subprocess.CalledProcessError as error:
+        raise StoreError(
+            f"git failed: {error.stderr.strip()}", "Try again with --keep and look at the folder."
+        ) from None
+    return done.stdout.strip()
