@@ -28,13 +28,13 @@ Times = dict[str, list[float]]
 
 
 def hooks(report: Report, scratch: Path, rounds: int) -> None:
-    home = _installed(scratch / "hooks")
+    home = installed(scratch / "hooks")
     for name, size in _SIZES.items():
         _one(report, home, name, _payload(size), rounds)
     _at_once(report, home)
 
 
-def _installed(home: Path) -> Path:
+def installed(home: Path) -> Path:
     folder = home / "hook"
     folder.mkdir(parents=True)
     for name in hook.FILES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from measure import Cost, Env, clean_env, run, typical
 _ROOT = Path(__file__).parents[1]
 _BENCH_VENV = _ROOT / ".cache/bench-venv"
 _AGENTSVIEW = "agentsview==0.46.1"
+_ADDRESS = re.compile(r"listening at (http://\S+)")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Daemon:
 
     pid: int
     start_cpu: float
+    address: str
 
 
 class Raw:
@@ -88,7 +91,7 @@ class Agentsview:
 
     # Its search leaves out children, one-shot and automated sessions unless asked; ours searches everything.
     _EVERYTHING = "--include-children --include-one-shot --include-automated --limit 20 --json"
-    _SERVE = "serve --no-sync --no-browser --no-update-check --port 0"
+    _SERVE = "serve --no-browser --no-update-check --port 0"
 
     def __init__(self, program: Path, home: Path, scratch: Path) -> None:
         self.store = scratch / "agentsview"
@@ -115,17 +118,18 @@ class Agentsview:
         return _hits(cost, msgspec.json.decode(cost.output, type=_Matches).matches or [])
 
     @contextmanager
-    def daemon(self) -> Iterator[Daemon]:
-        """A server on loopback that only answers: no sync, no watching."""
+    def daemon(self, *, watches: bool = False) -> Iterator[Daemon]:
+        """A server on loopback that only answers: no sync, no watching; unless told to, as it does by itself."""
+        self.store.mkdir(parents=True, exist_ok=True)
         log = self.store / "bench-serve.log"
-        command = [str(self.program), *self._SERVE.split()]
+        command = [str(self.program), *self._SERVE.split(), *([] if watches else ["--no-sync"])]
         with log.open("wb") as out:
             child = subprocess.Popen(command, env=self._env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         try:
             _await_text(log, b"listening at", child)
             start_cpu = _cpu_of(child.pid)
             _await_idle(child.pid)
-            yield Daemon(child.pid, start_cpu)
+            yield Daemon(child.pid, start_cpu, _ADDRESS.findall(log.read_text())[-1])
         finally:
             child.terminate()
             child.wait()

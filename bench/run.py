@@ -26,6 +26,7 @@ from report import Report, console, show, write
 from retrieval import retrieval
 from scanners import find_peers, ours
 from searching import search, startup
+from showing import showing
 from throughput import appending, session, speed, together, whole_sessions
 
 _HERE = Path(__file__).parent
@@ -104,6 +105,8 @@ class Effort:
     linked_commits: int = 4000
     live_sessions: tuple[int, ...] = (10, 50, 100)
     live_seconds: float = 30
+    shown_beside: tuple[int, ...] = (1, 10, 50)  # sessions that write while another is looked at
+    shown_seconds: float = 15
     paged: tuple[int, ...] = (1000, 16_000)  # sessions of the homes whose pages are asked for
     redacted_mb: tuple[float, ...] = (4.4, 17.5, 70)
     redacted_every: int = 4  # the peers get one case in so many
@@ -125,6 +128,8 @@ QUICK = Effort(
     linked_commits=1000,
     live_sessions=(10, 100),
     live_seconds=10,
+    shown_beside=(1, 10),
+    shown_seconds=8,
     paged=(100, 1000),
     redacted_mb=(4.4, 17.5),
     redacted_every=12,
@@ -178,6 +183,13 @@ def on_pages(bench: Bench, effort: Effort) -> None:
         pages(bench.report, places, bench.backstory)
 
 
+def on_live(bench: Bench, effort: Effort) -> None:
+    live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds)
+    if bench.backstory:
+        places = {beside: bench.place(f"shown beside {beside}") for beside in effort.shown_beside}
+        showing(bench.report, places, bench.backstory, effort.shown_seconds)
+
+
 def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
     """Cost first: what is judged afterwards makes this process larger."""
     if not bench.backstory:
@@ -213,7 +225,7 @@ def run(bench: Bench, effort: Effort, corpus: Path, only: str | None = None) -> 
         "commits": lambda: on_commits(bench, effort),
         "linking": lambda: on_histories(bench, effort),
         "pages": lambda: on_pages(bench, effort),
-        "live": lambda: live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds),
+        "live": lambda: on_live(bench, effort),
         "redaction": lambda: on_redaction(bench, effort, corpus),
     }
     for part in [parts[only]] if only else parts.values():
