@@ -49,6 +49,11 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_watch)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks at the whole repository begins first: it takes long, and would else be waited for at the end."""
+    items.sort(key=lambda item: item.path.parent != REPOSITORY / "tests")
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """HOME and all that hangs on it is a temporary folder, and nothing reaches past it."""

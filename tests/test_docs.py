@@ -76,6 +76,10 @@ def test_every_setting_is_in_the_docs() -> None:
         assert f"`{name}`" in PAGES["settings.md"]
 
 
+def _targets(text: str) -> list[str]:
+    return re.findall(r"\]\(([^)#:]+)\)", text) + re.findall(r' src(?:set)?="([^"]+)"', text)
+
+
 def test_every_link_between_pages_leads_somewhere() -> None:
     texts = {
         **{f"docs/{name}": text for name, text in PAGES.items()},
@@ -84,10 +88,12 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     broken = [
         (name, target)
         for name, text in texts.items()
-        for target in re.findall(r"\]\(([^)#:]+)\)", text)
+        for target in _targets(text)
         if not (REPOSITORY / name).parent.joinpath(target).exists()
     ]
     assert broken == []
+    shown = {target for target in _targets(PAGES["dashboard.md"]) if target.startswith("images/")}
+    assert shown == {f"images/{path.name}" for path in (REPOSITORY / "docs" / "images").iterdir()}
 
 
 def test_the_readme_names_both_commands_on_its_first_screen() -> None:

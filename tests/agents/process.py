@@ -69,8 +69,7 @@ def wait_for_descendants(mark: str, seconds: float) -> None:
     # just being started shows no environment for a moment.
     deadline = time.monotonic() + seconds
     gone = 0
-    while gone < 2 and time.monotonic() < deadline:
-        gone = 0 if descendants(mark) else gone + 1
+    while (gone := 0 if descendants(mark) else gone + 1) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
 
 

@@ -31,26 +31,19 @@ def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, sc
     return AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
 
-def test_a_run_works_in_the_repository_and_keeps_its_session(agent: Agent) -> None:
-    run = worked_once(agent)
+def test_a_run_works_in_the_repository_keeps_its_session_and_is_resumed(agent: Agent) -> None:
+    first = worked_once(agent)
 
     assert (agent.cwd / "made.txt").read_text() == "made\n"
-    assert "All is well." in run.stdout
-    place = PLACES[agent.name].format(id=run.session_id, id8=run.session_id[:8])
-    assert re.fullmatch(place, str(run.transcript.relative_to(agent.home)))
-    kept = run.transcript.read_text()
+    assert "All is well." in first.stdout
+    place = PLACES[agent.name].format(id=first.session_id, id8=first.session_id[:8])
+    assert re.fullmatch(place, str(first.transcript.relative_to(agent.home)))
+    kept = first.transcript.read_text()
     assert all(text in kept for text in ("Make the file", "ponder the file", "On it.", "All is well."))
 
+    usage, expected = KEPT_USAGE[agent.name], EXPECTED_USAGE[agent.name]
+    assert usage(first.records) == [expected(FIRST), expected(LAST)], "the scripted tokens"
 
-def test_the_tokens_a_session_keeps_are_the_scripted_ones(agent: Agent) -> None:
-    run = worked_once(agent)
-
-    kept, expected = KEPT_USAGE[agent.name], EXPECTED_USAGE[agent.name]
-    assert kept(run.records) == [expected(FIRST), expected(LAST)]
-
-
-def test_resume_sends_the_earlier_history(agent: Agent) -> None:
-    first = worked_once(agent)
     agent.model.add(Say("Still well."))
     second = agent.resume(first.session_id, "Is it still?")
 
@@ -63,36 +56,30 @@ def test_resume_sends_the_earlier_history(agent: Agent) -> None:
     assert sent.history[-2:] == (("assistant", "All is well."), ("user", "Is it still?"))
 
 
-def test_every_neutral_tool_reaches_the_agents_own(agent: Agent) -> None:
+def test_tools_are_the_agents_own_and_neither_the_callers_environment_nor_a_process_is_left_to_it(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_CALLER", "1")
+    agent.extra_env["GIVEN_BY_THE_TEST"] = "1"
     path = agent.cwd / "poem.txt"
     agent.model.add(
         Call("write", {"path": path, "content": "roses\nare red\n"}),
         Call("edit", {"path": path, "old": "are red", "new": "are blue"}),
         Call("read", {"path": path}),
+        Call("shell", {"command": "env > env.txt"}),
+        Call("shell", {"command": "setsid sleep 600 > /dev/null 2>&1 & echo $! > pid.txt"}),
     )
-    run = agent.run("Write a poem")
+    run = agent.run("Write a poem", grace=0)
 
     assert run.code == 0
     assert path.read_text() == "roses\nare blue\n"
-    assert "are blue" in agent.model.main_requests[-1].history[-1].text
+    assert "are blue" in agent.model.main_requests[3].history[-1].text
     assert "done" in run.stdout, "a script that ran out ends the turn"
-
-
-def test_nothing_of_the_callers_environment_reaches_an_agent(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_OF_THE_CALLER", "1")
-    agent.extra_env["GIVEN_BY_THE_TEST"] = "1"
-    agent.model.add(Call("shell", {"command": "env > env.txt"}))
-    agent.run("Show the environment")
 
     env = dict(line.split("=", 1) for line in (agent.cwd / "env.txt").read_text().splitlines() if "=" in line)
     assert "SECRET_OF_THE_CALLER" not in env
     assert env["GIVEN_BY_THE_TEST"] == "1"
     assert (env["HOME"], env["TMPDIR"]) == (str(agent.home), str(agent.home / "tmp"))
-
-
-def test_no_process_is_left_after_a_run(agent: Agent) -> None:
-    agent.model.add(Call("shell", {"command": "setsid sleep 600 > /dev/null 2>&1 & echo $! > pid.txt"}))
-    agent.run("Start something that stays", grace=0)
 
     assert not is_running((agent.cwd / "pid.txt").read_text())
 
@@ -133,7 +120,7 @@ def test_asides_do_not_take_a_step_of_the_script(scripted_model: ScriptedModel) 
 
 def test_what_outlives_a_program_is_given_its_grace_and_then_killed(tmp_path: Path) -> None:
     leave_two = "(sleep 0.3; echo late > late.txt) & setsid sleep 600 & echo $! > pid.txt"
-    done = run_clean(["sh", "-c", leave_two], tmp_path, {"PATH": "/usr/bin:/bin"}, timeout=5, grace=1)
+    done = run_clean(["sh", "-c", leave_two], tmp_path, {"PATH": "/usr/bin:/bin"}, timeout=60, grace=2)
 
     assert (tmp_path / "late.txt").exists()
     assert done.killed == ("sleep 600",)
@@ -143,7 +130,7 @@ def test_what_outlives_a_program_is_given_its_grace_and_then_killed(tmp_path: Pa
 def test_a_program_that_hangs_is_stopped_with_its_children(tmp_path: Path) -> None:
     hang = "setsid sleep 600 & echo $! > pid.txt; echo so far; sleep 600"
     with pytest.raises(AssertionError, match="so far"):
-        run_clean(["sh", "-c", hang], tmp_path, {"PATH": "/usr/bin:/bin"}, timeout=0.5, grace=0)
+        run_clean(["sh", "-c", hang], tmp_path, {"PATH": "/usr/bin:/bin"}, timeout=2, grace=0)
 
     assert not is_running((tmp_path / "pid.txt").read_text())
 

@@ -27,9 +27,9 @@ def desk(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> I
     assert not (desk.kept / "hook" / "errors.log").exists(), (desk.kept / "hook" / "errors.log").read_text()
 
 
-@pytest.mark.parametrize("scope", [[], ["--repo"]], ids=["everything", "repository"])
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_session_paused_in_the_middle_and_resumed(name: str, scope: list[str], desk: Desk) -> None:
+def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> None:
+    """Once by a pause of everything, once by one of the repository."""
     agent = desk.agent(name)
     first = work(
         agent,
@@ -38,21 +38,22 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, scope: list[str],
         commit("Add the quokka"),
         Say("Done."),
     )
-    desk.backstory("pause", *scope)
-    spooled = {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()}
-    work(
-        agent,
-        "Write of the canary",
-        Reply(Say("The canary it is."), write(desk.repo / "canary.txt", poem("canary"))),
-        commit("Add the canary"),
-        Say("The canary is there."),
-        resume=first,
-    )
-    assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, "hooks were silent"
-    assert json.loads(desk.backstory("status", "--json"))["paused"]
-    desk.backstory("ingest")
-    assert_nowhere("canary", desk.kept)
-    desk.backstory("resume", *scope)
+    for bird, scope in (("canary", []), ("yellow canary", ["--repo"])):
+        desk.backstory("pause", *scope)
+        spooled = {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()}
+        work(
+            agent,
+            f"Write of the {bird}",
+            Reply(Say(f"The {bird} it is."), write(desk.repo / f"{bird}.txt", poem(bird))),
+            commit(f"Add the {bird}"),
+            Say(f"The {bird} is there."),
+            resume=first,
+        )
+        assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, "hooks were silent"
+        assert json.loads(desk.backstory("status", "--json"))["paused"]
+        desk.backstory("ingest")
+        assert_nowhere("canary", desk.kept)
+        desk.backstory("resume", *scope)
     work(
         agent,
         "Write of the numbat",
@@ -64,8 +65,8 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, scope: list[str],
     for again in ("ingest", "rebuild", "ingest"):
         assert_nowhere("canary", desk.kept)
         log = desk.log()
-        assert [told["checkpoint"] is not None for told in log.values()] == [False, True, False, True]
-        assert log["Add the canary"]["reason"] == PAUSED
+        assert [told["checkpoint"] is not None for told in log.values()] == [False, True, False, False, True]
+        assert log["Add the canary"]["reason"] == log["Add the yellow canary"]["reason"] == PAUSED
         numbat = said(desk.show(), "user.prompt", "assistant.message")
         assert numbat == ["Write of the numbat", "The numbat is there."]
         desk.backstory(again)

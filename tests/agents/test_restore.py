@@ -128,6 +128,7 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Ag
     first = worked(agent)
     agent.model.add(Call("shell", {"command": "echo beetle"}), Say("A beetle was seen."))
     second = agent.run("Look for beetles")
+    assert second.code == 0, second
     agent.model.add(Say("The rose is cut."))
     agent.resume(first.session_id, "Cut the rose")
     cli("ingest")

@@ -114,7 +114,9 @@ def test_show_reads_like_a_conversation(two: tuple[Transcript, Transcript], cli:
 
 
 def test_show_turns_gives_prompt_tools_and_closing_words(two: tuple[Transcript, Transcript], cli: Cli) -> None:
-    (turn,) = [t for t in cli("show", two[0].session_id, "--turns", "--json").json["turns"] if t["turn"] == 1]
+    told = cli("show", two[0].session_id, "--turns", "--json").json
+    (turn,) = [t for t in told["turns"] if t["turn"] == 1]
+    assert turn["tokens"] == told["session"]["tokens"] and turn["tokens"]["output"] > 0
     assert turn["prompt"] == "Make the checkout faster"
     assert turn["closing"] == "It is **faster** now."
     assert turn["tools"] == {"Edit": 1, "Bash": 1}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backstory.cli.demo import PLACES
+from backstory.config import Settings
+from backstory.service.attending import Attending
+from backstory.service.demo.present import MIGRATE, PUBLISH
 from tests.conftest import Result
 
 Cli = Callable[..., Result]
@@ -58,3 +63,32 @@ def test_the_demo_ends_with_what_to_type_next(cli: Cli, tmp_path: Path, monkeypa
     assert "backstory log" in shown.err
     assert "backstory show COMMIT" in shown.err
     assert Path.cwd() == before
+
+
+def test_the_pages_of_the_demo_show_sessions_in_every_state(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("backstory.service.demo.past", lambda *_: None)  # only the charts need it
+    for name in PLACES:
+        monkeypatch.setenv(name, str(tmp_path / "mine"))  # what is there is not the demo's
+    phases: Counter[str] = Counter()
+    places: set[str | None] = set()
+
+    def serve(settings: Settings, *_: object) -> None:
+        assert {name for name in PLACES if name in settings.env} == {"HOME", "BACKSTORY_HOME"}
+        attending = Attending(settings)
+        attending.look()
+        attending.judge()
+        for standing in attending.standings():
+            phases[standing.status.phase] += 1
+            places.add(standing.session.project)
+            if asked := standing.status.approval:
+                assert asked.certain and asked.action in (MIGRATE, PUBLISH)
+        attending.close()
+
+    monkeypatch.setattr("backstory.cli.serve.serve", serve)
+    assert cli("demo", "--serve").code == 0
+    assert phases == {"waiting_approval": 2, "waiting": 3, "running": 3, "idle": 2, "exited": 1}
+    assert places == {"example.com/harbour/tidewatch", "example.com/harbour/charts", "example.com/robin/notes"}
+    assert list(tmp_path.glob("backstory-demo-*")) == [] and not (tmp_path / "mine").exists()

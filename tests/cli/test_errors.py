@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
+from backstory.cli.errors import run
 from tests.conftest import Result
 from tests.transcripts import Transcript
 
@@ -120,3 +122,11 @@ def test_further_roots_from_the_config_are_read(cli: Cli, tmp_path: Path) -> Non
     roots = f'[roots]\nclaude = ["{tmp_path / "profile" / ".claude" / "projects"}"]\n'
     (tmp_path / "backstory" / "config.toml").write_text(roots)
     assert cli("ingest", "--json").json["sessions"] == 1
+
+
+def test_without_a_stdout_a_command_does_its_work(ingested: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for args in (["sessions"], ["stats", "--json"], ["ingest"]):
+        monkeypatch.setattr("sys.stdout", None)
+        assert run(args) == 0
+        assert sys.stdout is not None
+        sys.stdout.close()

@@ -321,3 +321,26 @@ def test_a_hash_that_is_a_session_too_is_ambiguous(
     assert json.loads(cli("show", told["one"][:8], "--json").out)["error"]["kind"] == "ambiguous"
     assert cli("show", told["one"], "--json").json["commit"] == told["one"]
     assert cli("show", session.session_id, "--json").json["session"]["session_id"] == session.session_id
+
+
+def test_a_project_without_a_remote_is_called_by_its_folder(
+    repository: Path, home: Path, cli: Cli, tmp_path: Path
+) -> None:
+    for name in ("tides", "elsewhere/tides", "elsewhere/moon"):
+        folder = tmp_path / "code" / name
+        if folder != repository:
+            folder.mkdir(parents=True)
+            git(folder, "init", "-q", "-b", "main")
+            git(folder, "config", "user.name", "Ada")
+            git(folder, "config", "user.email", "ada@example.com")
+        (folder / "story.txt").write_text(name, encoding="utf-8")
+        commit(folder, f"Begin {name}")
+        session = Session(name.replace("/", "-"), folder)
+        session.prompt("Tell the tides")
+        session.save(home)
+    assert cli("ingest").code == 0
+    projects = {found["cwd"]: found["project"] for found in cli("sessions", "--json").json}
+    roots = [project[4:12] for cwd, project in projects.items() if cwd.endswith("tides")]
+    for shown in (cli("sessions").out, cli("stats").out, cli("search", "tides").out):
+        assert "moon" in shown and "git:" not in shown
+        assert all(f"tides {root}" in shown for root in roots), "two of one name are told apart"

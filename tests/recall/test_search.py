@@ -11,6 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backstory import config
+from backstory.service.reading import Where
+from backstory.service.reading import search as find
 from tests.conftest import Result
 from tests.transcripts import Transcript
 
@@ -146,6 +149,7 @@ def test_a_title_is_found_and_leads_to_the_first_prompt(
     cli("ingest")
     (hit,) = search("albatross")
     assert (hit["kind"], hit["turn"], hit["title"]) == ("user.prompt", 1, "Migrate the albatross")
+    assert [hit.named for hit in find(config.load(), "albatross", Where(), limit=1, newest=False)] == [True]
 
 
 def test_every_word_of_every_event_is_found(home: Path, cli: Cli, search: Callable[..., list[dict[str, Any]]]) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from backstory.service.feed import Cursor, Feed, Item, Lost, parse_cursor
+from backstory.store import changes
 from backstory.store.browse import Browser
+from backstory.store.changes import Changes
 from backstory.store.schema import SEQ_BITS
-from backstory.store.sqlite import connect, transaction
+from backstory.store.sqlite import connect, fetch, transaction
 
 BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)), max_size=12)
 
@@ -44,6 +48,18 @@ class Store:
             )
         self.db.execute("UPDATE sessions SET last_seq=? WHERE id=?", (last + events, session))
 
+    def change(self, session: int, seq: int, text: str) -> None:
+        """A later version of an event takes its place."""
+        ident = (session << SEQ_BITS) + seq
+        with transaction(self.db):
+            self.db.execute("UPDATE events SET text=? WHERE id=?", (text, ident))
+            if self.db.changes():
+                Changes(self.db).add_event(ident)
+
+    def texts(self) -> dict[tuple[str, int], str]:
+        rows = fetch(self.db, "SELECT session_id, id & 16777215, text FROM events")
+        return {(f"claude:s{session}", seq): text for session, seq, text in rows}
+
     def feed(self) -> Feed:
         return Feed(Browser(self.db))
 
@@ -53,7 +69,7 @@ def _store(folder: Path, name: str = "x") -> Iterator[Store]:
     db = connect(folder / f"{name}.db")
     try:
         db.pragma("synchronous", "off")
-        db.execute("DELETE FROM events; DELETE FROM sessions")
+        db.execute("DELETE FROM events; DELETE FROM sessions; DELETE FROM changes; DELETE FROM marks")
         yield Store(db)
     finally:
         db.close()
@@ -82,6 +98,109 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(
             again = store.feed()
             again.to(parse_cursor(str(cursor)) or Cursor())
             assert _all(again) == heard[place:]
+
+
+CHANGED = st.lists(st.tuples(st.booleans(), st.integers(1, 3), st.integers(1, 4)), max_size=12)
+
+
+def _copied(items: list[Item], copy: dict[tuple[str, int], str]) -> dict[tuple[str, int], str]:
+    """What a client has that was told these."""
+    for item in items:
+        told = json.loads(item.data)
+        key = (told["session"], told["seq"])
+        assert told["changed"] == (key in copy), "new is told once, and only what is known can change"
+        copy[key] = told["text"]
+    return copy
+
+
+@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CHANGED)
+def test_a_copy_is_right_from_whatever_place_it_goes_on(tmp_path: Path, steps: list[tuple[bool, int, int]]) -> None:
+    with _store(tmp_path) as store:
+        live = store.feed()
+        heard: list[Item] = []
+        for number, (changes, session, seq) in enumerate(steps):
+            if changes:
+                store.change(session, seq, f"otherwise {number}")
+            else:
+                store.add(session, seq)
+            if number % 2:
+                heard += _all(live, 2)
+        heard += _all(live, 2)
+        assert _copied(heard, {}) == store.texts()
+        for place in range(len(heard) + 1):
+            again = store.feed()
+            again.to((heard[place - 1].cursor if place else None) or Cursor())
+            copy = _copied(heard[:place], {})
+            for item in _all(again):  # of what is told as it is now, a change may be told as well
+                told = json.loads(item.data)
+                copy[told["session"], told["seq"]] = told["text"]
+            assert copy == store.texts()
+            assert again.cursor == live.cursor
+
+
+def test_of_a_change_nobody_hears_before_the_thing_itself(tmp_path: Path) -> None:
+    with _store(tmp_path) as store:
+        feed = store.feed()
+        store.add(1, 2)
+        store.change(1, 1, "otherwise")
+        seen = feed.changes.after(0, 9)
+        assert feed._changed(seen) == []
+        feed.cursor = Cursor()
+        assert [json.loads(item.data)["text"] for item in _all(feed)] == ["otherwise", "s1 2", "otherwise"]
+
+
+@pytest.mark.parametrize("how", ["anew", "pruned", "future"])
+def test_changes_that_are_not_known_any_more_lose_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    with _store(tmp_path) as store:
+        store.add(1, 9)
+        feed = store.feed()
+        feed.to_end()
+        cursor = feed.cursor
+        if how == "anew":
+            Changes(store.db).begin_anew()
+        elif how == "pruned":
+            monkeypatch.setattr(changes, "KEPT", 1)
+            monkeypatch.setattr(changes, "_SPARE", 1)
+            for seq in (1, 2, 3):
+                store.change(1, seq, "otherwise")
+            Changes(store.db).prune()
+        else:
+            feed.cursor = cursor = msgspec.structs.replace(cursor, change=cursor.change + 1)
+        with pytest.raises(Lost):
+            feed.news(10)
+        with pytest.raises(Lost):
+            store.feed().to(cursor)
+        feed.to_end()
+        assert feed.news(10) == []
+
+
+def test_what_is_passed_by_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _store(tmp_path) as store:
+        store.add(1, 3)
+        feed = store.feed()
+        feed.to_end()
+        store.add(1, 2)
+        store.add(2, 2)
+        store.change(1, 1, "otherwise")
+        looked: list[int] = []
+        observed = feed.browser.observed
+
+        def noted(session: int, seq: int) -> tuple[int, int]:
+            looked.append(session)
+            return observed(session, seq)
+
+        monkeypatch.setattr(feed.browser, "observed", noted)
+        monkeypatch.setattr(feed.browser, "stretch", lambda *_: pytest.fail("it was read"))
+        feed.to_end()
+        assert looked == [1, 2]
+        fresh = store.feed()
+        fresh.to_end()
+        assert (feed.cursor, feed.seen) == (fresh.cursor, fresh.seen)
+        feed.to_end()
+        assert looked == [1, 2], "only what has grown is looked at"
 
 
 def test_what_is_there_at_the_beginning_is_known(tmp_path: Path) -> None:
@@ -165,7 +284,7 @@ def test_events_that_are_not_there_any_more_leave_no_one_behind(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1-2", "1-2-3-4", "-1-2-3", "1-2-" + "9" * 30, "１-2-3", "1-2-3\n", "1 -2-3"]
+    "text", ["", "x", "1-2", "1-2-3-4-5", "1-2-3-", "-1-2-3", "1-2-" + "9" * 30, "１-2-3", "1-2-3\n", "1 -2-3"]
 )
 def test_what_is_no_cursor_is_none(text: str) -> None:
     assert parse_cursor(text) is None

@@ -297,6 +297,17 @@ def test_every_answer_forbids_what_it_does_not_need(server: Served) -> None:
         assert "server" not in answer.headers
 
 
+def test_an_error_while_an_error_is_told_is_no_bare_answer(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> int:
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setitem(server.app.templates.globals, "approvals", broken)  # every page has it in its frame
+    page = server.get("/no/such/place", accept="text/html")
+    assert (page.status, page.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert page.headers.items() >= REFUSED.items() and "Unexpected" in page.everything and SECRET not in page.everything
+    assert server.get("/api/v1/no/such/place").status == 404  # what needs no page is answered as ever
+
+
 def test_what_is_kept_is_stored_by_no_cache(server: Served) -> None:
     for path in ("/", "/api/v1/sessions", "/api/v1/stream", "/open?once=x", "/nowhere"):
         assert server.get(path).headers["cache-control"] == "no-store"

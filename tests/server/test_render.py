@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from html.parser import HTMLParser
+from pathlib import PurePath
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from pygments.lexers import get_all_lexers
 
 from backstory.model.sessions import Tokens
 from backstory.model.text import clean
-from backstory.server import render
+from backstory.server import render, warm
 from tests.export import hostile
 
 ALLOWED = {
@@ -167,6 +168,10 @@ def test_ages_numbers_and_durations_are_said_as_the_design_says() -> None:
     assert render.project("/home/ada/code/shop") == "shop"
     assert render.project("git:0123456789abcdef") == "git:01234567"
     assert render.project(None) == "no project"
+    home = PurePath("/home/ada")
+    for path, said in {"/home/ada/code/shop": "~/code/shop", "/home/ada": "~", "/home/adam": "/home/adam"}.items():
+        assert render.at_home(path, home) == said
+    assert render.at_home(None, home) == ""
 
 
 def test_a_template_escapes_by_default_and_misses_nothing() -> None:
@@ -181,3 +186,8 @@ def test_a_template_escapes_by_default_and_misses_nothing() -> None:
         assert not re.search(
             r"\|\s*safe\b|autoescape|<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|javascript:", source
         )
+
+
+def test_what_is_made_ready_beforehand_is_there() -> None:
+    assert {*warm.FIRST} <= {*render.environment().list_templates()}
+    assert all("<span" in render.highlight("if x: 1 // y\n", language) for language in ("x.py", "x.ts", "bash"))

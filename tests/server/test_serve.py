@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -22,6 +23,7 @@ import httpx
 import pytest
 
 from backstory.config import Settings
+from backstory.model.errors import Busy
 from backstory.server.run import PORT, bound
 from tests.conftest import Result
 
@@ -63,7 +65,7 @@ def _second() -> dict[str, Any]:
 
 def _opens(link: str) -> bool:
     """The link gives a cookie, and that opens the page."""
-    with httpx.Client() as client:
+    with httpx.Client(timeout=30) as client:
         answer = client.get(link)
         client.cookies.update(answer.cookies)
         base = "{0.scheme}://{0.netloc}".format(urlsplit(link))
@@ -87,7 +89,7 @@ def test_it_goes_when_it_is_told_and_leaves_nothing(settings: Settings, name: st
         assert (settings.home / "serve.json").stat().st_mode & 0o777 == 0o600
         headers = {"Authorization": f"Bearer {token}"}
         with (
-            httpx.Client() as client,
+            httpx.Client(timeout=30) as client,
             client.stream("GET", process.said["address"] + "/api/v1/stream", headers=headers) as stream,
         ):  # one who listens does not keep it
             assert stream.status_code == 200
@@ -131,6 +133,15 @@ def test_one_that_was_killed_is_not_in_the_way(settings: Settings) -> None:
             assert _opens(second.said["link"])
 
 
+def test_nobody_who_reads_what_it_prints_is_no_traceback(settings: Settings) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with subprocess.Popen([*COMMAND, "--port", "0"], stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
+        assert process.communicate(timeout=30)[1] == ""
+    assert _left(settings) == set()
+
+
 def test_the_key_outlives_the_server(settings: Settings) -> None:
     """An open page finds its way back."""
     tokens = []
@@ -158,9 +169,19 @@ def test_a_port_that_is_taken_is_an_error_if_asked_for_and_none_if_not(settings:
             assert listener.getsockname()[1] != PORT
 
 
-def test_a_home_that_cannot_be_written_is_said(settings: Settings, cli: Any, tmp_path: Path) -> None:
+def test_a_port_that_is_not_ours_to_use_is_not_called_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: socket.socket, address: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("backstory.server.run.socket.socket.bind", refuse)
+    with pytest.raises(Busy, match="port 80 cannot be used: Permission denied"), bound(80):
+        pass
+
+
+@pytest.mark.parametrize("name", ["serve.token", "serve.json"])
+def test_a_home_that_cannot_be_written_is_said(name: str, settings: Settings, cli: Any) -> None:
     settings.home.mkdir()
-    (settings.home / "serve.token").mkdir()
+    (settings.home / name).mkdir()
     result: Result = cli("serve", "--no-open", "--port", "0", "--json")
     assert (result.code, result.json["error"]["kind"]) == (2, "store")
 
@@ -193,8 +214,9 @@ def test_it_begins_no_process(settings: Settings) -> None:
 def test_nothing_it_prints_holds_the_key(settings: Settings) -> None:
     with serving() as process:
         token = (settings.home / "serve.token").read_text()
-        httpx.get(process.said["address"] + "/api/v1/sessions", headers={"Authorization": f"Bearer {token}x"})
-        httpx.get(process.said["address"] + "/open?once=wrong")
+        with httpx.Client(base_url=process.said["address"], timeout=30) as client:
+            client.get("/api/v1/sessions", headers={"Authorization": f"Bearer {token}x"})
+            client.get("/open?once=wrong")
         assert _opens(process.said["link"])
         line = Path(f"/proc/{process.popen.pid}/cmdline")
         shown = line.read_bytes().decode() if line.exists() else ""
@@ -235,7 +257,7 @@ def test_what_agents_write_is_seen_without_an_ingest(settings: Settings, home: P
         headers = {"Authorization": f"Bearer {token}"}
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            answer = httpx.get(process.said["address"] + "/api/v1/sessions", headers=headers)
+            answer = httpx.get(process.said["address"] + "/api/v1/sessions", headers=headers, timeout=30)
             if answer.status_code == 200 and answer.json()["items"]:
                 break
             time.sleep(0.05)

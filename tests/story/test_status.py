@@ -309,6 +309,15 @@ def test_what_only_a_transcript_says_is_less_sure() -> None:
     assert now(*seen, hook("Stop", START + SECOND)).confidence == "high"
 
 
+def test_a_session_that_nobody_may_have_open_any_more_does_not_wait_for_ever() -> None:
+    seen = (event("turn.started", START, 1), event("turn.completed", START + SECOND, 2))
+    assert now(*seen, at=START + LONG).phase == "waiting"
+    left = now(*seen, at=START + 2 * LONG)
+    assert (left.phase, left.confidence, left.since) == ("idle", "low", START + SECOND)
+    assert now(*seen, at=START + 2 * LONG, alive=True).phase == "waiting"
+    assert now(*seen, hook("Stop", START + SECOND), at=START + 2 * LONG).phase == "waiting"
+
+
 def test_nothing_open_and_two_minutes_of_silence_is_idle() -> None:
     seen = event("status.changed", START, 1)
     assert now(seen, at=START + IDLE - 1).phase == "unknown"
@@ -331,6 +340,36 @@ def test_a_request_is_exact_as_soon_as_the_transcript_has_its_call() -> None:
     assert (exact.approval.action, exact.approval.certain, exact.approval.call) == (command, True, "c1")
     assert exact.activity == "Bash: docker compose exec db \\ psql -c 'DROP TABLE charges'"
     assert exact.since == exact.approval.asked_at == START + 3 * SECOND
+
+
+def test_a_request_that_names_its_command_is_exact_at_once_and_sure_among_several() -> None:
+    first, second = bash("touch a", START + 2000, "c1", 5), bash("touch b", START + 2001, "c2", 6)
+    request = asked(START + 2100, asked={"text": "touch b"})
+    at_once, sure = now(*BEGUN, request).approval, now(*BEGUN, first, second, request).approval
+    assert at_once and (at_once.action, at_once.certain, at_once.call) == ("touch b", True, None)
+    assert sure and (sure.action, sure.certain, sure.call) == ("touch b", True, "c2")
+    other = hook("PostToolUse", START + 3000, tool_name="Bash", tool_use_id="c1")
+    assert now(*BEGUN, first, second, request, other).phase == "waiting_approval"
+    done = hook("PostToolUse", START + 4000, tool_name="Bash", tool_use_id="c2")
+    assert now(*BEGUN, first, second, request, done).phase == "running", "the other one may take as long as it wants"
+
+
+def test_gemini_tells_what_it_wants_though_its_transcript_has_it_later() -> None:
+    begun = (hook("SessionStart", START, agent="gemini"), hook("BeforeAgent", START + SECOND, agent="gemini"))
+
+    def wants(**asked: Any) -> Sign:
+        kind = "ToolPermission"
+        return hook("Notification", START + 2 * SECOND, agent="gemini", notification_type=kind, asked=asked)
+
+    run = now(*begun, wants(tool="run_shell_command", text="rm -r b", cut=True))
+    assert run.approval and (run.phase, run.approval.tool) == ("waiting_approval", "run_shell_command")
+    assert (run.approval.action, run.approval.certain, run.approval.cut) == ("rm -r b", True, True)
+    edit = now(*begun, wants(tool="replace", path="/etc/hosts")).approval
+    assert edit and (edit.action, edit.path, edit.certain) == ("/etc/hosts", "/etc/hosts", True)
+    ran = hook("AfterTool", START + 3 * SECOND, agent="gemini", tool_name="run_shell_command")
+    assert now(*begun, wants(tool="run_shell_command", text="rm -r b"), ran).phase == "running"
+    over = hook("AfterAgent", START + 3 * SECOND, agent="gemini")
+    assert now(*begun, wants(text="rm -r b"), over).phase == "waiting"
 
 
 def test_an_edit_is_asked_for_by_its_path() -> None:
@@ -468,6 +507,11 @@ def test_an_interrupt_is_told_and_forgotten_with_the_next_prompt() -> None:
 def test_why_a_turn_failed_is_told() -> None:
     found = now(*BEGUN, hook("StopFailure", START + 2 * SECOND, error="rate_limit"))
     assert (found.phase, found.failed) == ("waiting", "rate_limit")
+    hooked = hook("StopFailure", START + 2 * SECOND, error="unknown")
+    why = event("error", START + 2 * SECOND - 10, 3, text="API Error: 400 scripted")
+    assert now(*BEGUN, why, hooked).failed == "API Error: 400 scripted"
+    again = hook("UserPromptSubmit", START + 3 * SECOND), hook("StopFailure", START + 4 * SECOND, error="unknown")
+    assert now(*BEGUN, why, hooked, *again).failed == "unknown", "that was another turn's"
     told_apart = now(
         *BEGUN, event("error", START + 2000, 3, text="529"), event("turn.completed", START + 2001, failed=True)
     )

@@ -245,6 +245,21 @@ def test_what_it_does_now(status: Status, current: str) -> None:
     assert summary([], status) == Summary(current, "nothing yet", "none")
 
 
+@pytest.mark.parametrize(
+    ("closing", "recent"),
+    [
+        ("Done: all twelve tests pass. I left the cache alone.", "Done: all twelve tests pass"),
+        ("Fixed. The loop ends now. See below.", "Fixed. The loop ends now"),
+        ("Three problems remain: a, b and c.", "Three problems remain"),
+        ("Done.", "Done"),
+    ],
+)
+def test_a_word_that_opens_a_sentence_does_not_stand_for_it(closing: str, recent: str, told: Told) -> None:
+    told.prompt("Go on")
+    told.add("assistant.message", closing)
+    assert summary(told.all, being("waiting")).recent == recent
+
+
 def test_only_the_last_five_turns_are_recent_the_newest_first(told: Told) -> None:
     for number in range(8):
         told.prompt(f"Step {number}")

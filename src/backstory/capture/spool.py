@@ -25,6 +25,7 @@ _FACTS = (
     "transcript_path agent_transcript_path error"
 ).split()
 _MAX_FACT = 500
+_MAX_ASKED = 8000  # characters of a command that are shown to whoever is to allow it
 _REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")  # prints commits that may be somebody else's
 # Which session a command runs in, by what its agent puts into the environment.
 _OWN = {
@@ -130,6 +131,8 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
         data["process"] = [process.pid, process.start]
     if made := _made(payload):
         data["made"] = made
+    if asked := _asked(payload):
+        data["asked"] = asked
     ident, how = _own_session(envelope, payload)
     return Signal(
         at=envelope.at,
@@ -157,6 +160,34 @@ def _made(payload: dict[str, Any]) -> list[str]:
     found = [sha for text in texts if isinstance(text, str) for sha, _ in printed(text)]
     told = reported(answer.get("gitOperation")) if isinstance(answer, dict) else None
     return list(dict.fromkeys(sha[:7] for sha in [*([told] if told else []), *found]))
+
+
+def _asked(payload: dict[str, Any]) -> dict[str, Any]:
+    """What a person is asked to allow, where only the hook says so: which of several calls it is, and with Gemini, that
+    writes a call down when it is over, what it is at all.
+    """
+    given, details = payload.get("tool_input"), payload.get("details")
+    if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
+        told = {"text": given.get("command")}
+    elif payload.get("notification_type") == "ToolPermission" and isinstance(details, dict):
+        told = _detailed(details)
+    else:
+        return {}
+    said = {name: value[:_MAX_ASKED] for name, value in told.items() if isinstance(value, str) and value}
+    return {**said, "cut": True} if any(len(str(told[name])) > len(value) for name, value in said.items()) else said
+
+
+def _detailed(details: dict[str, Any]) -> dict[str, Any]:
+    match details.get("type"):
+        case "exec":
+            return {"tool": "run_shell_command", "text": details.get("command")}
+        case "edit":
+            return {"tool": "replace", "path": details.get("filePath")}
+        case "mcp":
+            return {"tool": f"mcp__{details.get('serverName')}__{details.get('toolName')}"}
+        case "info":
+            return {"tool": "web_fetch", "text": details.get("prompt")}
+    return {}
 
 
 def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -6,6 +6,7 @@ import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from backstory.capture.decode import MAX_LINE
@@ -32,6 +33,8 @@ class Stat(NamedTuple):
 
 def stat(path: Path) -> Stat:
     found = path.stat()
+    if not (S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)):  # a pipe would be waited for, a device never ends
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
     size, mtime = found.st_size, found.st_mtime_ns
     if path.suffix == ".db":  # SQLite writes beside the database until the next checkpoint
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import stat
@@ -63,7 +64,7 @@ class Bell:
         waiting = select.poll()
         for fd in (self._inner[0], *self._outer[:1]):
             waiting.register(fd, select.POLLIN)
-        rung = [fd for fd, _ in waiting.poll(max(0, round(seconds * 1000)))]
+        rung = [fd for fd, _ in waiting.poll(max(0, math.ceil(seconds * 1000)))]
         for fd in rung:
             with suppress(BlockingIOError):
                 os.read(fd, 1 << 16)

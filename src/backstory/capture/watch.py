@@ -72,16 +72,17 @@ class Watch:
         first = min((file.next for file in self._lively.values()), default=self._round)
         return max(0.0, min(first, self._round) - self._clock())
 
-    def look(self) -> list[Found]:
-        """What changed since the last look, or is new."""
+    def look(self, at_once: bool = False) -> list[Found]:
+        """What changed since the last look, or is new; at once: those just written are looked at, due or not."""
         now = self._clock()
+        lately = now - STEPS[0][0] if at_once else now
         found: list[Found] = []
         if now >= self._round:
             self._round = now + ROUND
             found += self._new()
             found += self._at_rest(now)
         for key, file in list(self._lively.items()):
-            if now >= file.next and self._changed(key, file, now):
+            if (now >= file.next or file.changed > lately) and self._changed(key, file, now):
                 found.append(Found(file.agent, Path(key)))
         return found
 

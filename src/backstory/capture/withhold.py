@@ -48,6 +48,7 @@ class Hiding(msgspec.Struct, omit_defaults=True):
     whole: bool = False  # the source is a subagent's that began in one
     turns: list[tuple[int | None, int | None]] = []  # from, to
     ids: list[int] = []  # of calls and messages in them
+    split: tuple[int, int] = (0, 0)  # a message that has tags open, and how many: its next record may close them
 
     def began(self, at: int | None) -> None:
         self.open = True
@@ -159,6 +160,7 @@ class _Walk:
         self.reader = self._reader(deepcopy(source.state))
         self.at: int | None = None
         self.begun = source.position > 0
+        self.parts = private.Parts(*hiding.split)
 
     def _reader(self, state: Record) -> Reader:
         source = self.source
@@ -177,6 +179,8 @@ class _Walk:
                     yield chunk.start + first, last - first
                 else:
                     yield from ((chunk.start + first + low, high - low) for low, high in spans)
+                yield from ((low, high - low) for low, high in self.parts.late())
+            self.hiding.split = (self.parts.message, self.parts.depth) if self.parts.depth else (0, 0)
             return
         spans = self._blob(data) if self.source.framing == "blob" else self._document(data)
         yield from [(0, len(data))] if spans is None else ((low, high - low) for low, high in spans)
@@ -185,7 +189,7 @@ class _Walk:
 
     def _line(self, line: bytes, offset: int) -> list[Span] | None:
         """What goes of a line; None is all of it."""
-        spans = private.spans(line, self.lists) if private.marked(line) else []
+        spans = self.parts.spans(line, offset, self.lists)
         if spans is None:
             return None
         shown = _shown(line, spans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import click
 import msgspec
@@ -14,6 +15,8 @@ from backstory.model.errors import BackstoryError
 
 def run(args: list[str]) -> int:
     as_json = "--json" in args
+    if sys.stdout is None:  # started with it closed, by a service manager
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     try:
         result = root.main(args=args, prog_name="backstory", standalone_mode=False)
         sys.stdout.flush()

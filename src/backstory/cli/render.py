@@ -94,12 +94,23 @@ def duration(millis: int) -> str:
 
 
 def project(identity: str | None) -> str:
-    """The last part of a project's identity: what people call it."""
+    """What people call it: the last part of its identity, or its folder's name."""
     if not identity:
         return "–"
     if identity.startswith("git:"):
-        return f"git:{identity[4:12]}"
+        return _named(identity) or f"git:{identity[4:12]}"
     return re.split(r"[/\\]", identity.rstrip("/\\"))[-1] or identity
+
+
+def _named(identity: str) -> str | None:
+    from backstory import config
+    from backstory.service.naming import Names
+
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return None
+    names: Names = context.meta.setdefault(__name__, Names(config.load()))
+    return names(identity)
 
 
 def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:

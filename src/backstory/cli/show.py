@@ -145,6 +145,7 @@ def _turns(out: Console, found: Conversation) -> None:
         _prompt(out, turn.prompt or "", turn, turn.turn in found.abandoned)
         tools = ", ".join(f"{name} ×{number}" for name, number in turn.tools.items())
         facts = [tools, plural(turn.failures, "failure") if turn.failures else "", _took(turn)]
+        facts.append(spent(turn.tokens) if turn.tokens else "")
         out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
         if turn.closing:
             out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3), expand=False))

@@ -11,6 +11,7 @@ import msgspec
 from backstory.model.events import StoredEvent
 from backstory.model.query import FIELDS, Atom, Filters, Match, Query
 from backstory.model.sessions import Session
+from backstory.model.text import one_line
 from backstory.recall.query import phrase
 from backstory.store.protocol import StoreReader
 
@@ -36,6 +37,7 @@ class Hit(msgspec.Struct, frozen=True):
     snippet: str
     marks: list[tuple[int, int]]  # where the words stand in the snippet
     score: float
+    named: bool = False  # found in the title that an agent gave the session, which nobody typed
 
 
 def search(reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False) -> list[Hit]:
@@ -146,7 +148,9 @@ def _title_hit(reader: StoreReader, session: Session, match: Match, query: Query
     first = first or next(reader.events(session.id), None)
     if first is None:
         return None
-    return _hit(session, match, first, session.title or first.text, _finders(query))
+    title = session.title or first.text
+    named = one_line(title).rstrip("…") not in one_line(first.text)
+    return msgspec.structs.replace(_hit(session, match, first, title, _finders(query)), named=named)
 
 
 def _hit(

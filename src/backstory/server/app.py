@@ -23,6 +23,7 @@ from backstory.server.page import TEMPLATES
 from backstory.server.render import WEB, environment
 from backstory.service.glancing import Glances
 from backstory.service.live import Hub
+from backstory.service.naming import Names
 from backstory.service.serving import Keys
 
 
@@ -44,7 +45,7 @@ def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: 
     """What is served on a port of this machine; `hub` is told of news by whoever ingests, else it looks by itself."""
     hub = hub or Hub(settings)
     glances = Glances(settings)
-    templates = environment()
+    templates = environment(Names(settings))
     templates.globals["approvals"] = lambda: sum(1 for each in hub.standings if each.status.approval)
     app = App(
         [

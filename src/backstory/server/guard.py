@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from backstory.server.problems import Refusal, refuse
+from backstory.server.problems import Refusal, broken, refuse
 from backstory.server.refused import SOURCE
 from backstory.service.serving import Keys
 
@@ -58,7 +58,19 @@ class Guard:
         except Refusal as refusal:
             await refuse(refusal, scope, _with_headers(scope, bare, REFUSED))
             return
-        await app(scope, receive, send)
+        began = False
+
+        async def sending(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await app(scope, receive, sending)
+        except Exception as error:
+            if began:
+                raise  # half an answer: the connection is closed
+            await refuse(broken(error), scope, _with_headers(scope, bare, REFUSED))
 
     def _judge_host(self, headers: dict[str, list[str]]) -> None:
         """A name somebody else made point here (DNS rebinding) is not ours."""

@@ -18,13 +18,16 @@ Live = NamedDependency[Hub]  # a handler's `hub`
 TEMPLATES: ContextVar[Environment] = ContextVar("templates")  # of the application that was asked
 
 
+def rendered(template: str, shown: dict[str, Any]) -> bytes:
+    return TEMPLATES.get().get_template(template).render(shown).encode("utf-8", "replace")
+
+
 class Page(Template):
     """Rendered already, in the thread that read what it shows: a long page must not hold up the streams."""
 
     def __init__(self, template: str, shown: dict[str, Any]) -> None:
         super().__init__(template)
-        text = TEMPLATES.get().get_template(template).render(shown)
-        self._body = text.encode("utf-8", "replace")
+        self._body = rendered(template, shown)
 
     def to_asgi_response(self, *_: Any, **options: Any) -> ASGIResponse:
         return ASGIResponse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from http import HTTPStatus
 from typing import Any
@@ -10,14 +11,16 @@ import msgspec
 from litestar import Request, Response
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.response import Template
-from litestar.types import Scope, Send
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, Scope, Send
 
 from backstory.model.errors import BackstoryError
+from backstory.server.page import rendered
 from backstory.server.refused import refused
 
 API = "/api/"
 JSON = "application/problem+json"
+_BUG = "This is a bug; the server's terminal shows where."
 STATUS = {
     "not_found": 404,
     "ambiguous": 409,
@@ -80,9 +83,13 @@ def from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response
 
 
 def unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    traceback.print_exception(error)  # the one who serves is told where
-    message = f"unexpected: {type(error).__name__}"
-    return _answer(request, _problem(500, "internal", message, "This is a bug; the server's terminal shows where."))
+    return _answer(request, broken(error).problem)
+
+
+def broken(error: Exception) -> Refusal:
+    """A bug of ours; the one who serves is told where."""
+    traceback.print_exception(error)
+    return Refusal(500, "internal", f"unexpected: {type(error).__name__}", _BUG)
 
 
 def _problem(status: int, kind: str, message: str, hint: str = "") -> Problem:
@@ -92,9 +99,26 @@ def _problem(status: int, kind: str, message: str, hint: str = "") -> Problem:
 def _answer(request: Request[Any, Any, Any], problem: Problem, headers: dict[str, str] | None = None) -> Response[Any]:
     kept = {name: value for name, value in (headers or {}).items() if name.lower() == "allow"}
     if _for_people(request.scope):
-        context = {"problem": problem, "here": ""}
-        return Template("error.html", context=context, status_code=problem.status, headers=kept)
+        return _Page(problem, status_code=problem.status, headers=kept)
     return Response(problem, status_code=problem.status, media_type=JSON, headers=kept)
+
+
+class _Page(Response[Problem]):
+    def to_asgi_response(self, *_: Any, **__: Any) -> ASGIResponse:
+        return _Later(self.content, self.headers)
+
+
+class _Later(ASGIResponse):
+    """A page of what went wrong; made in a thread, as all pages are, though an error is told on the loop."""
+
+    def __init__(self, problem: Problem, headers: dict[str, str]) -> None:
+        super().__init__(status_code=problem.status, headers=headers)
+        self.problem, self.given = problem, headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await asyncio.to_thread(rendered, "error.html", {"problem": self.problem, "here": ""})
+        answer = ASGIResponse(body=body, status_code=self.problem.status, headers=self.given, media_type="text/html")
+        await answer(scope, receive, send)
 
 
 def _for_people(scope: Scope) -> bool:

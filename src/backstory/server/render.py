@@ -7,7 +7,7 @@ import time
 import unicodedata
 from datetime import datetime
 from functools import cache, lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import nh3
@@ -22,6 +22,7 @@ from backstory.model.sessions import Tokens
 from backstory.model.text import clean, count, one_line, plural
 from backstory.model.times import to_iso
 from backstory.service.exporting.document import agent_title
+from backstory.service.naming import Names
 
 WEB = Path(__file__).parent.parent / "web"
 MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
@@ -60,7 +61,7 @@ _CLASSES = (
 )
 
 
-def environment() -> Environment:
+def environment(names: Names | None = None) -> Environment:
     """Everything is escaped, whatever the file is called; a name that is not there is an error, not nothing."""
     made = Environment(
         loader=FileSystemLoader(WEB / "templates"),
@@ -72,6 +73,7 @@ def environment() -> Environment:
     made.filters |= {
         "age": age,
         "ago": ago,
+        "at_home": at_home,
         "agent_mark": lambda name: MARK.get(name, name[:2]),
         "agent_title": agent_title,
         "clean": clean,
@@ -90,7 +92,7 @@ def environment() -> Environment:
         "moment": moment,
         "one_line": one_line,
         "plural": plural,
-        "project": project,
+        "project": lambda identity: project(identity, names),
         "prose": prose,
         "spent": spent,
         "status_word": lambda status: STATUS.get(status, status),
@@ -321,11 +323,17 @@ def used(tokens: Tokens) -> str:
     return f"{count(total)} tokens" if any(value is not None for value in known) else "tokens unknown"
 
 
-def project(identity: str | None) -> str:
+def at_home(path: str | None, home: PurePath) -> str:
+    """A folder as people write it."""
+    place = PurePath(path or "")
+    return str("~" / place.relative_to(home)) if place.is_relative_to(home) else path or ""
+
+
+def project(identity: str | None, names: Names | None = None) -> str:
     """What people call it: owner and name of a remote, the last part of a path."""
     if not identity:
         return "no project"
     if identity.startswith("git:"):
-        return f"git:{identity[4:12]}"
+        return (names and names(identity)) or f"git:{identity[4:12]}"
     parts = [part for part in re.split(r"[/\\]", identity) if part]
     return "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:]) or identity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import signal
 import socket
@@ -17,6 +18,7 @@ import uvicorn
 from backstory.config import Settings
 from backstory.model.errors import Busy
 from backstory.server.app import create_app
+from backstory.server.warm import warm
 from backstory.service import serving
 from backstory.service.live import Hub
 from backstory.service.notifying import Notifying
@@ -43,7 +45,12 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
                 try:
                     with _watching(settings, hub):
                         gc.enable()  # a long life, unlike other commands'
-                        server = Server(app, lambda: ready(running, keys.link(running), False))
+
+                        def started() -> None:
+                            ready(running, keys.link(running), False)
+                            threading.Thread(target=warm, args=(app.templates,), daemon=True).start()
+
+                        server = Server(app, started)
                         asyncio.run(_until_stopped(server, hub, listener))
                 finally:
                     keys.tidy(0)
@@ -64,10 +71,11 @@ def bound(port: int | None) -> Iterator[socket.socket]:
         try:
             listener.bind((HOST, number))
             break
-        except OSError:
+        except OSError as error:
             listener.close()
+            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
     else:
-        raise Busy(f"port {port} is taken", "Take any that is free: backstory serve --port 0")
+        raise Busy(f"port {port} {why}", "Take any that is free: backstory serve --port 0")
     with listener:
         yield listener
 
@@ -108,10 +116,14 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._started = started
+        self.fault: Exception | None = None  # why it could not say that it has begun
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._started()
+        try:
+            self._started()
+        except Exception as error:  # nobody reads what we print: it stops as it always does, and says so then
+            self.fault, self.should_exit = error, True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -132,6 +144,8 @@ async def _until_stopped(server: Server, hub: Hub, listener: socket.socket) -> N
     before = {number: signal.signal(number, told) for number in _SIGNALS}
     try:
         await server.serve(sockets=[listener])
+        if server.fault is not None:
+            raise server.fault
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

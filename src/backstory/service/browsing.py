@@ -21,22 +21,22 @@ from backstory.git.identity import git, has_commit
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Project, Session
+from backstory.service.lately import lately
 from backstory.service.library import Library, reading
 from backstory.service.live import Standing
 from backstory.service.pausing import Paused, in_effect, told
 from backstory.service.reading import Turn, Where, understand
 from backstory.service.repositories import ALL, repository_of
+from backstory.service.spending import turns_of
 from backstory.service.standing import Capture
 from backstory.service.stories import Story, Told, tell, tell_all
 from backstory.store.browse import Browser
 from backstory.story.status import Status
 from backstory.story.summary import Summary, summary
-from backstory.story.turns import turns
 
 EVENTS_BYTES = 4 << 20  # of text and data in one page of events; one event at least
 _SCANNED = 2000  # commits one page of a timeline looks at, if filters leave few
 _STEP = 100
-_RECENT = 1000  # events that a summary is made from
 _AT_REST = Status("idle", "nothing was heard of it lately", "low")
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
@@ -144,17 +144,18 @@ def turn_page(settings: Settings, agent: str, session_id: str, *, after: int, li
     """Turns after one, and whether there are more."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
-        found = [turn for turn in turns(library.reader.events(session.id)) if turn.turn > after]
+        found = [turn for turn in turns_of(library, session, library.reader.events(session.id)) if turn.turn > after]
     return found[:limit], len(found) > limit
 
 
 def summary_of(settings: Settings, agent: str, session_id: str, standings: Iterable[Standing]) -> Summary:
-    """A session's last turns in three lines; what it does now, if anybody attends to it."""
+    """A session's last turns in three lines: as it stands, if anybody attends to it."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
-        last = Browser(library.db).last(session.id)
-        found = turns(library.reader.events(session.id, max(0, last - _RECENT)))
-    standing = next((each for each in standings if each.session.id == session.id), None)
+        standing = next((each for each in standings if each.session.id == session.id), None)
+        if standing and standing.summary:
+            return standing.summary
+        found, _ = lately(Browser(library.db), session.id)
     return summary(found, standing.status if standing else _AT_REST)
 
 
@@ -171,7 +172,7 @@ def projects(settings: Settings) -> list[Known]:
     """The one that was worked in last comes first."""
     with reading(settings) as library:
         known = library.reader.projects()
-        active = Browser(library.db).active(0)
+        active = Browser(library.db).active()
         found = []
         for number, project in known:
             sessions, last = active.get(number, (0, None))

@@ -21,7 +21,7 @@ _ALIKE = 0.55
 _MARKED = 0.6  # of a line; if more of it differs, marks say nothing
 _FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
 
 
 class Row(msgspec.Struct, gc=False):
@@ -276,7 +276,8 @@ def _mark(old: Row, new: Row) -> None:
     gone = [(at[low], at[high]) for low, high, _, _ in differ if low < high]
     come = [(to[start], to[stop]) for _, _, start, stop in differ if start < stop]
     if _share(gone, old.text) <= _MARKED and _share(come, new.text) <= _MARKED:
-        old.marks, new.marks = gone, come
+        old.marks = [(start, stop) for start, stop in gone if old.text[start:stop].strip()]
+        new.marks = [(start, stop) for start, stop in come if new.text[start:stop].strip()]  # an indent is no word
 
 
 def _share(marks: Sequence[tuple[int, int]], text: str) -> float:

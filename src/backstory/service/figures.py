@@ -10,6 +10,7 @@ from backstory.config import Settings
 from backstory.model.sessions import Tokens
 from backstory.service.library import reading
 from backstory.service.reading import Where, understand
+from backstory.service.spending import total
 from backstory.store.insights import Insights
 
 
@@ -49,12 +50,3 @@ def stats(settings: Settings, where: Where) -> Stats:
 def _rows(found: list[tuple[Any, ...]]) -> list[Row]:
     rows = [Row(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found]
     return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))
-
-
-def total(parts: list[Tokens]) -> Tokens:
-    """Unknown plus unknown stays unknown."""
-    sums = {}
-    for name in Tokens.__struct_fields__:
-        known = [value for part in parts if (value := getattr(part, name)) is not None]
-        sums[name] = sum(known) if known else None
-    return Tokens(**sums)

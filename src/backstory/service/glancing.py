@@ -17,16 +17,18 @@ from backstory.model.events import StoredEvent
 from backstory.model.query import Filters
 from backstory.model.sessions import Session
 from backstory.model.text import one_line
+from backstory.service.lately import lately
 from backstory.service.library import Library, reading
 from backstory.service.live import Standing
 from backstory.service.pausing import Paused, in_effect, told
+from backstory.service.wanting import WHOLE, whole
 from backstory.store.browse import Browser
+from backstory.store.changes import Changes
+from backstory.store.read import Reader
 from backstory.story.status import Status
 from backstory.story.summary import Summary, summary
-from backstory.story.turns import Turn, tool_kind, turns
+from backstory.story.turns import Turn, tool_kind
 
-EVENTS = 150  # of a session's end that a glance is made from
-CUT = 1000  # characters of each of them
 SILENT = 60_000  # ms a hook may be behind the session it should have told of
 ROWS = 12  # of what is idle or over, unless more are asked for
 OPTIONS = 6
@@ -58,10 +60,16 @@ class Card(msgspec.Struct, frozen=True):
     place: str
     glance: Glance
     summary: Summary
+    whole: str = ""  # of what it asks for, if that is long
 
     @property
     def name(self) -> str:
         return f"{self.session.agent}:{self.session.session_id}"
+
+    @property
+    def where(self) -> str:
+        """Its project; its folder, before a transcript tells which project that is."""
+        return self.session.project or self.place
 
     @property
     def prompt(self) -> str:
@@ -80,6 +88,19 @@ class Card(msgspec.Struct, frozen=True):
         """What kind of thing it wants to do: shell, edit, read, …, plan."""
         asked = self.status.approval
         return "plan" if asked and asked.kind == "plan" else tool_kind(asked.tool or "") if asked else ""
+
+    @property
+    def wants(self) -> tuple[str, str]:
+        """What it would do, exactly: what is shown at once, and the rest of something long."""
+        action = self.status.approval.action or "" if self.status.approval else ""
+        at = action.rfind("\n", len(action) * 3 // 4) + 1 or len(action) if self.whole else len(action)
+        return action[:at], self.whole[at:]
+
+    @property
+    def lacks(self) -> bool:
+        """Whether there is more of what it would do than can be shown."""
+        asked = self.status.approval
+        return bool(asked and asked.cut) and len(self.whole) in (0, WHOLE)
 
     @property
     def outside(self) -> bool:
@@ -128,7 +149,7 @@ class Glances:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[tuple[int, int], Glance]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], Glance]] = {}
 
     def board(self, standings: Iterable[Standing], *, agent: str = "", project: str = "", rows: int = ROWS) -> Board:
         """Subagents are told of by the session that called them; of what rests, only so many rows are told more of."""
@@ -143,33 +164,40 @@ class Glances:
         paused = [told(pause) for pause in in_effect(self.settings)]
         try:
             with reading(self.settings) as library:
-                health = _health(Browser(library.db))
+                health = _health(library.reader)
                 groups = self._groups(library, shown, rows)
                 last = _last(library) if not any(groups.values()) else None
         except NotFound:
             bare = [Health(name, None, None, silent=False) for name in AGENTS]
             groups = {key: [self._card(each, Glance()) for each in some] for key, some in _grouped(shown).items()}
             return Board(groups, agents, projects, bare, paused, empty=not shown)
-        return Board(groups, agents, projects, health, paused, last)
+        nothing = not shown and all(one.off for one in health)
+        return Board(groups, agents, projects, health, paused, last, empty=nothing)
 
     def _groups(self, library: Library, shown: list[Standing], rows: int) -> dict[str, list[Card]]:
         groups = _grouped(shown)
         more = [*groups["waiting_approval"], *groups["waiting"], *groups["running"], *groups["rest"][:rows]]
         found = self._glances(Browser(library.db), more)
         return {
-            key: [self._card(each, found.get(each.name, Glance())) for each in some] for key, some in groups.items()
+            key: [
+                self._card(each, found.get(each.name, Glance()), whole(library, each.session, each.status.approval))
+                for each in some
+            ]
+            for key, some in groups.items()
         }
 
     def _glances(self, browser: Browser, shown: list[Standing]) -> dict[str, Glance]:
         numbers = [each.session.id for each in shown if each.session.id]
         lengths, commits = browser.last_seqs(numbers), browser.committed(numbers)
+        changed = Changes(browser.db).of_sessions()
         with self._lock:
             known = self._known
             self._known = {}
             for each in shown:
-                state = (each.session.id, lengths.get(each.session.id, 0))
+                number = each.session.id
+                state = (number, lengths.get(number, 0), changed.get(number, 0))
                 before = known.get(each.name)
-                glance = before[1] if before and before[0] == state else _glance(browser, *state)
+                glance = before[1] if before and before[0] == state else _glance(browser, *state[:2])
                 self._known[each.name] = (state, glance)
             found = {name: glance for name, (_, glance) in self._known.items()}
         return {
@@ -177,21 +205,16 @@ class Glances:
             for each in shown
         }
 
-    def _card(self, standing: Standing, glance: Glance) -> Card:
+    def _card(self, standing: Standing, glance: Glance, whole: str = "") -> Card:
         session, status = standing.session, standing.status
         place = _place(session, self.settings.user_home)
-        return Card(session, status, standing.pid, place, glance, summary(glance.turns, status))
+        return Card(session, status, standing.pid, place, glance, standing.summary or summary((), status), whole)
 
 
 def _glance(browser: Browser, number: int, length: int) -> Glance:
     if not number or not length:
         return Glance()
-    events = browser.tail(number, EVENTS, CUT)
-    found = turns(events)[-6:]
-    if found and found[-1].prompt is None and (seq := browser.reader.prompt_before(number, events[0].seq)):
-        asked = next(iter(browser.reader.events(number, seq, seq)))
-        found[-1].prompt, found[-1].started_at = asked.text[:CUT], asked.created_at
-        found[-1].duration_ms = None  # its beginning is further back than was read
+    found, events = lately(browser, number)
     return Glance(tuple(found), _options(events))
 
 
@@ -223,12 +246,12 @@ def _grouped(shown: list[Standing]) -> dict[str, list[Standing]]:
     return groups
 
 
-def _health(browser: Browser) -> list[Health]:
-    heard = browser.heard()
+def _health(reader: Reader) -> list[Health]:
     found = []
     for name in AGENTS:
-        record, started, hook = heard.get(name, (None, None, None))
-        found.append(Health(name, record, hook, silent=bool(hook and started and started > hook + SILENT)))
+        started, hook = reader.last_started(name), reader.last_signal(name)
+        silent = bool(hook and started and started > hook + SILENT)
+        found.append(Health(name, reader.last_record(name), hook, silent))
     return found
 
 

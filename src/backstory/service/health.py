@@ -26,6 +26,7 @@ from backstory.service.pausing import Paused, in_effect, told
 from backstory.service.probing import HookHealth, notice_silence, probe
 from backstory.service.redacting.trial import Complaint, complaints
 from backstory.store.blobs import FolderBlobs
+from backstory.store.forget import LOST, LOST_HINT, load
 
 
 class AgentHealth(msgspec.Struct):
@@ -87,6 +88,8 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
             for health in agents:
                 _in_store(health, library, sizes[health.agent], out)
             problems += _excluded_problems(settings, library)
+            if load(library.db, settings.home).lost:
+                problems.append(Problem(True, LOST, LOST_HINT))
             _examine_store(store, library, deep)
             notice_silence(settings, hooks, library)
     except CorruptStore as error:
@@ -138,11 +141,17 @@ def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHe
         agent.name, agent.title, [str(f) for f in folders], any(f.exists() for f in folders), unreadable=[]
     )
     for found in at_home([agent], settings, health.unreadable):
+        try:
+            sizes[str(found.path)] = tail.stat(found.path).size
+            why = None if os.access(found.path, os.R_OK) else "Permission denied"
+        except FileNotFoundError:
+            continue  # gone since it was listed, or a link to nowhere: there is nothing to read
+        except OSError as error:
+            why = error.strerror or str(error)
         health.files += 1
-        sizes[str(found.path)] = tail.size(found.path)
-        health.bytes += sizes[str(found.path)]
-        if not os.access(found.path, os.R_OK):
-            health.unreadable.append(Unreadable(str(found.path), "Permission denied"))
+        health.bytes += sizes.get(str(found.path), 0)
+        if why:
+            health.unreadable.append(Unreadable(str(found.path), why))
     return health
 
 

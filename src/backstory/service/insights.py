@@ -14,9 +14,9 @@ from backstory.model.errors import BadInput
 from backstory.model.query import Filters
 from backstory.model.sessions import Tokens
 from backstory.service.checkpointing import NOT_THEN
-from backstory.service.figures import total
 from backstory.service.library import reading
 from backstory.service.reading import Where, understand
+from backstory.service.spending import total
 from backstory.store.insights import STEP, Asked, Counted, Insights
 from backstory.story.failures import KINDS, kind_of
 

@@ -25,6 +25,7 @@ from backstory.model.errors import BackstoryError, BadInput
 from backstory.model.text import one_line
 from backstory.service.exporting.redacted import redacted
 from backstory.service.live import Standing
+from backstory.service.naming import Names
 from backstory.service.watching import Audience
 from backstory.story.status import Status
 
@@ -159,7 +160,7 @@ def _wanted(change: Change, took: int | None, status: Status, wished: Wishes) ->
     return change if change in wished.when else None
 
 
-def _text(status: Status, summary: str, change: Change, took: int | None) -> str:
+def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
     if change == "failed":
         return status.failed or ""
     if status.approval is not None:
@@ -167,7 +168,6 @@ def _text(status: Status, summary: str, change: Change, took: int | None) -> str
         return ": ".join(filter(None, (asked.tool, asked.action or asked.path))) or "It does not tell what for."
     if status.questions:
         return " ".join(status.questions)
-    recent = next((line[8:] for line in summary.splitlines() if line.startswith("Recent: ")), "")
     minutes = f"After {round((took or 0) / 60_000)} min. " if change == "finished" else ""
     return minutes + recent
 
@@ -188,6 +188,7 @@ class Notifying:
         self.settings = settings
         self.hub = hub
         self._say = say  # told why notices fail, once
+        self._names = Names(settings)
         self._looked_at = looked_at  # sessions that a person has before them: agent:id
         self._changes = Changes()
         self._queue: queue.Queue[tuple[Settings, Wishes, Notice] | None] = queue.Queue(WAITING)
@@ -222,14 +223,14 @@ class Notifying:
         wanted = _wanted(change, took, standing.status, wished) if wished.any else None
         if wanted is None or standing.name in self._looked_at():
             return
-        session, summary = standing.session, standing.summary or ""
+        session, summary = standing.session, standing.summary
         notice = Notice(
             wanted,
             standing.name,
-            session.project or session.cwd or "",
+            (session.project and self._names(session.project)) or session.project or session.cwd or "",
             session.title or "",
-            _text(standing.status, summary, wanted, took),
-            summary,
+            _text(standing.status, summary.recent if summary else "", wanted, took),
+            str(summary) if summary else "",
         )
         self._begin()
         while True:

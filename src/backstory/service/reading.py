@@ -23,9 +23,10 @@ from backstory.recall import query as queries
 from backstory.recall.search import Hit
 from backstory.recall.search import search as find
 from backstory.service.library import Library, reading
+from backstory.service.spending import turns_of
 from backstory.store.protocol import StoreReader
 from backstory.story.branches import abandoned
-from backstory.story.turns import Turn, turns
+from backstory.story.turns import Turn
 
 __all__ = [
     "Conversation",
@@ -96,9 +97,8 @@ def conversation(settings: Settings, reference: str) -> Conversation:
     with reading(settings) as library:
         session = find_session(library, reference)
         events = list(library.reader.events(session.id))
-        return Conversation(
-            session, events, turns(events), abandoned(events), library.reader.children([session.session_id])
-        )
+        children = library.reader.children([session.session_id])
+        return Conversation(session, events, turns_of(library, session, events), abandoned(events), children)
 
 
 def raw(settings: Settings, reference: str) -> Iterator[bytes]:
@@ -202,6 +202,10 @@ def turn_json(turn: Turn) -> dict[str, Any]:
     fields = msgspec.structs.asdict(turn)
     for name in ("started_at", "ended_at"):
         fields[name] = to_iso(fields[name])
+    fields["approvals"] = [
+        {**msgspec.structs.asdict(asked), "at": to_iso(asked.at), "resolved_at": to_iso(asked.resolved_at)}
+        for asked in turn.approvals
+    ]
     return fields
 
 

@@ -121,15 +121,18 @@ def alone(settings: Settings) -> Iterator[None]:
     try:
         db = apsw.Connection(str(settings.home / "serve.lock"))
     except apsw.Error as error:
-        raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions.") from None
+        raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions and free space.") from None
     try:
         try:
             db.execute("BEGIN EXCLUSIVE")
         except apsw.BusyError:
             raise AlreadyServed("a server is running already", "Open its page: backstory serve") from None
         except apsw.Error as error:
-            raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions.") from None
-        _path(settings).unlink(missing_ok=True)  # of one that was killed
+            raise StoreError(
+                f"cannot write to {settings.home}: {error}", "Check its permissions and free space."
+            ) from None
+        with _usable(settings.home):
+            _path(settings).unlink(missing_ok=True)  # of one that was killed
         yield
     finally:
         db.close(True)
@@ -195,4 +198,4 @@ def _usable(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"cannot write to {home}: {error.strerror}", "Check its permissions.") from None
+        raise StoreError(f"cannot write to {home}: {error.strerror}", "Check its permissions and free space.") from None

@@ -69,11 +69,12 @@ def _asked(sign: Sign, calls: dict[str, Sign]) -> Asked:
     tool = family(sign.tool)
     fits = (c for c in calls.values() if c.child == sign.child and (not tool or family(c.tool) == tool))
     named = sign.about or sign.call
-    call = calls.get(named) if named else next(fits, None)
+    likely = sorted(fits, key=lambda call: call.text != sign.text)  # what it names; else the first of them
+    call = calls.get(named) if named else next(iter(likely), None)
     return Asked(
         at=sign.at,
         tool=(call.tool if call else sign.tool) or None,
-        action=(sign.text if sign.source == "transcript" else "") or (call and (call.text or call.path)) or None,
+        action=sign.text or sign.path or (call and (call.text or call.path)) or None,
         call=call.call if call else named or None,
         subagent=sign.child or None,
     )

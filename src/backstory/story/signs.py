@@ -142,13 +142,14 @@ def of_signal(signal: Signal) -> Sign | None:
     data = signal.data
     kind = _HOOKS.get(signal.event.lower(), "heard") if signal.agent != "git" else "heard"
     child = first(data, "agent_id")
-    tool = first(data, "tool_name")
+    asked = data.get("asked")
+    tool = first(data, "tool_name") or first(asked, "tool")
     if kind == "started" and data.get("source") == "compact":
         kind = "compacted"
     elif kind == "asked" and tool in _QUESTIONS:
         kind = "question"
     elif signal.event.lower() == "notification":
-        kind = _NOTICES.get(first(data, "notification_type"), "heard")
+        kind = "asked" if asked else _NOTICES.get(first(data, "notification_type"), "heard")
     elif kind in ("child.active", "child.stopped") and not child:
         kind = "heard"  # Claude Code says so of a compaction, too
     return _about_child(
@@ -160,7 +161,9 @@ def of_signal(signal: Signal) -> Sign | None:
             child=child,
             call=first(data, "tool_use_id"),
             tool=tool,
-            text=first(data, "error", "reason"),
+            text=first(asked, "text")[:TEXT_MAX] if kind == "asked" else first(data, "error", "reason"),
+            path=first(asked, "path") if kind == "asked" else "",
+            cut=kind == "asked" and isinstance(asked, dict) and bool(asked.get("cut")),
             cwd=signal.cwd or "" if kind == "started" else "",
             process=_process(data.get("process")) if signal.agent != "git" else None,
         )
@@ -174,6 +177,19 @@ def of_process(status: str, waiting_for: str, at: int) -> Sign:
         kind = "heard"  # a person looks at a menu
     word = f"process: {status} ({waiting_for})" if waiting_for else f"process: {status}"
     return Sign(kind=kind, at=at, word=word, source="process")
+
+
+def said(event: StoredEvent) -> str:
+    """What a call or a request would do, whole: the exact command, or all that is given where no path says it."""
+    if event.kind != "tool.call":
+        return event.text
+    given, tool = (event.data or {}).get("input"), event.name or "unknown"
+    command = command_of(given) if family(tool) == "shell" else ""
+    return command or ("" if _path(given, tool) else event.text)
+
+
+def _path(given: Any, tool: str) -> str:
+    return first(given, *PATHS) if tool.lower() in _FILES else ""
 
 
 def family(tool: str) -> str:
@@ -216,10 +232,8 @@ def _over(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
 def _call(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
     if event.actor == "user":  # a `!` line the person typed
         return msgspec.structs.replace(sign, kind="heard")
-    given, tool = data.get("input"), event.name or "unknown"
-    path = first(given, *PATHS) if tool.lower() in _FILES else ""
-    text = command_of(given) if family(tool) == "shell" else ""
-    text = text or ("" if path else event.text)
+    tool, text = event.name or "unknown", said(event)
+    path = _path(data.get("input"), tool)
     cut = len(text) > TEXT_MAX
     ident = sign.call or f"seq {event.seq}"
     return msgspec.structs.replace(sign, call=ident, tool=tool, text=text[:TEXT_MAX], path=path, cut=cut)

@@ -61,6 +61,7 @@ class Ask(msgspec.Struct, frozen=True):
     call: str = ""  # the call it is about, where the agent says so
     tool: str = ""
     text: str = ""
+    path: str = ""
     cut: bool = False
     done_at: int = 0
 
@@ -202,7 +203,8 @@ def _asked(state: State, sign: Sign) -> State:
             sign.child,
             sign.about or sign.call,
             sign.tool,
-            sign.text if sign.source == "transcript" else "",
+            sign.text,
+            sign.path,
             sign.cut,
         )
         known = state.asks.get(key, Ask())

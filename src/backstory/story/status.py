@@ -1,7 +1,8 @@
 """Status: what a session does now, judged from its state, the time and whether its process is alive.
 
 `exited > waiting_approval > running > waiting > idle > unknown`: the first that holds. Silence alone is never
-`waiting`; that needs somebody who said that the prompt is free, and lasts until something happens.
+`waiting`; that needs somebody who said that the prompt is free, and lasts until something happens; if only a transcript
+said so, and no process is known that could still be there, for half an hour.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def status(state: State, now: int, alive: bool | None = None) -> Status:
         subagent=phase != "exited" and view.subagent(),
         interrupted=ended is not None and ended.kind == "interrupted",
         activity_at=view.activity_at() if phase == "running" else None,
-        failed=ended.text or state.erred.text or "unknown" if ended is not None and ended.kind == "failed" else None,
+        failed=view.failure(ended) if ended is not None and ended.kind == "failed" else None,
     )
 
 
@@ -176,6 +177,8 @@ class _View:
 
     def _waiting(self, free: Mark) -> tuple[str, str, str, int]:
         since = max(free.at, self.state.compacted.at, self.waits.released())
+        if self.alive is None and not self.state.hooked and self.silence > LONG:
+            return "idle", f"{free.word}; whether it is still open nobody can tell", "low", since
         return "waiting", free.word, self._aged(_said_by(free)), since
 
     def _freed(self) -> Mark:
@@ -184,6 +187,12 @@ class _View:
         if _after(state.stopped, max(state.prompt, state.failed, state.interrupted), tie=False):
             return state.stopped
         return state.closed if _after(state.closed, state.prompt, tie=False) else state.ready
+
+    def failure(self, ended: Mark) -> str:
+        """In the words of the turn's own error: a hook has one word for it, often `unknown`."""
+        error = self.state.erred
+        told = error.text if _after(error, self.state.prompt, tie=True) else ""
+        return told or ended.text or "unknown"
 
     def _compacting(self) -> bool:
         state = self.state

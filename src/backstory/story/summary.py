@@ -17,6 +17,7 @@ PART_MAX = 90
 _FILES = 3
 _NOUNS = {"shell": "command", "edit": "edit", "read": "read", "search": "search", "subagent": "subagent"}
 _ENDS = (". ", "! ", "? ", ": ")
+_SHORT = 12  # characters that say nothing alone: `Done.`, `Fixed:`
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -35,6 +36,11 @@ def due(last_made: int | None, completed: int | None, now: int) -> bool:
     if last_made is None or now - last_made >= EVERY:
         return True
     return completed is not None and completed > last_made
+
+
+def renewed(known: Summary, status: Status) -> Summary:
+    """What it does changes more often than what it did: that costs nothing to say."""
+    return msgspec.structs.replace(known, current=_cut(_current(status), LINE_MAX))
 
 
 def summary(turns: Sequence[Turn], status: Status) -> Summary:
@@ -88,7 +94,7 @@ def _did(turn: Turn) -> str:
 def _sentence(text: str) -> str:
     """The first of them, without Markdown's marks before it."""
     line = next((line for raw in text.splitlines() if (line := one_line(raw).lstrip("#*->•`_ "))), "")
-    stop = min((at for end in _ENDS if (at := line.find(end)) > 0), default=len(line))
+    stop = min((at for end in _ENDS if (at := line.find(end, _SHORT)) > 0), default=len(line))
     return line[:stop].rstrip(".:")
 
 

@@ -37,7 +37,7 @@ class Waits:
         """The newest request that nothing has answered, and who told of it."""
         pending = [ask for ask in self.state.asks.values() if ask.kind != "question" and self._pending(ask)]
         if pending:
-            ask = max(pending, key=lambda ask: (bool(ask.text or self._meant(ask)), ask.at, ask.order))
+            ask = max(pending, key=lambda ask: (bool(ask.text or ask.path or self._meant(ask)), ask.at, ask.order))
             since = min(ask.at for ask in pending)
             return self._described(ask, self._meant(ask)), Mark(since, kind=ask.kind, word=ask.word, source=ask.source)
         notice = self.state.noticed
@@ -61,7 +61,8 @@ class Waits:
         times = [ask.done_at, self._settled(), child.stopped if ask.child else state.closed.at]
         if ask.call:
             return [*times, state.calls.get(ask.call, Call()).done_at]
-        if meant := self._meant(ask):
+        meant = self._meant(ask)
+        if meant and (not ask.text or meant[0].text == ask.text):
             return [*times, meant[0].done_at, state.asks.get(meant[0].id, Ask()).done_at]
         return [*times, child.result if ask.child else state.result.at]
 
@@ -91,7 +92,8 @@ class Waits:
             and (not tool or family(call.tool) == tool)
             and call.at > self._before(ask)
         ]
-        return sorted(found_all, key=lambda call: (call.at, call.order))
+        exactly = [call for call in found_all if ask.text and call.text == ask.text]
+        return sorted(exactly or found_all, key=lambda call: (call.at, call.order))
 
     def _before(self, ask: Ask) -> int:
         """Calls that an end of their turn left open are of no request after it."""
@@ -102,16 +104,16 @@ class Waits:
     def _described(self, ask: Ask, meant: list[Call]) -> Approval:
         call = meant[0] if meant else Call()
         tool = call.tool or ask.tool
-        action = ask.text or call.text or call.task or call.path
+        action = ask.text or ask.path or call.text or call.task or call.path
         return Approval(
             kind=ask.kind,
             asked_at=ask.at,
             tool=tool or None,
             action=action or None,
-            path=call.path or None,
+            path=ask.path or call.path or None,
             subagent=ask.child or None,
             cut=ask.cut or call.cut,
-            certain=len(meant) == 1 or bool(ask.text),
+            certain=len(meant) == 1 or bool(ask.text or ask.path),
             call=call.id or ask.call or None,
         )
 

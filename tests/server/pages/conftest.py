@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from backstory import config
 from backstory.config import Settings
@@ -22,6 +22,9 @@ from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideway
 _TRAP = (
     "window.fired = []; for (const name of ['alert', 'confirm', 'prompt']) window[name] = (x) => fired.push(String(x));"
 )
+_PATIENCE = 30_000  # milliseconds: a browser on a busy machine is slow, not wrong
+
+expect.set_options(timeout=_PATIENCE)
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -70,7 +73,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport=WIDE, color_scheme="light")  # type: ignore[arg-type]
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(_PATIENCE)
     context.add_init_script(_TRAP)
     yield context
     context.close()

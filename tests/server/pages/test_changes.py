@@ -113,6 +113,9 @@ def test_words_that_differ_are_marked_and_nothing_in_them_is_markup() -> None:
         old, new = painted(rows, path)
         assert '<em class="w">22</em>' in new.replace('<span class="s">', "").replace("</span>", "")
         assert "&lt;b" in old and "<b>" not in old
+    moved = [Row("-", "    return ends_after_three(server)"), Row("+", "        return ends_after_four(server)")]
+    compare(moved)
+    assert [[row.text[a:b] for a, b in row.marks] for row in moved] == [["three"], ["four"]], "an indent is no word"
 
 
 def test_what_cannot_be_seen_is_shown() -> None:

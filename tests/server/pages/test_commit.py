@@ -14,13 +14,14 @@ from playwright.sync_api import Page, expect
 
 from backstory.model.checkpoints import Annotation, Note
 from backstory.model.errors import NotFound
-from backstory.server.pages.commit import alternative, emphasised, steps, visible
+from backstory.server.pages.commit import alternative, steps
+from backstory.server.pages.diffs import emphasised, visible
 from backstory.service.behind import SHOWN_EACH, behind
 from backstory.service.editing import note
 from backstory.service.ingesting import ingest
 from tests.links.workshop import Agent, Clock, Repo, body
 
-from .browser import Site
+from .browser import Site, no_sideways
 from .hostile import HOSTILE
 from .shop import Shop, build, settings_of
 
@@ -148,12 +149,14 @@ def test_what_was_written_after_the_commit_is_not_what_wrote_it(tmp_path: Path) 
     assert _labels(tmp_path, repo.head) == ["T1"]
 
 
-def test_lines_of_two_turns_in_the_demo(site: Site, page: Page) -> None:
+def test_lines_of_two_turns_in_the_demo(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
     site.open(page, "/timeline")
     page.get_by_role("link", name="Retry dropped connections with exponential backoff").click()
     expect(page.locator(".filediff")).to_have_count(2)
     assert _gutter(page, 0) == ["T2", "T2"]
     assert _gutter(page, 1) == ["T1", "T1"]
+    assert page.locator("em.w .s, .s em.w").count(), "coloured words on the strong tints, too, can be read"
+    axe(page)
 
 
 # -- the story -----------------------------------------------------------------------------------------
@@ -333,7 +336,7 @@ def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, ax
     for number, sha in enumerate(shas):
         note(settings, repo.path, sha, Note(HOSTILE[number], HOSTILE[number], [HOSTILE[number]]))
     with Site(settings) as site:
-        for number, sha in enumerate(shas):
+        for sha in shas:
             site.open(page, f"/commits/{sha}")
             expect(page.locator("h1")).to_have_count(1)
             expect(page.locator(".filediff")).to_have_count(2)
@@ -341,9 +344,8 @@ def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, ax
             hrefs = page.locator("main a").evaluate_all("links => links.map(link => link.href)")
             assert all(re.match(r"https?://|mailto:", href) for href in hrefs)
             assert page.evaluate("fired") == []
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), number
-            if number % 5 == 0:
-                axe(page)
+            no_sideways(page)
+        axe(page)
 
 
 def test_what_cannot_be_seen_in_code_is_made_visible() -> None:

@@ -368,5 +368,5 @@ def test_nothing_that_was_said_acts(tmp_path: Path, page: Page, axe: Callable[[P
             hostile.open(page, f"/insights?by={way}")
             expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text(str(len(TEXTS)))
             assert page.locator("main script, main iframe, main img, main style, main object").count() == 0
-            axe(page)
+        axe(page)
         page.goto("about:blank")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +23,9 @@ from backstory.service.ingesting import ingest
 from backstory.service.library import reading
 from backstory.service.live import Standing
 from backstory.service.pausing import Scope, pause
-from backstory.story.status import Approval
+from backstory.story.status import Approval, Sign, apply, of_event, status, told
+from backstory.story.summary import Summary
+from tests.transcripts import Transcript
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
 from .conftest import Home
@@ -66,6 +69,7 @@ def test_sessions_stand_in_groups_with_approvals_first(site: Site, page: Page, s
         standing("runs", "running", status={"activity": "Bash: make test"}),
         standing("waits", "waiting"),
         standing("rests", "idle"),
+        standing("unread", "idle", project=None, cwd="/code/tides", status={"heard_at": now() - 60_000}),
         standing("ended", "exited", status={"heard_at": now() - 90_000}),
         asking("asked late", "ls", status={"since": now() - 5_000}),
         asking("asked early", "pwd", status={"since": now() - 500_000}),
@@ -79,9 +83,10 @@ def test_sessions_stand_in_groups_with_approvals_first(site: Site, page: Page, s
     ]
     assert group(page, "ask") == ["asked early", "asked late"]
     assert group(page, "wait") == ["waits"] and group(page, "run") == ["runs"]
-    assert [one.strip() for one in page.locator(".row .row-title").all_inner_texts()] == ["rests", "ended"]
-    assert page.locator(".row .status").all_inner_texts() == ["Idle", "Exited"]
-    assert "2 need approval, 1 waits for you, 1 is running. 5 open sessions in 1 project." in page.locator(
+    assert [one.strip() for one in page.locator(".row .row-title").all_inner_texts()] == ["rests", "unread", "ended"]
+    assert page.locator(".row .status").all_inner_texts() == ["Idle", "Idle", "Exited"]
+    assert page.locator(".row .row-where").all_inner_texts() == ["acme/checkout", "/code/tides", "acme/checkout"]
+    assert "2 need approval, 1 waits for you, 1 is running. 6 open sessions in 2 projects." in page.locator(
         ".lede"
     ).inner_text().replace("\n", " ")
     assert page.title() == "(2) Now · Backstory"
@@ -92,15 +97,17 @@ def test_a_card_says_who_where_and_what(
     site: Site, page: Page, kept: list[Session], stand: Callable[..., None]
 ) -> None:
     status = {"activity": "Bash: python -m pytest", "activity_at": now() - 41_000}
-    stand(real(kept[0], "running", status=status))
+    words = Summary("Bash: python -m pytest", "read the log", "Put that into the readme.")
+    stand(msgspec.structs.replace(real(kept[0], "running", status=status), summary=words))
     site.open(page)
     card = page.locator(".card")
     assert card.locator(".agent-mark").get_attribute("title") == "Claude Code"
     assert card.locator(".card-where").inner_text().split() == ["harbour/tidewatch", "branch", "main", "claude-demo-1"]
     assert card.locator(".doing-verb").inner_text() == "Bash"
     assert card.locator(".doing code").inner_text() == "python -m pytest"
-    expect(card.locator(".doing-time")).to_have_text("42 s", timeout=3000)
-    assert card.locator("dd.said").inner_text() == "Put that into the readme. I will commit it myself."
+    expect(card.locator(".doing-time")).to_have_text(re.compile(r"^(4[2-9]|[5-9]\d) s$"))  # it goes on
+    assert card.locator("dd.said").inner_text() == "Put that into the readme."  # as the session stands
+    assert card.locator("dd.clamp").inner_text() == "read the log"
     assert (
         "Turn 2" in card.locator(".card-foot").inner_text() and "61k tokens" in card.locator(".card-foot").inner_text()
     )
@@ -125,6 +132,33 @@ def test_the_command_that_waits_for_an_answer_is_shown_whole(
         no_sideways(page)
     assert page.locator(".ask-where").inner_text() == "in /home/ada/checkout · answer in its terminal, pid 48213"
     assert page.locator(".ask button, .ask a").count() == 0, "the page watches; it does not approve"
+
+
+def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, page: Page) -> None:
+    command = "cat > notes <<'END'\n" + "".join(f"line {number}\u200b of it\n" for number in range(2000)) + "END\n"
+    transcript = Transcript("asks")
+    transcript.prompt("Write it all down.")
+    transcript.block({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": command}})
+    transcript.save(tmp_path)
+    settings = config.load({**os.environ, "HOME": str(tmp_path), "BACKSTORY_HOME": str(tmp_path / "kept")})
+    ingest(settings)
+    with reading(settings) as library:
+        (session,) = library.reader.sessions(Filters(), limit=None, subagents=False)
+        seen = told(of_event(event) for event in library.reader.events(session.id))
+    asked = status(apply(seen, Sign("asked", now(), "PermissionRequest hook", "hook", tool="Bash")), now()).approval
+    assert asked and asked.cut and len(asked.action or "") < len(command)
+    with Site(settings) as site:
+        site.hub.stand([real(session, "waiting_approval", status={"approval": asked})])
+        site.open(page)
+        assert "than is kept here" not in page.locator(".ask").inner_text()
+        begun, rest = page.locator(".ask-cmd code").all()
+        assert begun.is_visible() and not rest.is_visible()
+        page.locator(".ask-rest summary").click()
+        assert rest.is_visible()
+        shown = "".join(one.text_content() or "" for one in (begun, rest))
+        assert shown == command.replace("\u200b", "U+200B")
+        no_sideways(page)
+        page.goto("about:blank")
 
 
 def test_nothing_in_a_command_is_invisible(site: Site, page: Page, stand: Callable[..., None]) -> None:
@@ -261,6 +295,9 @@ def test_the_first_run_says_what_to_do(tmp_path_factory: pytest.TempPathFactory,
         bare.open(page)
         assert page.locator(".empty-title").inner_text() == "Nothing captured yet"
         assert page.locator(".cmd-text").inner_text() == "backstory init"
+        ingest(bare.settings)  # a store with nothing in it is no more than none
+        bare.open(page)
+        assert page.locator(".cmd-text").inner_text() == "backstory init"
 
 
 def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
@@ -346,9 +383,9 @@ def test_nothing_moves_under_the_pointer(site: Site, page: Page, stand: Callable
         asking("two", "make deploy"),
         standing("three", "waiting"),
     )
-    expect(card.locator(".doing code")).to_have_text("second", timeout=1500)  # one line for another moves nothing
-    expect(page.locator("[data-approvals]")).to_have_text("1 need approval", timeout=1500)
-    assert page.locator(".group-ask").count() == 0 and time.monotonic() - moved < 2
+    expect(card.locator(".doing code")).to_have_text("second")  # one line for another moves nothing
+    expect(page.locator("[data-approvals]")).to_have_text("1 need approval")
+    assert page.locator(".group-ask").count() == 0 or time.monotonic() - moved >= 1.9
     expect(page.locator(".group-ask .card-title")).to_have_text("two")
     assert time.monotonic() - moved >= 1.9, "it moved while the pointer was there"
 

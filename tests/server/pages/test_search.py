@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import msgspec
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from backstory.server.pages import search as pages
 from backstory.service.finding import CommitHit, Found, Wanted, find
 from backstory.service.ingesting import ingest
 from backstory.service.reading import Hit, Where, search
@@ -215,6 +217,17 @@ def test_lines_of_code_keep_their_numbers(site: Site, page: Page) -> None:
     expect(code.locator(".hit-line")).to_have_text(["41", "42", "43"])
     expect(code.locator("mark")).to_have_text("seagulls")
     assert "→" not in code.inner_text()
+
+
+def test_what_an_agent_wrote_is_not_shown_as_typed_nor_with_its_signs(shop: Shop) -> None:
+    (found,) = search(shop.settings, "idempotency", Where(), limit=1, newest=False)
+    lines = pages.code(msgspec.structs.replace(found, snippet="\n\n  two\n", marks=[(4, 7)]))
+    assert [str(line) for _, line in lines] == ["  <mark>two</mark>", ""]
+    text = "A **bold** word: ```python 2**n ``` and *two*"
+    assert pages.spoken(text, [(11, 15)]) == "A bold <mark>word</mark>: 2**n and *two*"
+    found = msgspec.structs.replace(found, kind="user.prompt")
+    assert pages.look(found)[2] == "Prompt"
+    assert pages.look(msgspec.structs.replace(found, named=True)) == ("answer", "i-list", "Title")
 
 
 def test_the_latest_answer_wins_however_late_an_earlier_one_comes(

@@ -19,6 +19,7 @@ from backstory import config
 from backstory.config import Settings
 from backstory.service.ingesting import ingest
 from backstory.service.library import reading
+from tests.agents_read.test_opencode import Writer
 
 from .browser import NARROW, WIDE, Complaints, Site, no_sideways
 from .conftest import Home
@@ -102,7 +103,7 @@ def whole(demo: Home) -> str:
 @pytest.fixture
 def client(site: Site) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {site.keys.token}", "Accept": "text/html"}
-    with httpx.Client(base_url=site.url, headers=headers) as client:
+    with httpx.Client(base_url=site.url, headers=headers, timeout=30) as client:
         yield client
 
 
@@ -200,7 +201,7 @@ def test_questions_compactions_commits_and_refusals(site: Site, page: Page, rich
     expect(marks.first.locator(".ev")).to_contain_text("output")
     expect(page.locator(".outline-marks .sha")).to_have_count(3)
     refused = page.locator("#t4 details.tool").first
-    expect(refused.locator("> summary")).to_contain_text("you denied it")
+    expect(refused.locator("> summary")).to_contain_text("you denied or stopped it")
     assert refused.get_attribute("open") is None
 
 
@@ -371,9 +372,12 @@ def test_what_is_new_comes_by_itself_and_the_view_follows_only_at_the_end(
         for number in range(30):
             talk.say(f"Line {number} of what I saw.")
         talk.save()
+        looks: list[str] = []
+        page.on("request", lambda request: looks.append(request.url) if "/part?" in request.url else None)
         ingest(settings)
         site.hub.publish()
         expect(page.get_by_text("Line 29 of what I saw.")).to_be_in_viewport()
+        assert 1 <= len(looks) <= 2, "what comes together is looked at together"
         expect(page.locator("details.tool .out", has_text="readme.md")).to_be_attached()
         assert tool.get_attribute("open") is not None
         talk.prompt("Thank you.")
@@ -385,6 +389,37 @@ def test_what_is_new_comes_by_itself_and_the_view_follows_only_at_the_end(
         ids = page.evaluate("[...document.querySelectorAll('.talk [id]')].map((one) => one.id)")
         assert len(ids) == len(set(ids))
         page.goto("about:blank")
+
+
+def test_what_is_completed_later_is_renewed_wherever_it_stands(tmp_path: Path, page: Page) -> None:
+    """OpenCode changes what it wrote: the end of a session, and pages that were read long before."""
+    settings = _settings(tmp_path)
+    folder = tmp_path / "home" / ".local" / "share" / "opencode"
+    folder.mkdir(parents=True)
+    writer = Writer(folder / "opencode.db")
+    writer.session()
+    for number in range(130):
+        writer.user(f"m{number}")
+        writer.part(f"p{number}", f"m{number}", "text", text=f"Question {number}?")
+        writer.assistant(f"n{number}")
+        writer.part(f"q{number}", f"n{number}", "text", text=f"Half of answer {number}")
+    ingest(settings)
+    with Site(settings) as site:
+        site.open(page, "/sessions/opencode/ses_1")
+        expect(page.locator(".live")).to_have_attribute("data-live", "on")
+        page.evaluate("window.same = true")
+        page.get_by_text("Half of answer 3", exact=True).scroll_into_view_if_needed()
+        kept = page.get_by_text("Question 3?", exact=True).first.evaluate_handle("one => one")
+        for number in (3, 129):
+            writer.part(f"q{number}", f"n{number}", "text", text=f"All of answer {number}")
+        ingest(settings)
+        site.hub.publish()
+        expect(page.get_by_text("All of answer 3", exact=True)).to_be_visible()
+        assert kept.evaluate("one => one.isConnected"), "what is the same is not touched"
+        assert page.evaluate("window.same") and page.get_by_text("Half of answer 3", exact=True).count() == 0
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        expect(page.get_by_text("All of answer 129", exact=True)).to_be_attached()
+    writer.db.close()
 
 
 def test_a_request_for_approval_is_shown_exactly_and_goes_when_answered(site: Site, page: Page, rich: str) -> None:
@@ -445,8 +480,9 @@ def test_private_words_are_shown_as_withheld(tmp_path: Path) -> None:
     talk.save()
     settings = _settings(tmp_path)
     ingest(settings)
-    with Site(settings) as site, httpx.Client(headers={"Authorization": f"Bearer {site.keys.token}"}) as client:
-        text = client.get(f"{site.url}/sessions/claude/{talk.ident}").text
+    with Site(settings) as site:
+        headers = {"Authorization": f"Bearer {site.keys.token}"}
+        text = httpx.get(f"{site.url}/sessions/claude/{talk.ident}", headers=headers, timeout=30).text
         assert "The door code is [private], do not tell." in text
         assert "tulip" not in text
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from backstory.model.checkpoints import Note
 from backstory.service.browsing import Which
+from backstory.service.editing import note, unlink
 from backstory.service.ingesting import ingest
 from backstory.service.timelines import timeline
 from tests.links.workshop import Agent, Clock, Repo, body
@@ -146,6 +148,7 @@ def test_no_projects_is_said(tmp_path: Path, page: Page) -> None:
 def test_projects_are_listed_the_latest_first(store: Site, page: Page) -> None:
     store.open(page, "/timeline/projects")
     expect(page.locator(".tl-project")).to_have_count(1)
+    assert page.locator(".tl-project-where").inner_text().startswith("~/")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("acme/checkout")
@@ -248,7 +251,7 @@ def test_a_group_that_begins_on_another_page_says_where(shop: Shop) -> None:
 # -- while one looks ---------------------------------------------------------------------------------
 
 
-def test_a_new_commit_appears_without_a_reload(tmp_path: Path, page: Page) -> None:
+def test_a_new_commit_appears_without_a_reload_and_so_does_what_becomes_of_it(tmp_path: Path, page: Page) -> None:
     shop = build(tmp_path)
     with Site(shop.settings) as site:
         site.open(page, "/timeline")
@@ -263,7 +266,17 @@ def test_a_new_commit_appears_without_a_reload(tmp_path: Path, page: Page) -> No
         expect(row.locator(".ev")).to_contain_text("output")
         expect(page.locator(".lede")).to_contain_text("12 commits")
         expect(page.locator(".tl-open")).to_have_count(0)
+        said = Note(title="Turn old webhooks away")  # no agent says anything: only the commit is told
+        note(shop.settings, shop.repo.path, sha, said)
+        expect(row).to_contain_text("Turn old webhooks away")
         assert page.evaluate("window.same")
+        site.open(page, f"/commits/{sha}")
+        expect(page.locator(".live")).to_have_attribute("data-live", "on")
+        fold = page.locator("details.filediff").first
+        was = fold.evaluate("fold => (window.same = true, fold.open = !fold.open)")
+        unlink(shop.settings, shop.repo.path, sha, None)
+        expect(page.locator(".no-story")).to_be_visible()
+        assert page.evaluate("window.same") and fold.evaluate("fold => fold.open") == was
 
 
 def test_a_commit_nobody_looked_at_yet_is_judged_on_the_spot(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from backstory.cli.screen import words
 from backstory.cli.screen.talk import Talk
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError
-from backstory.service.following import follow
+from backstory.service.following import follow, standings
 from backstory.service.glancing import Board, Card, Glances
 from backstory.service.live import Standing
 
@@ -191,7 +191,7 @@ class Top(App[None]):
         self.sought = ""
         self._watching = watching
         self._glances = Glances(settings)
-        self._standings: list[Standing] = []
+        self._standings: list[Standing] | None = None if watching else []  # None: nobody has told yet
         self._shown: Board | None = None
         self._news = asyncio.Event()
         self._touched = 0.0
@@ -213,7 +213,7 @@ class Top(App[None]):
         loop = asyncio.get_running_loop()
         self._listener = Listener(self, loop)
         if threading.current_thread() is threading.main_thread() and sys.platform != "win32":
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 loop.add_signal_handler(number, self.exit)
         self.run_worker(self._tell_on())
         self.set_interval(1.0, self._tick)
@@ -260,6 +260,9 @@ class Top(App[None]):
             await self._news.wait()
             self._news.clear()
             try:
+                if self._standings is None:  # who reads has other work first: what the store knows is told at once
+                    known = await asyncio.to_thread(standings, self.settings)
+                    self._standings = known if self._standings is None else self._standings
                 self._shown = await asyncio.to_thread(self._glances.board, self._standings)
             except BackstoryError as error:  # the store cannot be read: what is shown stays, and it is tried again
                 self._tell_trouble([f"! {words.short(error.message)}. {error.hint}"])

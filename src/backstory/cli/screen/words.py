@@ -72,7 +72,7 @@ def lede(board: Board) -> str:
         told.append(f"{count} {'is' if count == 1 else 'are'} running")
     if not board.open:
         return "No session is open."
-    projects = len({card.session.project for card in board.open})
+    projects = len({card.where for card in board.open})
     where = f"{plural(len(board.open), 'open session')} in {plural(projects, 'project')}."
     return f"{', '.join(told) or 'None waits for you, none is running'}. {where}"
 
@@ -142,7 +142,7 @@ def request(card: Card) -> list[Text]:
         made.append(exact(asked.path))
     if asked.cut:
         made.append(Text("! There is more of it than is kept here. Read all of it in its terminal.", "yellow"))
-    if not asked.certain:
+    if asked.action and not asked.certain:
         made.append(Text("! Several of its calls could be meant; this is the likeliest.", "yellow"))
     by = "asked by a subagent " if asked.subagent else ""
     place = f"in {short(card.place, 120)} · " if card.place else ""

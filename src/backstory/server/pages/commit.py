@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -14,18 +13,15 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from backstory.model.checkpoints import Annotation
-from backstory.server.page import Kept, page
-from backstory.server.render import lines as coloured
+from backstory.server.page import Kept, Live, page
+from backstory.server.pages.diffs import painted, visible
 from backstory.service.authorship import Who
-from backstory.service.behind import Behind, FileTold, HunkTold, Row, behind
+from backstory.service.behind import Behind, FileTold, HunkTold, behind
+from backstory.service.changes import Row, compare
 from backstory.service.stories import MERGE
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with
-_WORD = re.compile(r"[^\W_]+|_|\s+|[^\w\s]")
-_PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
-_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_LONG = 400  # characters of a line in which changed words are looked for
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -41,13 +37,15 @@ class Shown(msgspec.Struct, frozen=True):
 
 @get("/commits/{sha:str}", include_in_schema=False, sync_to_thread=True)
 def show(
-    settings: Kept, sha: FromPath[str], project: FromQuery[str] = "", file: FromQuery[int | None] = None
+    settings: Kept, hub: Live, sha: FromPath[str], project: FromQuery[str] = "", file: FromQuery[int | None] = None
 ) -> Template:
+    cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     found = behind(settings, sha, project=project, only=file)
     note = found.told.checkpoint.annotation if found.told.checkpoint else None
     return page(
         "commit.html",
         here="timeline",
+        cursor=cursor,
         behind=found,
         told=found.told,
         note=note,
@@ -116,88 +114,13 @@ def bar(found: Behind) -> Iterator[tuple[str, int, float, float]]:
 
 def table(hunk: HunkTold, file: FileTold) -> list[Shown]:
     """The lines of a hunk in colours, changed words marked; what cannot be seen is made visible."""
-    texts = [visible(row.line.text) for row in hunk.rows]
-    sides = {
-        sign: iter(
-            coloured("\n".join(t for t, row in zip(texts, hunk.rows, strict=True) if row.line.sign in signs), name)
-        )
-        for sign, signs, name in (("+", "+ ", file.path), ("-", "- ", file.old_path or file.path))
-    }
-    marks = _changed(hunk.rows, texts)
-    found = []
-    for number, row in enumerate(hunk.rows):
-        sign = row.line.sign
-        before, after = (next(sides[side], Markup("")) if sign in (side, " ") else Markup("") for side in "-+")
-        code = before if sign == "-" else after
-        if number in marks:
-            code = emphasised(code, marks[number])
-        found.append(Shown(sign, row.line.old, row.line.new, code, row.who, row.first))
-    return found
-
-
-def visible(text: str) -> str:
-    """Control characters and marks of direction can make code look like other code: their names are shown instead."""
-    return _HIDDEN.sub(lambda found: _name(ord(found[0])), text)
-
-
-def _name(code: int) -> str:
-    return chr(0x2400 + code) if code < 32 else f"⟨U+{code:04X}⟩"
-
-
-def _changed(rows: Sequence[Row], texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
-    """Where lines were changed rather than replaced: of each the characters that differ from its counterpart's."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    at = 0
-    while at < len(rows):
-        gone = _run(rows, at, "-")
-        come = _run(rows, at + gone, "+")
-        if gone == come:
-            for number in range(gone):
-                old, new = at + number, at + gone + number
-                if marks := _differences(texts[old], texts[new]):
-                    found[old], found[new] = marks
-        at += max(gone + come, 1)
-    return found
-
-
-def _run(rows: Sequence[Row], at: int, sign: str) -> int:
-    end = at
-    while end < len(rows) and rows[end].line.sign == sign:
-        end += 1
-    return end - at
-
-
-def _differences(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
-    """Nothing if hardly anything is the same: then the line is another one."""
-    if max(len(old), len(new)) > _LONG:
-        return None
-    before, after = _WORD.findall(old), _WORD.findall(new)
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    same = sum(len("".join(before[m.a : m.a + m.size]).strip()) for m in matcher.get_matching_blocks())
-    if same * 2 < max(len(old.strip()), len(new.strip())):
-        return None
-    places: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-    for step, a, b, c, d in matcher.get_opcodes():
-        if step != "equal":
-            for words, first, last, into in ((before, a, b, places[0]), (after, c, d, places[1])):
-                start = len("".join(words[:first]))
-                if last > first:
-                    into.append((start, start + len("".join(words[first:last]))))
-    return places
-
-
-def emphasised(code: Markup, marks: Sequence[tuple[int, int]]) -> Markup:
-    """Put <em> around characters of a coloured line; tags and entities stay whole."""
-    parts: list[str] = []
-    place, inside = 0, False
-    for piece in _PIECE.findall(str(code)):
-        wanted = not piece.startswith("<") and any(start <= place < end for start, end in marks)
-        if inside != wanted:
-            parts.append('<em class="w">' if wanted else "</em>")
-            inside = wanted
-        parts.append(piece)
-        place += not piece.startswith("<")
-    return Markup("".join(parts) + ("</em>" if inside else ""))
+    lines = [Row(row.line.sign, visible(row.line.text)) for row in hunk.rows]
+    compare(lines)
+    codes = painted(lines, file.path, file.old_path)
+    return [
+        Shown(row.line.sign, row.line.old, row.line.new, code, row.who, row.first)
+        for row, code in zip(hunk.rows, codes, strict=True)
+    ]
 
 
 router = [show]

@@ -1,23 +1,26 @@
-"""Lines of an agent's edit with their colours, and the words that differ in them."""
+"""Lines of an edit or a commit with their colours, and the words that differ in them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from backstory.server.pages.commit import emphasised, visible
 from backstory.server.render import lines
 from backstory.service.changes import Row
 
+_PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
+_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
-def painted(rows: Sequence[Row], path: str) -> list[Markup]:
+
+def painted(rows: Sequence[Row], path: str, old_path: str | None = None) -> list[Markup]:
     """Each row's text; both sides are coloured as what they are, a text of their own. No path, no colours."""
     texts = [_line(row.text) for row in rows]
     sides = {
-        sign: iter(_side(path, tuple(t for t, row in zip(texts, rows, strict=True) if row.sign in signs)))
-        for sign, signs in (("-", "- "), ("+", "+ "))
+        sign: iter(_side(name, tuple(t for t, row in zip(texts, rows, strict=True) if row.sign in signs)))
+        for sign, signs, name in (("-", "- ", old_path or path), ("+", "+ ", path))
     }
     made = []
     for row, text in zip(rows, texts, strict=True):
@@ -44,3 +47,26 @@ def _side(path: str, texts: tuple[str, ...]) -> tuple[Markup, ...]:
         return tuple(escape(text) for text in texts)
     found = lines("\n".join(texts), path)
     return tuple(found) if len(found) == len(texts) else tuple(escape(text) for text in texts)
+
+
+def visible(text: str) -> str:
+    """Control characters and marks of direction can make code look like other code: their names are shown instead."""
+    return _HIDDEN.sub(lambda found: _name(ord(found[0])), text)
+
+
+def _name(code: int) -> str:
+    return chr(0x2400 + code) if code < 32 else f"⟨U+{code:04X}⟩"
+
+
+def emphasised(code: Markup, marks: Sequence[tuple[int, int]]) -> Markup:
+    """Put <em> around characters of a coloured line; tags and entities stay whole."""
+    parts: list[str] = []
+    place, inside = 0, False
+    for piece in _PIECE.findall(str(code)):
+        wanted = not piece.startswith("<") and any(start <= place < end for start, end in marks)
+        if inside != wanted:
+            parts.append('<em class="w">' if wanted else "</em>")
+            inside = wanted
+        parts.append(piece)
+        place += not piece.startswith("<")
+    return Markup("".join(parts) + ("</em>" if inside else ""))

@@ -13,8 +13,8 @@ from litestar.response import Template
 from backstory.model.text import count
 from backstory.server.charts import calendar, histogram, named
 from backstory.server.page import Kept, page
-from backstory.service.figures import total
 from backstory.service.insights import LATE, PERIODS, WAITS, Asking, Bar, Overview, Waits, overview, spent
+from backstory.service.spending import total
 
 _SHOWN = 6
 _BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))

@@ -39,6 +39,10 @@ _LOOKS = {
     "error": ("tool", "i-warn", "Error"),
 }
 _OTHER = ("answer", "i-info", "Event")
+_TITLE = ("answer", "i-list", "Title")  # an agent's words, though it leads to the prompt they stand for
+_SIGNS = re.compile(
+    r"`{3}\w* ?|(?<![\w*])\*\*(?=\S)|(?<=\S)\*\*(?![\w*])"
+)  # of Markdown: fences, and bold around words
 _NUMBERED = re.compile(r"\s{0,12}(\d{1,7})(?:→|\t)")  # as agents number the lines of a file they read
 
 
@@ -69,6 +73,7 @@ def show(
         look=look,
         code=code,
         words=words,
+        spoken=spoken,
         moment_of=moment_of,
         is_commit=lambda hit: isinstance(hit, CommitHit),
     )
@@ -90,7 +95,7 @@ def link(wanted: Wanted, **changed: Any) -> str:
 
 
 def look(hit: Hit) -> tuple[str, str, str]:
-    return _LOOKS.get(hit.kind, _OTHER)
+    return _TITLE if hit.named else _LOOKS.get(hit.kind, _OTHER)
 
 
 def words(text: str, marks: list[tuple[int, int]]) -> Markup:
@@ -104,6 +109,17 @@ def words(text: str, marks: list[tuple[int, int]]) -> Markup:
     return marked(text, joined)
 
 
+def spoken(text: str, marks: list[tuple[int, int]]) -> Markup:
+    """An agent's words: the signs of its Markdown would only stand between them."""
+    for sign in reversed(list(_SIGNS.finditer(text))):
+        start, end = sign.span()
+        if not any(a < end and b > start for a, b in marks):
+            text = text[:start] + text[end:]
+            gone = end - start
+            marks = [(a - gone, b - gone) if a >= end else (a, b) for a, b in marks]
+    return words(text, marks)
+
+
 def code(hit: Hit) -> list[tuple[str, Markup]]:
     """The lines of a call or its result: number, if the agent wrote one, and text."""
     found, at = [], 0
@@ -113,7 +129,8 @@ def code(hit: Hit) -> list[tuple[str, Markup]]:
         marks = [(max(a, begin) - begin, min(b, end) - begin) for a, b in hit.marks if a < end and b > begin]
         found.append((numbered[1] if numbered else "", words(line[skip:], marks)))
         at = end + 1
-    return found
+    first = next((at for at, (number, line) in enumerate(found) if number or line.strip()), 0)
+    return found[first:]
 
 
 def moment_of(millis: int | None) -> str:

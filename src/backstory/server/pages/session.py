@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from backstory.server.page import Kept, Live, page
 from backstory.server.pages import diffs
-from backstory.server.render import prose
+from backstory.server.render import at_home, prose
 from backstory.service import conversing
 from backstory.service.changes import Row
 from backstory.service.conversing.pictures import picture
@@ -65,7 +65,7 @@ def show(
         session=view.session,
         standing=_standing(hub, agent, session_id),
         folder=PurePath(view.session.cwd or "").name,
-        where=_at_home(view.session.cwd, settings.user_home),
+        where=at_home(view.session.cwd, settings.user_home),
         bars=_bars(view.outline),
         total=conversing.total(view.tokens),
         shown=_shown(view),
@@ -112,13 +112,6 @@ def image(
 ) -> Response[bytes]:
     found = picture(settings, agent, session_id, seq, index)
     return Response(found.data, media_type=found.media_type, headers={"content-disposition": "inline"})
-
-
-def _at_home(cwd: str | None, home: PurePath) -> str:
-    """A folder as people write it."""
-    if not cwd:
-        return ""
-    return f"~/{PurePath(cwd).relative_to(home)}" if PurePath(cwd).is_relative_to(home) else cwd
 
 
 def _standing(hub: Hub, agent: str, session_id: str) -> Standing | None:

@@ -49,7 +49,7 @@ def show(
     if not project:
         known = projects(settings)
         if not known:
-            return page("timeline/projects.html", here="timeline", projects=known)
+            return page("timeline/projects.html", here="timeline", projects=known, home=settings.user_home)
         project = next((item for item in known if item.folder), known[0]).project.identity
     which = Which(
         branch=branch or None,
@@ -93,7 +93,7 @@ def show(
 
 @get("/timeline/projects", include_in_schema=False, sync_to_thread=True)
 def choose(settings: Kept) -> Template:
-    return page("timeline/projects.html", here="timeline", projects=projects(settings))
+    return page("timeline/projects.html", here="timeline", projects=projects(settings), home=settings.user_home)
 
 
 @get("/timeline/related/{sha:str}", include_in_schema=False, sync_to_thread=True)

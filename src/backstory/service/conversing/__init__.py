@@ -19,6 +19,8 @@ from backstory.service.conversing.kinds import LIMITS, WHOLE, Around, Call, Comp
 from backstory.service.conversing.shape import Shape, Turn
 from backstory.service.conversing.tools import shorter
 from backstory.service.library import Library, reading
+from backstory.service.spending import spent
+from backstory.service.spending import total as sum_of
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.converse import Beat, Conversations, Tie
 from backstory.story.acts import Acts
@@ -221,7 +223,7 @@ class _Teller:
 
     @property
     def tokens(self) -> Tokens:
-        return _sum([self.session.tokens, *(child.tokens for child in self.children)])
+        return sum_of([self.session.tokens, *(child.tokens for child in self.children)])
 
     def files(self) -> tuple[list[Written], int]:
         """What the session wrote; lines as linking counted them, where it did."""
@@ -374,14 +376,8 @@ class _Teller:
         return found[-1].turn if found else 0
 
     def _spent(self) -> dict[int, Tokens]:
-        """Tokens by turn; a subagent's are its caller's."""
-        spent = self.store.spent(self.session.id)
-        begun = sorted((turn.started_at, turn.number) for turn in self.shape.turns.values() if turn.started_at)
-        for child in self.children:
-            turn = next((n for at, n in reversed(begun) if child.started_at and at <= child.started_at), None)
-            if turn is not None:
-                spent[turn] = _sum([spent.get(turn, Tokens()), child.tokens])
-        return spent
+        begun = ((turn.started_at, turn.number) for turn in self.shape.turns.values())
+        return spent(self.store.spent(self.session.id), begun, self.children)
 
     def _tokens(self, turn: Turn) -> Tokens:
         return self.spent.get(turn.number, Tokens())
@@ -442,11 +438,3 @@ def _by_turn(beats: Sequence[Beat]) -> list[tuple[int, list[Beat]]]:
         else:
             found.append((beat.turn, [beat]))
     return found
-
-
-def _sum(tokens: Iterable[Tokens]) -> Tokens:
-    totals: list[int | None] = [None] * 5
-    for each in tokens:
-        values = (each.input, each.cache_read, each.cache_write, each.output, each.reasoning)
-        totals = [b if a is None else a if b is None else a + b for a, b in zip(totals, values, strict=True)]
-    return Tokens(*totals)

@@ -283,7 +283,7 @@ def _ended(call: Call, event: StoredEvent, result: StoredEvent | None, data: dic
     if result is None:
         return ["no result yet"]
     if call.denied:
-        return ["you denied it"]
+        return ["you denied or stopped it"]  # the transcript has one word for both
     told: list[str] = []
     total = call.more + (call.output.count("\n") + 1 if call.output else 0)
     if call.failed:

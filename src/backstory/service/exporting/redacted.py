@@ -103,6 +103,6 @@ class _Cleaner(Redactor):
             near = bisect_left(self._sorted, raw[at:])
             if near < len(self._sorted) and self._sorted[near].startswith(raw[at:]):
                 label = self.labels[self._sorted[near]]
-                self.counts[label[10:-1].split("#")[0] if label.startswith("[") else "personal"] += 1
+                self.counts[label[10:-1].split("#")[0]] += 1
                 return raw[:at].decode("utf-8", "surrogatepass") + label + value[len(end) :]
         return value
