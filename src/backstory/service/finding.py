@@ -277,7 +277,9 @@ def _counts(library: Library, wanted: Wanted, query: Query, filters: Filters, co
     kinds: dict[str, int | None] = {"": _turns(places(fields=()))}
     for kind in FIELDS:  # of what is too much altogether the parts are not worth their time
         kinds[kind] = _turns(places(fields=(kind,))) if kinds[""] is not None else None
-    kinds["commits"] = commits if commits < _COMMITS else None
+    told = kinds["commits"] = commits if commits < _COMMITS else None
+    said = kinds[""]
+    kinds[""] = said + told if said is not None and told is not None else None
     here = places()
     return Counts(
         turns=kinds["commits"] if wanted.kind == "commits" else _turns(here),

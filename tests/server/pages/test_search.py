@@ -269,6 +269,8 @@ def test_a_server_that_does_not_answer_is_said_and_the_hits_stay(
 def test_filters_apply_at_once_and_their_numbers_follow(site: Site, page: Page) -> None:
     site.open(page, path(q="gateway"))
     expect(page.locator(".hit-commit")).to_have_count(1)
+    everything = page.locator('[data-count="kind:"]').inner_text()
+    assert page.locator("[data-part=head] strong").inner_text() == f"{everything} results"
     page.get_by_label("Commits").check()
     expect(page.locator(".hit:not(.hit-commit)")).to_have_count(0)
     expect(page).to_have_url(f"{site.url}/search?q=gateway&kind=commits")
