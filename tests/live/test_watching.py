@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -106,11 +107,23 @@ def test_what_is_appended_is_heard(settings: Settings, agent: Agent) -> None:
         assert live.hub.trouble is None
 
 
+def _bell(live: Live, settings: Settings) -> int:
+    """The pipe to ring with, as soon as somebody listens to it."""
+    found: list[int] = []
+
+    def heard() -> bool:
+        with suppress(OSError):
+            found.append(os.open(settings.home / wake.FILE, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(found)
+
+    live.until(heard)
+    return found[0]
+
+
 def test_rings_for_nothing_change_nothing(settings: Settings, agent: Agent) -> None:
     (settings.home / "hook").mkdir(parents=True)
     with Live(settings) as live:
-        live.until((settings.home / wake.FILE).exists)
-        bell = os.open(settings.home / wake.FILE, os.O_WRONLY | os.O_NONBLOCK)
+        bell = _bell(live, settings)
         for _ in range(20):
             agent.say()
             os.write(bell, b"." * 50)
@@ -461,7 +474,7 @@ def test_a_killed_agent_is_seen_to_be_gone(settings: Settings, agent: Agent) -> 
         await_all(live, agent)
         # Any program that is no shell may be an agent.
         child = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
-        live.until(lambda: "UserPromptSubmit" in live.hub.standings[0].status.evidence)
+        live.until(lambda: any("UserPromptSubmit" in one.status.evidence for one in live.hub.standings))
         assert live.phases(agent.id)[-1:] == ["running"]
         begun = time.monotonic()
         os.killpg(child.pid, 9)

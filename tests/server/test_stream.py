@@ -67,6 +67,11 @@ def events(messages: Iterator[Message], number: int) -> list[Message]:
     raise AssertionError(f"the stream ended after {len(found)}")
 
 
+def said(messages: Iterator[Message]) -> Message:
+    """The next that tells more than that the server is there."""
+    return next(message for message in messages if message.get("event") not in (None, "alive"))
+
+
 def begun(messages: Iterator[Message]) -> None:
     """Until the server has said where the stream begins."""
     assert any("id" in message for message in messages)
@@ -145,7 +150,7 @@ def test_only_what_is_wanted_comes_and_the_place_moves_on_all_the_same(settings:
             transcript.save(home)
             ingest(settings)
             moved = next(m for m in messages if m.get("id") not in (None, str(start)))
-            assert "event" not in moved
+            assert moved["event"] == "alive"
             spoken(settings, home, ("b", ["x", "wanted"]))
             assert texts(events(messages, 1)) == ["wanted"]
         with listening(server, f"?session={other}", last=moved["id"]) as messages:
@@ -158,7 +163,7 @@ def test_only_what_is_wanted_comes_and_the_place_moves_on_all_the_same(settings:
 def test_a_line_with_nothing_on_it_is_kept_alive(settings: Settings, home: Path) -> None:
     spoken(settings, home, ("a", ["x"]))
     with served(settings, heartbeat=0.05) as server, listening(server) as messages:
-        alive = [next(m for m in messages if "comment" in m) for _ in range(3)]
+        alive = [next(m for m in messages if m.get("event") == "alive") for _ in range(3)]
         assert {message["id"] for message in alive} == {str(server.hub.cursor)}
 
 
@@ -220,7 +225,7 @@ def _unchunked(line: socket.socket) -> Iterator[str]:
 def test_whoever_comes_from_a_place_that_never_was_begins_anew(settings: Settings, home: Path, cursor: str) -> None:
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server, last=cursor) as messages:
-        message = next(m for m in messages if m.get("event"))
+        message = said(messages)
         assert (message["event"], message["id"]) == ("reset", str(server.hub.cursor))
         spoken(settings, home, ("a", ["x", "y"]))
         assert texts(events(messages, 1)) == ["y"]
@@ -233,7 +238,7 @@ def test_all_are_told_when_something_was_forgotten(settings: Settings, home: Pat
     with served(settings) as server, listening(server) as messages:
         begun(messages)
         forget(settings, home, Asked(reference=f"claude:{Transcript('a').session_id}"))
-        assert next(m for m in messages if m.get("event"))["event"] == "reset"
+        assert said(messages)["event"] == "reset"
         spoken(settings, home, ("b", ["z", "after"]))
         assert texts(events(messages, 1)) == ["after"]
 
@@ -248,7 +253,7 @@ def test_what_was_forgotten_is_told_to_nobody_any_more(settings: Settings, home:
         with listening(server, last=start) as messages:
             events(messages, 2)
             forget(settings, home, Asked(match="heron"))
-            assert next(m for m in messages if m.get("event"))["event"] == "reset"
+            assert said(messages)["event"] == "reset"
         assert not any(b"heron" in item.data for _, item in server.hub._ring)
         with listening(server, last=start) as messages:
             spoken(settings, home, ("a", ["x", "a heron stands here", "y", "z"]))
@@ -378,7 +383,7 @@ def test_status_alone_can_be_wanted(settings: Settings, home: Path) -> None:
         begun(messages)
         spoken(settings, home, ("a", ["x", "y"]))
         server.hub.stand([_standing("s1", "running"), _standing("s2", "running")])
-        message = next(m for m in messages if m.get("event"))
+        message = said(messages)
         assert (message["event"], message.told["session"]) == ("status", "claude:s2")
 
 

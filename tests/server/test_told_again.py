@@ -20,7 +20,7 @@ from backstory.store import changes
 from tests.agents_read.test_gemini import HEADER, gemini, user
 from tests.agents_read.test_opencode import Writer
 from tests.links.workshop import Agent, Clock, Repo, body
-from tests.server.test_stream import Message, begun, events, listening, spoken, texts
+from tests.server.test_stream import Message, begun, events, listening, said, spoken, texts
 from tests.server.wire import served
 from tests.transcripts import Transcript
 
@@ -159,7 +159,7 @@ def test_a_commit_is_told_when_it_gets_its_story_and_when_it_loses_it(
                 assert {told(messages, "commit").told["commit"] for _ in range(2)} == {sha, repo.head}
         with listening(server, f"?session=claude:{Transcript('a').session_id}", last=start) as messages:
             spoken(settings, home, ("a", ["x", "y"]))
-            assert next(m for m in messages if m.get("event")).told["text"] == "y"  # nothing of another's commit
+            assert said(messages).told["text"] == "y"  # nothing of another's commit
 
 
 # -- places that are lost --------------------------------------------------------------------------

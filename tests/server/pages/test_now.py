@@ -438,6 +438,17 @@ def test_a_server_that_stops_is_said_and_found_again(
     complaints.clear()
 
 
+def test_a_server_that_says_nothing_is_asked_again(site: Site, page: Page, stand: Callable[..., None]) -> None:
+    stand(standing("one", "running"))
+    page.clock.install()
+    site.open(page)
+    live(page)
+    with page.expect_request(lambda asked: "/api/v1/stream" in asked.url):
+        page.clock.fast_forward(41_000)
+        page.clock.fast_forward(1_000)
+    expect(page.locator(".live")).to_have_text("Live")
+
+
 def test_a_hidden_page_lets_go_of_its_connection(
     site: Site, page: Page, context: BrowserContext, stand: Callable[..., None]
 ) -> None:

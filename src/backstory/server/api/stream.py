@@ -29,7 +29,7 @@ async def stream(
     after: Annotated[str | None, QueryParameter(max_length=80, description="A cursor; else from now on.")] = None,
     last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID", max_length=80)] = None,
 ) -> Stream:
-    """Server-sent events: `event`, `commit`, `status`, `reset`. Resumes after Last-Event-ID, or after `after`."""
+    """Server-sent events: `event`, `commit`, `status`, `reset`, `alive`. Resumes after Last-Event-ID or `after`."""
     kinds = frozenset(kind or [])
     if unknown := kinds - {*KINDS, "commit", "status"}:
         raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS))
@@ -56,7 +56,7 @@ async def _lines(hub: Hub, wanted: Wanted, after: Cursor | None) -> AsyncIterato
 
 def _block(item: Item | Cursor) -> bytes:
     if isinstance(item, Cursor):  # nothing new; but the place may have moved past what was not wanted
-        return b": alive\nid: %s\n\n" % str(item).encode()
+        return b"event: alive\nid: %s\ndata: {}\n\n" % str(item).encode()
     place = b"id: %s\n" % str(item.cursor).encode() if item.cursor else b""
     return b"event: %s\n%sdata: %s\n\n" % (item.type.encode(), place, item.data)
 

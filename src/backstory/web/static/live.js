@@ -6,6 +6,7 @@ import { clock } from "./words.js";
 
 const RETRY = [500, 1000, 2000, 5000];
 const PATIENCE = 3000; // ms without a connection before it is said
+const SILENCE = 40_000; // ms without a word; a server that lives says so every 15 s
 const HIDDEN = 1000;
 const COUNT = 15_000; // ms between looks at the number of approvals, where not all statuses are heard
 
@@ -19,6 +20,7 @@ let timer = 0;
 let lostAt = 0;
 let saying = 0;
 let hiding = 0;
+let silence = 0;
 const asking = new Set();
 let counting = 0;
 
@@ -47,11 +49,23 @@ function connect() {
   source = new EventSource(`/api/v1/stream?${query}`);
   source.onopen = opened;
   source.onerror = lost;
-  for (const type of ["event", "commit", "status", "reset"]) source.addEventListener(type, heard);
+  for (const type of ["event", "commit", "status", "reset", "alive"]) source.addEventListener(type, heard);
+  listen();
+}
+
+// A connection may stand and nobody be there: a server that hangs, a machine that slept.
+function listen() {
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    source.close();
+    lost();
+  }, SILENCE);
 }
 
 function heard(message) {
+  listen();
   if (message.lastEventId) cursor = message.lastEventId;
+  if (message.type === "alive") return;
   const data = JSON.parse(message.data);
   if (message.type === "status" && hearsAll()) counted(data);
   if (message.type === "reset" && !listeners.reset.size) location.reload();
@@ -59,6 +73,7 @@ function heard(message) {
 }
 
 function opened() {
+  listen();
   failures = 0;
   lostAt = 0;
   clearTimeout(saying);
@@ -70,6 +85,7 @@ function opened() {
 }
 
 function lost() {
+  clearTimeout(silence);
   if (document.hidden) return;
   lostAt ||= Date.now();
   clearTimeout(saying);
