@@ -15,7 +15,7 @@ from backstory.capture import wake
 from backstory.capture.alive import FRESH, Processes, exists
 from backstory.capture.discover import Found
 from backstory.capture.wake import Bell
-from backstory.capture.watch import AT_REST, ROUND, STEADY, YOUNG, Watch
+from backstory.capture.watch import AT_REST, MANY, ROUND, STEADY, YOUNG, Watch
 from tests.hook import Installed, await_that
 
 CLAUDE = AGENTS["claude"]
@@ -261,15 +261,17 @@ def test_a_session_that_falls_silent_is_looked_at_less_and_less(eye: Eye, root: 
     assert rates[0] > 5 and rates[-1] < 1
 
 
-def test_one_that_writes_all_the_time_is_read_in_steps(eye: Eye, root: Path) -> None:
-    path = put(root / "-a" / "s.jsonl")
+@pytest.mark.parametrize(("number", "gap"), [(1, STEADY[0]), (MANY, STEADY[1])])
+def test_those_that_write_all_the_time_are_read_in_steps(eye: Eye, root: Path, number: int, gap: float) -> None:
+    paths = [put(root / "-a" / f"{n}.jsonl") for n in range(number)]
     eye.after(1)
     offered = 0
     for _ in range(200):  # ten seconds
-        append(path)
+        for path in paths:
+            append(path)
         offered += len(eye.watch.look())
         eye.clocks.now += 0.05
-    assert 10 / STEADY - 2 <= offered <= 10 / STEADY + 5
+    assert 0.8 * 10 / gap <= offered / number <= 10 / gap + 5
 
 
 # -- the bell ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import json
@@ -167,6 +168,26 @@ def test_a_port_that_is_taken_is_an_error_if_asked_for_and_none_if_not(settings:
         with bound(None) as listener:
             assert listener.getsockname()[0] == "127.0.0.1"
             assert listener.getsockname()[1] != PORT
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Nothing waits for more to send: asyncio sees to it for what it knows to be TCP."""
+
+    async def ask() -> int:
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[int] = loop.create_future()
+
+        def met(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            told.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with bound(0) as listener:
+            async with await asyncio.start_server(met, sock=listener):
+                _, writer = await asyncio.open_connection(*listener.getsockname())
+                writer.close()
+                return await asyncio.wait_for(told, 30)
+
+    assert asyncio.run(ask())
 
 
 def test_a_port_that_is_not_ours_to_use_is_not_called_taken(monkeypatch: pytest.MonkeyPatch) -> None:

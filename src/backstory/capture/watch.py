@@ -17,7 +17,8 @@ from backstory.capture.discover import Found
 
 STEPS = ((15.0, 0.1), (60.0, 0.5), (600.0, 2.0))  # seconds since it changed, seconds between two looks
 SOON = STEPS[0][1]
-STEADY = 0.5  # between two looks at a file that changes at every look
+STEADY = (0.2, 0.5)  # between two looks at a file that changes at every look: the more there are, the longer
+MANY = 50  # files being written
 ROUND = 2.0  # seconds between two looks at folders, and at files at rest
 AT_REST = 200  # of each, that are looked at in one round
 YOUNG = 3600.0  # seconds for which a file that could not be understood yet is offered again
@@ -121,7 +122,7 @@ class Watch:
             return False
         file.stat = after
         if after != before:
-            file.gap = min(STEADY, file.gap * 2) if now - file.changed < 2 * file.gap else SOON
+            file.gap = min(self._steady(), file.gap * 2) if now - file.changed < 2 * file.gap else SOON
             file.changed, file.next, file.unread = now, now + file.gap, False
             return True
         if file.unread and self._age(after) >= YOUNG:
@@ -132,6 +133,10 @@ class Watch:
             self._rest[key] = None
         file.next = now + (ROUND if file.unread or step is None else step)
         return file.unread
+
+    def _steady(self) -> float:
+        few, many = STEADY
+        return few + (many - few) * min(1.0, len(self._lively) / MANY)
 
     def _at_rest(self, now: float) -> list[Found]:
         """As many as the limit allows, in turn."""
