@@ -35,7 +35,7 @@ REASONS: dict[str, str] = {
         "same core; the second look is the one in the table."
     ),
     "search as you type, p95 at the largest size": (
-        "the slowest are the first one or two letters of a word, which stand in nearly every turn of 16,000 sessions."
+        "the slowest are the first letters of common words, which stand in nearly every turn of 16,000 sessions."
     ),
     "git commit with hooks / plain": _SHELL,
     "git commit with hooks in an agent / plain": _SHELL,
