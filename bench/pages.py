@@ -30,7 +30,7 @@ _NOTE = """Milliseconds from request to the last byte of the page, on one connec
 the home meanwhile; CPU is the server's, per answer. First: the first time after the server began to listen. Each home
 also has a repository, for Timeline and Commit. Session is the one with the most messages of the newest 100. Typed: six
 queries letter by letter, a key every 180 ms, asked for as the page does, 120 ms after each key, whether or not the
-answer before has come."""
+answer before has come.""".replace("\n", " ")
 
 
 class _Link(msgspec.Struct):

@@ -42,7 +42,7 @@ until its words are in the DOM of a page that is open in Chromium. One session i
 {_GAPS[0]:g} to {_GAPS[1]:g} s; beside it others write {RATE:g} lines a second each. Both servers as they are when
 started, one after the other on the same files. By hook: the agent's PostToolUse hook runs after the write, and its
 start is in the time; by looking: no hook. Ours has Session and Now open; agentsview's page follows the latest. Now
-shows the last step only: one that was overtaken came with the one after it."""
+shows the last step only: one that was overtaken came with the one after it.""".replace("\n", " ")
 
 
 class _Link(msgspec.Struct):
