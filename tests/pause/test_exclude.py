@@ -37,10 +37,10 @@ def session(home: Path, name: str, cwd: str, word: str = "canary") -> Transcript
 
 
 def test_sessions_of_an_excluded_folder_are_counted_and_not_stored(settings: Settings, home: Path, cli: Cli) -> None:
-    session(home, "a", str(home / "work" / "client-x"))
-    session(home, "b", str(home / "work" / "client-x" / "src"))
-    other = session(home, "c", str(home / "work" / "client-xy"), "other")
-    configured(settings, "~/work/client-x")
+    session(home, "a", str(home / "jobs" / "client-x"))
+    session(home, "b", str(home / "jobs" / "client-x" / "src"))
+    other = session(home, "c", str(home / "jobs" / "client-xy"), "other")
+    configured(settings, "~/jobs/client-x")
     report = cli("ingest", "--json").json
     assert (report["excluded"], report["unplaced"], report["sessions"]) == (2, 0, 1)
     assert_nowhere("canary", settings.home)
@@ -147,9 +147,9 @@ def test_subagents_and_results_go_with_their_session(settings: Settings, home: P
 
 
 def test_hooks_are_told_by_ingest(settings: Settings, home: Path, tmp_path: Path) -> None:
-    ingest(configured(settings, "~/work/client-x", "github.com/acme/secret", agents=("codex",)))
+    ingest(configured(settings, "~/jobs/client-x", "github.com/acme/secret", agents=("codex",)))
     lines = (settings.home / exclude.FILE).read_text().splitlines()
-    assert lines == [f"path {home}/work/client-x", "project github.com/acme/secret", "agent codex"]
+    assert lines == [f"path {home}/jobs/client-x", "project github.com/acme/secret", "agent codex"]
     assert (settings.home / exclude.FILE).stat().st_mode & 0o777 == 0o600
     ingest(configured(settings))
     assert not (settings.home / exclude.FILE).exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import apsw
@@ -10,15 +10,14 @@ import msgspec
 
 from backstory.model.events import Event
 from backstory.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
-from backstory.model.gaps import Gap
 from backstory.model.paths import below
 from backstory.model.sessions import Project
 from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
 from backstory.store.changes import Changes
 from backstory.store.docs import index_session, index_title
-from backstory.store.journal import SegmentEntry
 from backstory.store.schema import SEQ_BITS
+from backstory.store.segments import Segments
 from backstory.store.sqlite import fetch, first
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
@@ -53,11 +52,11 @@ _ROW = """
 """.split()
 
 
-class Writer:
+class Writer(Segments):
     """Applies findings inside the caller's transactions; one per ingest, under the ingest lock."""
 
     def __init__(self, db: apsw.Connection) -> None:
-        self.db = db
+        super().__init__(db)
         self._live: dict[tuple[str, str], Live] = {}
         self._changed: dict[int, Live] = {}
         self._leaves: set[int] | None = None  # keys of messages that legacy titles name
@@ -100,64 +99,6 @@ class Writer:
         source.generation = generation
         source.position = source.tail = source.records = source.unparsed = 0
         source.state = {}
-
-    def add_segment(self, source: Source, entry: SegmentEntry) -> None:
-        """Replaces a partial segment that began at the same byte."""
-        self.db.execute(
-            "INSERT OR REPLACE INTO segments VALUES(?,?,?,?,?,?,?,?)",
-            (
-                source.id,
-                entry.generation,
-                entry.start,
-                entry.end,
-                entry.digest,
-                entry.observed_at,
-                int(entry.partial),
-                _encode(entry.gaps).decode() if entry.gaps else None,
-            ),
-        )
-
-    def newest_segments(self, source: Source, limit: int) -> list[tuple[int, int, str, int]]:
-        """Newest first, of any generation, unfinished lines aside: generation, start, address, bytes kept."""
-        sql = (
-            "SELECT generation, start, digest, stop - start, gaps FROM segments WHERE source_id=? AND partial=0 "
-            "ORDER BY generation DESC, start DESC LIMIT ?"
-        )
-        return [
-            (generation, start, address, size - sum(gap[1] for gap in msgspec.json.decode(gaps or "[]")))
-            for generation, start, address, size, gaps in fetch(self.db, sql, (source.id, limit))
-        ]
-
-    def unfinished_segment(self, source: Source) -> str | None:
-        """The address of a last line that had no end yet."""
-        sql = "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND partial=1"
-        row = first(self.db, sql, (source.id, source.generation, source.position))
-        return row[0] if row else None
-
-    def move_segment(self, source: Source, generation: int, start: int, address: str) -> None:
-        """The same bytes, elsewhere."""
-        self.db.execute(
-            "UPDATE segments SET digest=? WHERE source_id=? AND generation=? AND start=?",
-            (address, source.id, generation, start),
-        )
-
-    def gaps(self, source: Source) -> list[Gap]:
-        """What is not kept of this generation, in order."""
-        sql = "SELECT gaps FROM segments WHERE source_id=? AND generation=? AND gaps IS NOT NULL ORDER BY start"
-        found = fetch(self.db, sql, (source.id, source.generation)) if source.id else []
-        return [(place, size) for (body,) in found for place, size in msgspec.json.decode(body)]
-
-    def hide(self, source: Source, hiding: Mapping[str, Any]) -> None:
-        """Remember what else of a source, and of what hangs on it, must not be kept."""
-        body = _encode(hiding).decode()
-        self.db.execute("INSERT OR REPLACE INTO hiding VALUES(?,?)", (source.id, body))
-
-    def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
-        """The same of all sources: id, generation, agent, session."""
-        sql = (
-            "SELECT o.id, o.generation, o.agent, o.session_id, h.body FROM hiding h JOIN sources o ON o.id=h.source_id"
-        )
-        return [(*row[:4], msgspec.json.decode(row[4])) for row in fetch(self.db, sql)]
 
     def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None:
         rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
