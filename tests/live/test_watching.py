@@ -30,7 +30,7 @@ from tests.transcripts import Transcript
 
 from . import Live
 
-SESSIONS, RATE, STREAMED = 100, 20, 8  # sessions, appends a second to each, seconds
+SESSIONS, RATE, STREAMED = 100, 20, 30  # sessions, appends a second to each, seconds
 
 
 class Agent:
