@@ -26,10 +26,6 @@ REASONS: dict[str, str] = {
         "moving 2 MB from a pipe to a file takes most of the difference, as the program that only copies shows; "
         "the rest is the search for private tags. Payloads of this size are rare."
     ),
-    "redaction: one more line with a new secret, 70 MB / 4.4 MB": (
-        "copies of a secret that is met for the first time are looked for in all that was redacted before, at about a "
-        "gigabyte a second. Lines without one, which nearly all are, cost the same at any size."
-    ),
     "first look after the start, slowest page at the largest size": (
         "in its first second the server also looks through all the agents' folders and compiles its templates, on the "
         "same core; the second look is the one in the table."
