@@ -139,7 +139,6 @@ class Watching:
             work()
         except Busy:
             self._retry = self._clock() + BUSY
-            self._kept_out = self._kept_out or self._clock()
         except BackstoryError as error:
             self._failed(error)
         except (OSError, apsw.Error) as error:
@@ -183,6 +182,9 @@ class Watching:
         batch = self._slice()
         try:
             unread = self._taking.take(batch, wait)
+        except Busy:
+            self._kept_out = self._kept_out or self._clock()
+            raise
         except (BackstoryError, OSError, apsw.Error):
             raise
         except Exception:
