@@ -18,6 +18,7 @@ from backstory.service.reading import conversation, raw
 from backstory.store.journal import Journal
 from tests.capture.snapshot import Snapshot, assert_equal, derived, found, on_disk, stored_bytes
 from tests.capture.test_ingest import codex_rollout, external, shown, story, write
+from tests.store.test_journal import of_tomorrow
 from tests.transcripts import Transcript
 
 PACKED = "019d0000-0000-7000-8000-000000000009"
@@ -168,7 +169,7 @@ def test_garbage_in_the_journal_spoils_nothing(garbage: bytes, lived: Settings) 
 
 def test_a_journal_of_a_newer_program_is_not_read_half(lived: Settings, cli: Callable[..., Any]) -> None:
     with lived.journal.open("ab") as journal:
-        journal.write(b'{"entry":"unheard-of"}\n')
+        journal.write(of_tomorrow(Journal(lived.journal).end().number + 1))
     before = on_disk(lived.home)
     result = cli("rebuild", "--json")
     assert (result.code, result.json["error"]["kind"]) == (2, "newer_store")

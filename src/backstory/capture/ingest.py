@@ -25,6 +25,7 @@ from backstory.model.errors import NotFound
 from backstory.model.ids import fold
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
+from backstory.store.commit import commit_with_journal
 from backstory.store.forget import Tombstones
 from backstory.store.journal import Journal, MovedEntry, SegmentEntry
 from backstory.store.sqlite import explained
@@ -355,8 +356,7 @@ class Ingest:
         for source in self._stored.values():
             self.merging.merge(source)
         self.blobs.flush()
-        self.journal.flush()
-        self.db.execute("COMMIT")
+        commit_with_journal(self.db, self.journal)
         self.blobs.remove(self.merging.replaced)
         self.merging.replaced.clear()
         self._stored.clear()

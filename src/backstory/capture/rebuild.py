@@ -14,6 +14,7 @@ from backstory.model.errors import StoreError
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
 from backstory.store.checkpoints import Checkpoints
+from backstory.store.commit import save_mark
 from backstory.store.forget import bury
 from backstory.store.journal import (
     AliasEntry,
@@ -30,6 +31,7 @@ from backstory.store.journal import (
     SegmentEntry,
 )
 from backstory.store.pauses import save as save_pause
+from backstory.store.sqlite import transaction
 from backstory.store.write import Writer
 
 BATCH_BYTES = 48 << 20
@@ -57,11 +59,13 @@ class Rebuild:
         self.sources: dict[tuple[str, str], Source] = {}
         self.edges: dict[int, tail.Edges] = {}
         self.gaps: list[Gap] = []
+        self._known: dict[tuple[str, str], Source] = {}  # sources of a database that is not empty, not touched yet
         self._pending = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[Gap]:
+        end = self.journal.end()
         self.db.execute("BEGIN IMMEDIATE")
-        again = _told_again(self.journal.entries())
+        again = retold_entries(self.journal.entries())
         for number, entry in enumerate(self.journal.entries()):
             if number not in again:
                 self._replay(entry)
@@ -74,13 +78,54 @@ class Rebuild:
                 self.db.execute("BEGIN IMMEDIATE")
         for source in self.sources.values():
             self._close(source)
+        save_mark(self.db, end)
         self._commit()
         return self.gaps
+
+    def run_after(self, number: int) -> None:
+        """Replay what stands in the journal behind a number into a database that has all before it.
+
+        In one transaction: a database that is only a little behind is the usual case.
+        """
+        end = self.journal.end()
+        entries = [entry for _, entry in self.journal.numbered_entries(number)]
+        again = retold_entries(entries)
+        with transaction(self.db):
+            self._known = self.writer.sources()
+            for place, entry in enumerate(entries):
+                if place not in again and not self._is_stored(entry):
+                    self._replay(entry)
+            for source in self.sources.values():
+                self.edges[source.id] = self._stored_edges(source)
+                self._close(source)
+            save_mark(self.db, end)
+            self.writer.finish()
+
+    def _is_stored(self, entry: Entry) -> bool:
+        """Whether the database has these bytes already."""
+        if not isinstance(entry, SegmentEntry):
+            return False
+        source = self.sources.get((entry.agent, entry.path)) or self._known.get((entry.agent, entry.path))
+        if source is None:
+            return False
+        return (entry.generation, entry.end) <= (source.generation, source.position)
+
+    def _stored_edges(self, source: Source) -> tail.Edges:
+        """What the file is known again by, from all that is stored of it."""
+        edges = tail.Edges()
+        whole = tail.whole(source, Path(source.path))
+        for start, end, address, gaps in self.writer.stored_segments(source):
+            try:
+                data = self.blobs.get(address)
+            except StoreError:
+                continue  # doctor names it
+            edges.add(data, start, end, gaps, whole=whole)
+        return edges
 
     def renew(self, pieces: list[tuple[SegmentEntry, Source]]) -> None:
         """Sources that were emptied, once more from what is left of them; inside the caller's transaction."""
         titles = list(self.db.execute("SELECT key, title FROM leaf_titles"))
-        again = _told_again(entry for entry, _ in pieces)
+        again = retold_entries(entry for entry, _ in pieces)
         for number, (entry, source) in enumerate(pieces):
             self.sources[entry.agent, entry.path] = source
             if number not in again:
@@ -100,6 +145,7 @@ class Rebuild:
         if isinstance(entry, SegmentEntry):
             self._segment(entry)
         elif isinstance(entry, MovedEntry):
+            self._recall(entry.agent, entry.path)
             if source := self.sources.pop((entry.agent, entry.path), None):
                 source.path = entry.to
                 self.writer.save_source(source)
@@ -139,6 +185,8 @@ class Rebuild:
             self.writer.save_source(source)
             source.position = source.position if entry.partial else entry.end
             return
+        if source.framing == "lines" and entry.start > source.position:
+            self.gaps.append(Gap(entry.path, source.position, entry.start, "the journal has no entry for them"))
         self.absorber.absorb(source, entry, data)
         if not entry.partial and entry.position is None:  # rows of a database are not known again by their bytes
             whole = tail.whole(source, Path(source.path))
@@ -147,6 +195,7 @@ class Rebuild:
 
     def _source(self, entry: SegmentEntry) -> Source:
         key = (entry.agent, entry.path)
+        self._recall(*key)
         source = self.sources.get(key)
         if source is None:
             source = self.sources[key] = Source(
@@ -166,6 +215,13 @@ class Rebuild:
             self.edges.pop(source.id, None)
         return source
 
+    def _recall(self, agent: str, path: str) -> None:
+        """Take up a source that the database knows, as it stands there."""
+        source = self._known.pop((agent, path), None)
+        if source is not None:
+            self.writer.load_state(source)
+            self.sources[agent, path] = source
+
     def _close(self, source: Source) -> None:
         edges = self.edges.get(source.id)
         if edges is not None:
@@ -175,7 +231,7 @@ class Rebuild:
         self.writer.settle(source.agent, source.session_id)
 
 
-def _told_again(entries: Iterable[Entry]) -> set[int]:
+def retold_entries(entries: Iterable[Entry]) -> set[int]:
     """Entries, by number, whose bytes a later one claims: their ingest died before the database took them.
 
     An unfinished line is claimed again when it is finished; that is no such case.

@@ -48,6 +48,8 @@ def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_jso
 
 def _tell(report: IngestReport) -> None:
     out = console()
+    for repair in report.repairs:
+        out.print(f"Repaired: {repair}.", style="yellow")
     if report.sessions + report.subagents == 0:
         out.print("No agent has left a session here yet.")
         out.print("Agents looked for: Claude Code, Codex, Gemini CLI, Copilot CLI, OpenCode.")

@@ -14,8 +14,8 @@ from backstory.service.ingesting import rebuild
 def command(as_json: bool) -> None:
     """Make the database again from the journal and the stored segments.
 
-    Everything derived (sessions, events, search) comes out the same. Safe at any time; needed when the database is
-    damaged or was deleted. The segments themselves are never changed.
+    Everything derived (sessions, events, search) comes out the same. Safe at any time. A journal that lost lines is
+    first completed from the database. The segments themselves are never changed.
     """
     settings = config.load()
     if as_json:
@@ -29,6 +29,8 @@ def command(as_json: bool) -> None:
             f"Rebuilt {plural(report.sessions, 'session')}, {plural(report.records, 'record')}, "
             f"{plural(report.events, 'event')} from {size(report.bytes)} in {report.seconds:.1f} s."
         )
+        for repair in report.repairs:
+            out.print(f"Repaired: {repair}.", style="yellow")
         for gap in report.gaps:
             out.print(f"Missing: bytes {gap.start}–{gap.end} of {gap.path}: {gap.reason}", style="red")
     if report.gaps:

@@ -8,6 +8,7 @@ BackstoryError            message + hint, shown as two lines, exit 2
 ├── NotRedacted           it cannot be made sure that no secret leaves: nothing does
 └── StoreError            the store cannot be used
     ├── CorruptStore      the database is damaged; the segments are not
+    ├── Disagreement      the journal and the database do not say the same
     └── NewerStore        written by a newer program than this one
 """
 
@@ -51,6 +52,10 @@ class StoreError(BackstoryError):
 
 class CorruptStore(StoreError):
     kind = "corrupt_store"
+
+
+class Disagreement(StoreError):
+    kind = "disagreement"
 
 
 class NewerStore(StoreError):

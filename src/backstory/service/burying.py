@@ -13,22 +13,24 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from backstory.capture.compare import require_agreement
 from backstory.capture.forgotten import Needle
 from backstory.capture.ingest import wall_clock
 from backstory.capture.rebuild import Rebuild
+from backstory.capture.recover import rebuild_database
 from backstory.config import Settings
 from backstory.files import replace
 from backstory.model.checkpoints import Annotation, Checkpoint, Part
 from backstory.model.gaps import FILLER
 from backstory.model.sources import Source
 from backstory.service.erasing import Draft, Name, Track, merged, of_git
-from backstory.service.ingesting import remake
 from backstory.service.linking import publish
 from backstory.store import forget
 from backstory.store.address import parse
 from backstory.store.blobs import FolderBlobs
 from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
+from backstory.store.commit import save_mark
 from backstory.store.journal import CheckpointEntry, Entry, ForgottenEntry, Journal, NoCheckpointEntry, SegmentEntry
 from backstory.store.read import Reader
 from backstory.store.schema import SEQ_BITS
@@ -78,6 +80,7 @@ class _Burial:
                 _announce(self.settings.home, Unfinished(stone.at, draft.spool))
                 draft.blobs.flush()
                 self.journal.rewrite(entries)
+                save_mark(self.db, self.journal.end())
             return finish(self.settings, self.db, self.journal)
 
     def _stone(self, lost: Iterable[str]) -> ForgottenEntry:
@@ -391,9 +394,9 @@ def finish(settings: Settings, db: apsw.Connection, journal: Journal) -> bool:
         publish(settings, db)
     for sha in forget.reasons(db):
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
-    FolderBlobs(settings.segments).keep_only(
-        {parse(entry.digest).object for entry in journal.entries() if isinstance(entry, SegmentEntry)}
-    )
+    blobs = FolderBlobs(settings.segments)
+    require_agreement(db, journal, blobs)
+    blobs.keep_only({parse(entry.digest).object for entry in journal.entries() if isinstance(entry, SegmentEntry)})
     if whole:
         (home / forget.UNFINISHED).unlink(missing_ok=True)
     return whole
@@ -431,7 +434,10 @@ def _blank(places: dict[str, list[tuple[int, int]]]) -> None:
 
 def _remove_leftovers(home: Path) -> None:
     """Copies that a crash or a repair left behind, and errors, which may quote anything."""
-    patterns = ("backstory.db.damaged-*", "rebuild.db*", ".journal.jsonl.*", "hook/.stories.*", "hook/errors.log")
+    patterns = (
+        *("backstory.db.damaged-*", "rebuild.db*", "journal.jsonl.damaged-*", ".journal.jsonl.*"),
+        *("hook/.stories.*", "hook/errors.log"),
+    )
     for pattern in patterns:
         for path in home.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -451,7 +457,7 @@ def finish_for(settings: Settings) -> None:
         finally:
             db.close()
         if behind:
-            remake(settings)
+            rebuild_database(settings)
         db = connect(settings.database)
         try:
             finish(settings, db, journal)

@@ -12,7 +12,6 @@ import msgspec
 
 from backstory.agents import AGENTS
 from backstory.capture.ingest import wall_clock
-from backstory.capture.lock import ingest_lock
 from backstory.config import Settings
 from backstory.git import history
 from backstory.git.identity import identify
@@ -22,14 +21,14 @@ from backstory.model.sessions import Project
 from backstory.service.checkpointing import Outcome
 from backstory.service.ingesting import LOCK_WAIT
 from backstory.service.judging import compute
-from backstory.service.library import Library, journal, reading
+from backstory.service.library import Library, journal, reading, writing
 from backstory.service.linking import apply, kept, link_project
 from backstory.service.reading import find_session
 from backstory.service.repositories import Repository, repository_at
 from backstory.service.stories import inside, required, tell, top
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry
-from backstory.store.sqlite import connect, fetch
+from backstory.store.sqlite import fetch
 from backstory.store.write import Writer
 
 Announce = Callable[[int], Callable[[int], None]]
@@ -54,21 +53,17 @@ def link_history(settings: Settings, cwd: Path, revisions: str | None, announce:
     folder = inside(cwd, _THERE)
     with reading(settings):
         pass  # says so if nothing is kept yet
-    with ingest_lock(settings.home, LOCK_WAIT):
-        db = connect(settings.database)
-        try:
-            record = journal(settings)
-            repository = _placed(db, record, repository_at(db, folder))
-            if repository is None:
-                return LinkReport(None, 0, 0, round(time.monotonic() - begun, 3))
-            only = [c.sha for c in history.commits(folder, [revisions])] if revisions else None
-            outcome = compute(db, repository, only=only, again=True, announce=announce)
-            with kept(db, record):
-                apply(db, record, outcome)
-            judged = [row[0] for row in outcome.seen]
-            stories = sum(1 for c in Checkpoints(db).of_commits(judged).values() if c.parts)
-        finally:
-            db.close()
+    with writing(settings, LOCK_WAIT) as db:
+        record = journal(settings)
+        repository = _placed(db, record, repository_at(db, folder))
+        if repository is None:
+            return LinkReport(None, 0, 0, round(time.monotonic() - begun, 3))
+        only = [c.sha for c in history.commits(folder, [revisions])] if revisions else None
+        outcome = compute(db, repository, only=only, again=True, announce=announce)
+        with kept(db, record):
+            apply(db, record, outcome)
+        judged = [row[0] for row in outcome.seen]
+        stories = sum(1 for c in Checkpoints(db).of_commits(judged).values() if c.parts)
     return LinkReport(repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3))
 
 
@@ -151,21 +146,17 @@ def author(settings: Settings) -> str:
 
 def _say(settings: Settings, repository: Repository | None, sha: str, *entries: OverrideEntry | NoteEntry) -> None:
     """Keep what was said, then judge the commit again."""
-    with ingest_lock(settings.home, LOCK_WAIT):
-        db = connect(settings.database)
-        try:
-            record = journal(settings)
-            store = Checkpoints(db)
-            with kept(db, record):
-                for entry in entries:
-                    record.add(entry)
-                    store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
-            repository = _placed(db, record, repository)
-            outcome = compute(db, repository, only=[sha], again=True) if repository else Outcome(0)
-            with kept(db, record):
-                apply(db, record, outcome)
-        finally:
-            db.close()
+    with writing(settings, LOCK_WAIT) as db:
+        record = journal(settings)
+        store = Checkpoints(db)
+        with kept(db, record):
+            for entry in entries:
+                record.add(entry)
+                store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
+        repository = _placed(db, record, repository)
+        outcome = compute(db, repository, only=[sha], again=True) if repository else Outcome(0)
+        with kept(db, record):
+            apply(db, record, outcome)
 
 
 # -- projects --------------------------------------------------------------------------------------
@@ -219,24 +210,20 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
     path = path.rstrip("/\\") or path
     with reading(settings):
         pass
-    with ingest_lock(settings.home, LOCK_WAIT):
-        db = connect(settings.database)
-        try:
-            record = journal(settings)
-            now = wall_clock()
-            with kept(db, record):
-                writer = Writer(db)
-                writer.learn_place(str(folder), project, [], now)
-                record.add(PlaceEntry(str(folder), project, now))
-                entry = AliasEntry(path, project, now)
-                number = writer.adopt(path, project)
-                Checkpoints(db).alias(entry)
-                record.add(entry)
-            moved = fetch(db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,))[0][0]
-            begun = time.monotonic()
-            outcome = link_project(db, record, number, announce)
-        finally:
-            db.close()
+    with writing(settings, LOCK_WAIT) as db:
+        record = journal(settings)
+        now = wall_clock()
+        with kept(db, record):
+            writer = Writer(db)
+            writer.learn_place(str(folder), project, [], now)
+            record.add(PlaceEntry(str(folder), project, now))
+            entry = AliasEntry(path, project, now)
+            number = writer.adopt(path, project)
+            Checkpoints(db).alias(entry)
+            record.add(entry)
+        moved = fetch(db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,))[0][0]
+        begun = time.monotonic()
+        outcome = link_project(db, record, number, announce)
     seconds = round(time.monotonic() - begun, 3)
     found = sum(1 for checkpoint in outcome.saved if checkpoint.parts)
     return moved, LinkReport(project.identity, outcome.looked, found, seconds)

@@ -11,9 +11,11 @@ import apsw
 import msgspec
 
 from backstory.capture import spool
+from backstory.capture.compare import require_agreement
 from backstory.capture.forgotten import Needle
 from backstory.capture.ingest import wall_clock
 from backstory.capture.lock import ingest_lock
+from backstory.capture.recover import recover
 from backstory.config import Settings
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.times import parse_when
@@ -84,6 +86,7 @@ def forget(
         with reading(settings) as library:
             _understood(library, cwd, asked)  # says so if there is nothing to forget, before anybody waits for a lock
         with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
+            recover(settings)
             catch_up(settings)
             db = connect(settings.database)
             try:
@@ -97,6 +100,7 @@ def forget(
 
 
 def _carried_out(settings: Settings, db: apsw.Connection, wish: Wish, announce: Announce | None = None) -> Report:
+    require_agreement(db, journal(settings), FolderBlobs(settings.segments))
     draft = _drafted(settings, db, wish, write=True, announce=announce)
     report = _report(db, draft, dry_run=False)
     if report.records or report.commits or wish.sessions or wish.needle:  # a text may stand where no record does

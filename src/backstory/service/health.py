@@ -11,6 +11,7 @@ import msgspec
 from backstory.agents import AGENTS
 from backstory.agents.base import Agent
 from backstory.capture import tail
+from backstory.capture.compare import HINT, compare
 from backstory.capture.discover import Unreadable, at_home, roots
 from backstory.capture.exclude import Excluded
 from backstory.capture.ingest import wall_clock
@@ -19,7 +20,7 @@ from backstory.model.errors import BackstoryError, CorruptStore, NotFound, Store
 from backstory.model.text import plural
 from backstory.model.times import to_iso
 from backstory.service.excluding import excluded, excluded_note, passed_over, stored
-from backstory.service.library import Library, reading
+from backstory.service.library import Library, journal, reading
 from backstory.service.notifying import HINT as NOTIFY_HINT
 from backstory.service.notifying import complaints as unsent
 from backstory.service.pausing import Paused, in_effect, told
@@ -54,6 +55,9 @@ class StoreHealth(msgspec.Struct):
     segment_bytes: int = 0
     journal_bytes: int = 0
     missing_segments: list[str] = []
+    disagreements: list[str] = []  # between journal, database and segments
+    unlisted_segments: int = 0  # objects that neither journal nor database lists
+    set_aside: list[str] = []  # what was damaged and is kept beside
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -101,6 +105,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     for name in ("database", "journal"):
         path = getattr(settings, name)
         setattr(store, f"{name}_bytes", sum(p.stat().st_size for p in settings.home.glob(f"{path.name}*")))
+    store.set_aside = sorted(path.name for path in settings.home.glob("*.*-2*") if _is_set_aside(path))
     store.segment_bytes = FolderBlobs(settings.segments).size()
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
     problems += [Problem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
@@ -184,6 +189,13 @@ def _examine_store(store: StoreHealth, library: Library, deep: bool) -> None:
                 raise StoreError("missing")
         except StoreError:
             store.missing_segments.append(path)
+    found = compare(library.db, journal(library.settings), library.blobs)
+    store.disagreements = found.complaints()
+    store.unlisted_segments = found.unlisted
+
+
+def _is_set_aside(path: Path) -> bool:
+    return (".damaged-" in path.name or ".unlisted-" in path.name) and not path.name.endswith(("-wal", "-shm"))
 
 
 def _store_problems(store: StoreHealth) -> list[Problem]:
@@ -194,6 +206,14 @@ def _store_problems(store: StoreHealth) -> list[Problem]:
     if store.missing_segments:
         what = f"{len(store.missing_segments)} segments are missing or damaged, of {store.missing_segments[0]} first"
         found.append(Problem(True, what, "Bring them back from a backup of the segments folder."))
+    for what in store.disagreements:
+        found.append(Problem(True, what, HINT))
+    if store.unlisted_segments:
+        what = f"{plural(store.unlisted_segments, 'segment')} that neither the journal nor the database lists"
+        found.append(Problem(False, what, "A killed process leaves them; they are kept until something is forgotten."))
+    for name in store.set_aside:
+        what = f"{name} was damaged, or listed nowhere, and was set aside when the store was repaired"
+        found.append(Problem(False, what, "Delete it when you are sure that nothing is missing."))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,15 @@ from backstory.capture.ingest import Counts, Ingest, wall_clock
 from backstory.capture.lock import ingest_lock
 from backstory.capture.pauses import Pauses
 from backstory.capture.permissions import tighten
+from backstory.capture.recover import Announce, is_damaged, rebuild_database, recover
 from backstory.capture.unwanted import Unwanted
 from backstory.config import Settings
-from backstory.model.errors import CorruptStore, NotFound, StoreError
+from backstory.model.errors import BackstoryError, CorruptStore, Disagreement, NotFound, StoreError
 from backstory.service.excluding import excluded, tell_hooks
 from backstory.service.library import journal
 from backstory.service.linking import link_waiting, publish
 from backstory.service.pausing import settle
 from backstory.store.blobs import FolderBlobs
-from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.forget import UNFINISHED, load, usable
 from backstory.store.pauses import load as load_pauses
@@ -33,13 +34,14 @@ from backstory.store.read import Reader
 from backstory.store.sqlite import connect, explained, transaction
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
+    from backstory.agents.base import Agent
     from backstory.capture.rebuild import Gap
 
 LOCK_WAIT = 120.0
 BACKGROUND_WAIT = 600.0  # as long as a hook takes a started ingest's word that it will read the spool
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 LOG_BYTES = 256 << 10
-Announce = Callable[[int], Callable[[int], None]]  # told how many bytes lie ahead, gives what to call as they pass
+REBUILD_HINT = "Your segments are safe. Rebuild it: backstory rebuild"
 
 
 class IngestReport(msgspec.Struct):
@@ -59,6 +61,7 @@ class IngestReport(msgspec.Struct):
     forgotten: int  # sessions that [retention] says are too old
     unreadable: list[Unreadable]
     seconds: float
+    repairs: list[str] = []  # what was damaged or lost in the store, and what was done about it
 
 
 class RebuildReport(msgspec.Struct):
@@ -68,6 +71,7 @@ class RebuildReport(msgspec.Struct):
     bytes: int
     gaps: list[Gap]
     seconds: float
+    repairs: list[str] = []
 
 
 def ingest(
@@ -82,20 +86,42 @@ def ingest(
 ) -> IngestReport:
     """Read everything new (with paths only those), then find the stories of commits it may belong to.
 
-    In the background: on behalf of hooks, the last of which just ran.
+    A database that turns out to be damaged on the way is rebuilt, and what was left to do is done. In the background:
+    on behalf of hooks, the last of which just ran.
     """
     begun = time.monotonic()
     agents = chosen(agent)
-    unreadable: list[Unreadable] = []
     given = list(paths)
-    if settings.journal.exists() and not settings.database.exists():
-        rebuild(settings, announce)  # the database was lost: first what is stored already, then what is new
     with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else wait):
         if background:
             # Hooks from now on start another: of those before it, the agents have written by the end of the pause.
             (settings.home / "hook" / "pending").unlink(missing_ok=True)
             time.sleep(LAG)
         tighten(settings.home)
+        repairs = recover(settings, announce)
+        run = partial(_ingest, settings, given, agents, announce, linking, every=agent is None)
+        try:
+            report = run()
+        except CorruptStore:
+            repairs += recover(settings, announce, damaged=True)
+            report = run()
+    report.repairs = repairs
+    report.seconds = round(time.monotonic() - begun, 3)
+    return report
+
+
+def _ingest(
+    settings: Settings,
+    given: list[Path],
+    agents: list[Agent],
+    announce: Announce | None,
+    linking: Announce | None,
+    *,
+    every: bool,
+) -> IngestReport:
+    """One run under the lock; CorruptStore if the database turns out to be damaged."""
+    unreadable: list[Unreadable] = []
+    with sound(settings):
         catch_up(settings)
         found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
@@ -106,7 +132,7 @@ def ingest(
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
             counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
             with explained(settings.database):
-                if not given and agent is None:
+                if not given and every:
                     _count(db, counts)
                 if link_waiting(db, journal(settings), linking):
                     publish(settings, db)
@@ -123,9 +149,23 @@ def ingest(
         unplaced=len(counts.unplaced),
         forgotten=expired,
         unreadable=counts.unreadable,
-        seconds=round(time.monotonic() - begun, 3),
+        seconds=0.0,
+        repairs=[],
         **totals,
     )
+
+
+@contextmanager
+def sound(settings: Settings) -> Iterator[None]:
+    """Any error but ours and the system's may come of a damaged database: if it is damaged, raise CorruptStore."""
+    try:
+        yield
+    except (BackstoryError, OSError):
+        raise
+    except Exception as error:
+        if is_damaged(settings):
+            raise CorruptStore(f"the database is damaged: {first_line(error)}", REBUILD_HINT) from error
+        raise
 
 
 def unwanted(settings: Settings, db: apsw.Connection) -> Unwanted:
@@ -143,7 +183,11 @@ def _retain(settings: Settings, db: apsw.Connection) -> int:
         return 0
     from backstory.service.forgetting import retain  # here: few people have a limit
 
-    report = retain(settings, db)
+    try:
+        report = retain(settings, db)
+    except Disagreement as error:  # what is too old can wait; what is new cannot
+        log_error(settings, error)
+        return 0
     return len(report.sessions) if report else 0
 
 
@@ -169,19 +213,25 @@ def log_error(settings: Settings, error: Exception) -> None:
     with suppress(OSError):
         big = log.exists() and log.stat().st_size > LOG_BYTES
         with log.open("w" if big else "a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {_first_line(error)}\n")
+            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {first_line(error)}\n")
 
 
 def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
-    """Make the database again from journal and segments; the old one serves readers until the new one is whole."""
+    """Make the database again from journal and segments; the old one serves readers until the new one is whole.
+
+    First the journal is completed from the database, where it was damaged.
+    """
     begun = time.monotonic()
-    if not settings.journal.exists():
+    if not settings.journal.exists() and not settings.database.exists():
         raise NotFound("there is no journal to rebuild from", "Read what your agents wrote: backstory ingest")
     with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
-        gaps, totals = remake(settings, announce)
+        repairs = recover(settings, thorough=True)
+        if not settings.journal.exists():
+            raise NotFound("there is nothing to rebuild", "Read what your agents wrote: backstory ingest")
+        gaps, totals = rebuild_database(settings, announce)
         catch_up(settings)
     kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
-    return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), **kept)
+    return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), repairs=repairs, **kept)
 
 
 def catch_up(settings: Settings) -> None:
@@ -190,67 +240,6 @@ def catch_up(settings: Settings) -> None:
         from backstory.service.burying import finish_for
 
         finish_for(settings)
-
-
-def remake(settings: Settings, announce: Announce | None = None) -> tuple[list[Gap], dict[str, int]]:
-    """The same, under the caller's lock."""
-    from backstory.capture.rebuild import Rebuild
-
-    fresh = settings.home / "rebuild.db"
-    record = journal(settings)
-    _remove(fresh)
-    progress = announce(record.bytes()) if announce else None
-    db = connect(fresh)
-    try:
-        with explained(fresh):
-            gaps = Rebuild(db, FolderBlobs(settings.segments), record).run(progress)
-            totals = Reader(db).totals()
-        _carry(settings, db)
-        _swap(settings, db)
-    finally:
-        db.close()
-        _remove(fresh)
-    return gaps, totals
-
-
-def _carry(settings: Settings, fresh: apsw.Connection) -> None:
-    """What those who listen have heard of holds on, if there is a sound database that told them."""
-    old = None
-    if settings.database.exists():
-        with suppress(CorruptStore):
-            old = connect(settings.database)
-    try:
-        with transaction(fresh):
-            Changes(fresh).carry(old)
-    finally:
-        if old is not None:
-            old.close()
-
-
-def _swap(settings: Settings, fresh: apsw.Connection) -> None:
-    """A sound database is overwritten page by page in one transaction, so open readers never see half of it."""
-    try:
-        live = connect(settings.database)
-    except CorruptStore:
-        _set_aside(settings.database)
-        live = connect(settings.database)
-    with explained(settings.database), live.backup("main", fresh, "main") as copy:
-        while not copy.done:
-            copy.step(5000)
-    live.close()
-
-
-def _set_aside(database: Path) -> None:
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    for suffix in ("", "-wal", "-shm"):
-        old = database.with_name(database.name + suffix)
-        if old.exists():
-            old.rename(database.with_name(f"{database.name}.damaged-{stamp}{suffix}"))
-
-
-def _remove(database: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        database.with_name(database.name + suffix).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -262,10 +251,10 @@ def writable(settings: Settings) -> Iterator[None]:
         if not isinstance(error, OSError) and not type(error).__module__.startswith("obstore"):
             raise
         raise StoreError(
-            f"cannot write to {settings.home}: {_first_line(error)}",
+            f"cannot write to {settings.home}: {first_line(error)}",
             "Nothing was lost. Free some space or check permissions, then: backstory ingest",
         ) from error
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -25,6 +25,7 @@ from backstory.agents.hooks import (
     same_but_for_ours,
 )
 from backstory.capture.ingest import wall_clock
+from backstory.capture.recover import Announce
 from backstory.config import Settings
 from backstory.files import make_folders, replace
 from backstory.git import hooks as git_hooks
@@ -32,7 +33,7 @@ from backstory.hook import FILES
 from backstory.model.errors import BackstoryError, BadInput, StoreError
 from backstory.service import footprint as prints
 from backstory.service.footprint import Changed, Step, hook_folder, reason
-from backstory.service.ingesting import Announce, IngestReport, ingest
+from backstory.service.ingesting import IngestReport, ingest
 
 SKILL = "backstory-note"
 

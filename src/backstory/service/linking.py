@@ -13,6 +13,7 @@ from backstory.config import Settings
 from backstory.files import replace
 from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
+from backstory.store.commit import commit_with_journal
 from backstory.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
 from backstory.store.read import Reader
 from backstory.store.sqlite import fetch
@@ -110,8 +111,7 @@ def kept(db: apsw.Connection, journal: Journal) -> Iterator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
-        journal.flush()
-        db.execute("COMMIT")
+        commit_with_journal(db, journal)
     except BaseException:
         journal.forget_pending()
         if db.in_transaction:

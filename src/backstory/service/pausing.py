@@ -13,17 +13,15 @@ import msgspec
 
 from backstory.agents import NAMES
 from backstory.capture import pauses, spool
-from backstory.capture.lock import ingest_lock
 from backstory.config import Settings
 from backstory.hook import FILES
 from backstory.model.errors import BadInput, Busy, NotFound, StoreError
 from backstory.model.signals import Process
 from backstory.model.times import to_iso
-from backstory.service.library import journal, reading
+from backstory.service.library import journal, reading, writing
 from backstory.service.linking import kept
 from backstory.store import pauses as stored
 from backstory.store.journal import Journal, PauseEntry
-from backstory.store.sqlite import connect
 
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 366 * 86_400
@@ -259,12 +257,8 @@ def _settle_soon(settings: Settings) -> None:
     if not settings.database.exists():
         return
     try:
-        with ingest_lock(settings.home, 0):
-            db = connect(settings.database)
-            try:
-                settle(settings, db, journal(settings))
-            finally:
-                db.close()
+        with writing(settings, 0) as db:
+            settle(settings, db, journal(settings))
     except (Busy, StoreError):
         pass  # said by whoever reads or writes the store next; the pause itself is in effect
 

@@ -12,16 +12,17 @@ from backstory.capture.discover import Found, Unreadable
 from backstory.capture.ingest import Ingest, wall_clock
 from backstory.capture.lock import ingest_lock
 from backstory.capture.permissions import tighten
+from backstory.capture.recover import agrees, recover
 from backstory.capture.wake import answer
 from backstory.config import Settings
-from backstory.model.errors import Busy
+from backstory.model.errors import Busy, CorruptStore, StoreError
 from backstory.model.sources import Source
-from backstory.service.ingesting import catch_up, remake, unwanted, writable
+from backstory.service.ingesting import catch_up, log_error, sound, unwanted, writable
 from backstory.service.library import journal
 from backstory.service.linking import kept, link_project, publish, waiting
 from backstory.store.blobs import FolderBlobs
 from backstory.store.checkpoints import Checkpoints
-from backstory.store.forget import Tombstones, load, usable
+from backstory.store.forget import UNFINISHED, Tombstones, load, usable
 from backstory.store.sqlite import connect, explained, fetch
 
 
@@ -52,19 +53,30 @@ class Taking:
             if stamp(settings.home / "config.toml") != self.configured:
                 raise Busy("the configuration has changed", "It is read again.")  # something may be excluded now
             self.asked = answer(settings.home) or self.asked  # before the spool is read: hooks after this ask again
-            catch_up(settings)
-            db = self._connected()
-            out = unwanted(settings, db)
-            with explained(settings.database):
-                self._remember(db)
-            known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
-            blobs, self._blobs = self._blobs, FolderBlobs(settings.segments)
-            run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
-            run.run(found, [], None, spool.files(settings.home))
-            self._blobs = blobs  # it need not make the same folders safe again
+            try:
+                with sound(settings):
+                    run = self._run(found)
+            except CorruptStore as error:
+                self.close()
+                for repair in recover(settings, damaged=True):
+                    log_error(settings, StoreError(repair))
+                raise Busy(error.message, "It was rebuilt; what is new is read again.") from error
             self._sources = run.sources
             self.unreadable = run.counts.unreadable
         return [item for item in found if not any((name, str(item.path)) in run.sources for name in NAMES)]
+
+    def _run(self, found: list[Found]) -> Ingest:
+        settings = self.settings
+        db = self._connected()
+        out = unwanted(settings, db)
+        with explained(settings.database):
+            self._remember(db)
+        known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
+        blobs, self._blobs = self._blobs, FolderBlobs(settings.segments)
+        run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
+        run.run(found, [], None, spool.files(settings.home))
+        self._blobs = blobs  # it need not make the same folders safe again
+        return run
 
     def link(self, wait: float) -> bool:
         """The next project that something new was read of; whether there are more."""
@@ -99,14 +111,20 @@ class Taking:
 
     def _connected(self) -> apsw.Connection:
         """Under the lock. A damaged database is set aside and another takes its name; a lost one is made again."""
-        if self._db is not None and self._file != _inode(self.settings.database):
+        settings = self.settings
+        if self._db is not None and self._file != _inode(settings.database):
             self.close()
+        with explained(settings.database):
+            unfinished = (settings.home / UNFINISHED).exists()
+            if self._db is not None and (unfinished or not agrees(self._db, journal(settings))):
+                self.close()
         if self._db is None:
-            tighten(self.settings.home)
-            if self.settings.journal.exists() and not self.settings.database.exists():
-                remake(self.settings)
-            self._db = connect(self.settings.database)
-            self._file = _inode(self.settings.database)
+            tighten(settings.home)
+            for repair in recover(settings):
+                log_error(settings, StoreError(repair))
+            catch_up(settings)
+            self._db = connect(settings.database)
+            self._file = _inode(settings.database)
             self._version = -1
         return self._db
 

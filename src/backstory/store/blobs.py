@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +36,9 @@ class Blobs(Protocol):
 
     def keep_only(self, digests: Container[str]) -> int:
         """Remove every object but these, and what a killed process left half written; returns their bytes."""
+
+    def digests(self) -> Iterator[str]:
+        """Of every object there is."""
 
     def flush(self) -> None:
         """What was put before this returns survives a power loss."""
@@ -155,6 +158,10 @@ class FolderBlobs:
                 freed += path.stat().st_size
                 path.unlink()
         return freed
+
+    def digests(self) -> Iterator[str]:
+        for path in self.folder.glob("*/*.zst"):
+            yield path.name.removesuffix(".zst")
 
     def flush(self) -> None:
         """A folder's own name is made safe by the first batch of each object here: whoever made it may have died."""

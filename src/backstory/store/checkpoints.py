@@ -61,6 +61,9 @@ class Checkpoints:
             (_encode(list(sessions)),),
         )
 
+    def all(self) -> dict[str, Checkpoint]:
+        return self._checkpoints("1", ())
+
     def of_group(self, root: str) -> dict[str, Checkpoint]:
         return self._checkpoints("c.group_root=?", (root,))
 
@@ -120,8 +123,13 @@ class Checkpoints:
 
     def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
         """All that was ever said of these commits."""
-        asked = (_encode(list(shas)),)
-        among = "WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at"
+        return self._said("WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at", (_encode(list(shas)),))
+
+    def all_said(self) -> list[OverrideEntry | NoteEntry]:
+        """All that was ever said of any commit."""
+        return self._said("ORDER BY at", ())
+
+    def _said(self, among: str, asked: tuple[Any, ...]) -> list[OverrideEntry | NoteEntry]:
         overrides = self._all(f"SELECT sha, agent, session_id, action, at FROM overrides {among}", asked)
         notes = self._all(f"SELECT sha, by, at, body FROM notes {among}", asked)
         return [

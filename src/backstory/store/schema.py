@@ -6,6 +6,8 @@ its own way for. An event's id is session id * 2^24 + seq, so a session's events
 
 from __future__ import annotations
 
+import re
+
 import apsw
 
 from backstory.model.errors import NewerStore
@@ -167,7 +169,14 @@ INSERT INTO sqlite_stat1(tbl, idx, stat) VALUES
 ANALYZE sqlite_schema;
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008)
+# How the journal ended when this database was last written: see store/commit.py.
+_M009 = """
+CREATE TABLE journal(
+  id INTEGER PRIMARY KEY CHECK(id=1), number INTEGER NOT NULL, checksum TEXT NOT NULL, size INTEGER NOT NULL,
+  mtime INTEGER NOT NULL);
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009)
 VERSION = len(MIGRATIONS)
 
 
@@ -183,6 +192,12 @@ def migrate(db: apsw.Connection) -> None:
         db.execute(MIGRATIONS[number])
     if version < VERSION:
         db.pragma("user_version", VERSION)
+
+
+def missing_tables(db: apsw.Connection) -> set[str]:
+    """Tables of this version that a database does not have: none, unless it is damaged."""
+    wanted = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "".join(MIGRATIONS)))
+    return wanted - {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'")}
 
 
 def current(db: apsw.Connection) -> int:

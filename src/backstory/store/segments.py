@@ -49,6 +49,17 @@ class Segments:
             for generation, start, address, size, gaps in fetch(self.db, sql, (source.id, limit))
         ]
 
+    def stored_segments(self, source: Source) -> list[tuple[int, int, str, list[Gap]]]:
+        """Of its current generation, in order, unfinished lines aside: start, end, address, what is not kept."""
+        sql = (
+            "SELECT start, stop, digest, gaps FROM segments WHERE source_id=? AND generation=? AND partial=0 "
+            "ORDER BY start"
+        )
+        return [
+            (start, stop, address, [(place, size) for place, size in msgspec.json.decode(gaps or "[]")])
+            for start, stop, address, gaps in fetch(self.db, sql, (source.id, source.generation))
+        ]
+
     def unfinished_segment(self, source: Source) -> str | None:
         """The address of a last line that had no end yet."""
         sql = "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND partial=1"
