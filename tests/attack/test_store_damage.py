@@ -188,7 +188,7 @@ def test_forgetting_one_session_never_takes_another_with_it(
             ).fetchall()
             assert rows
             for (digest,) in rows:
-                library.blobs.get(digest)
+                library.blobs.get(str(digest))
 
 
 def test_a_forget_that_finds_a_disagreement_removes_nothing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
 import apsw
 import msgspec
@@ -14,7 +15,7 @@ from backstory.store.address import parse
 from backstory.store.blobs import Blobs
 from backstory.store.commit import load_mark
 from backstory.store.database_entries import segment_entries
-from backstory.store.journal import Entry, Journal, JournalCheck, MovedEntry, SegmentEntry
+from backstory.store.journal import Entry, Journal, JournalCheck, JournalMark, MovedEntry, SegmentEntry
 
 HINT = "Make them agree: backstory rebuild"
 SegmentKey = tuple[str, str, int, int]  # agent, path as it is now, generation, first byte
@@ -53,19 +54,32 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def compare(db: apsw.Connection, journal: Journal, blobs: Blobs) -> Comparison:
     """Read the whole journal, the database's list of segments and the names of the objects."""
-    check = journal.check()
     mark = load_mark(db)
-    told = final_segments(journal.entries())
+    told, ahead = split_entries(journal, mark)
+    segments = final_segments(told)
     known = {segment_key(entry): entry for entry in segment_entries(db)}
-    listed = {parse(entry.digest).object for entry in (*told.values(), *known.values())}
-    listed |= {parse(entry.digest).object for entry in journal.entries() if isinstance(entry, SegmentEntry)}
+    listed = {parse(entry.digest).object for entry in (*told, *ahead, *known.values()) if _is_segment(entry)}
     return Comparison(
-        journal=check,
+        journal=journal.check(),
         ends_alike=mark is None or journal.ends_at(mark),
-        journal_lacks=len(known.keys() - told.keys()),
-        database_lacks=len(told.keys() - known.keys()),
+        journal_lacks=len(known.keys() - segments.keys()),
+        database_lacks=len(segments.keys() - known.keys()) + sum(map(_is_segment, ahead)),
         unlisted=sum(1 for digest in blobs.digests() if digest not in listed),
     )
+
+
+def split_entries(journal: Journal, mark: JournalMark | None) -> tuple[list[Entry], list[Entry]]:
+    """The entries up to the one the database remembers, and those after it."""
+    told: list[Entry] = []
+    ahead: list[Entry] = []
+    for number, entry in journal.numbered_entries():
+        later = mark is not None and number > mark.number
+        (ahead if later else told).append(entry)
+    return told, ahead
+
+
+def _is_segment(entry: Entry) -> TypeGuard[SegmentEntry]:
+    return isinstance(entry, SegmentEntry)
 
 
 def require_agreement(db: apsw.Connection, journal: Journal, blobs: Blobs) -> None:

@@ -259,16 +259,16 @@ def _recover_journal(
 ) -> tuple[list[str], bool]:
     """Complete a journal that lost something the database has; returns what was done, and whether the database has to
     be rebuilt as well."""
-    from backstory.capture.compare import final_segments, segment_key
+    from backstory.capture.compare import final_segments, segment_key, split_entries
     from backstory.store.database_entries import all_entries, segment_entries
 
     check = journal.check()
     if mark is not None and check.first > 1 and mark.number < check.first:
         # It was rewritten after this database was: what the database has beside it was forgotten since.
         return ["the database was older than the journal: rebuilt"], True
-    told = final_segments(journal.entries())
+    entries, ahead = split_entries(journal, mark)
+    told = final_segments(entries)
     known = {segment_key(entry) for entry in segment_entries(db)}
-    ahead = mark is not None and check.end.number > mark.number
     if _is_sound(journal, check, mark) and known <= told.keys():
         lost = mark is None and bool(told.keys() - known)
         return ([_REBUILT], True) if lost else ([], False)
@@ -276,7 +276,7 @@ def _recover_journal(
     done = _complete_journal(settings, journal, all_entries(db), newer=newer)
     with transaction(db):
         save_mark(db, journal.end())
-    return [done], ahead or bool(told.keys() - known)
+    return [done], bool(ahead) or bool(told.keys() - known)
 
 
 def _is_sound(journal: Journal, check: JournalCheck, mark: JournalMark | None) -> bool:
