@@ -247,7 +247,7 @@ def test_segments_that_nothing_lists_are_set_aside_not_removed(stored: Settings,
     assert aside.name in cli("doctor").out
 
 
-def test_a_rebuild_from_a_damaged_journal_alone_says_what_is_missing(stored: Settings) -> None:
+def test_a_rebuild_from_a_damaged_journal_alone_says_what_is_missing(stored: Settings, home: Path) -> None:
     without_database(stored)
     lines = lines_of(stored)
     session = story("alpha").session_id.encode()
@@ -257,6 +257,14 @@ def test_a_rebuild_from_a_damaged_journal_alone_says_what_is_missing(stored: Set
     report = rebuild(stored)
     assert [gap.start for gap in report.gaps] == [0]
     assert objects_in(stored) == before
+    with pytest.raises(Disagreement, match="nothing was removed"):
+        forget(stored, home, Asked(reference=story("gamma").session_id))
+    assert "kept as segments.unlisted" in rebuild(stored).repairs[0]
+    [aside] = stored.home.glob("segments.unlisted-*")
+    assert len(list(aside.glob("*/*.zst"))) == 1
+    assert len(objects_in(stored)) == len(before) - 1
+    forget(stored, home, Asked(reference=story("gamma").session_id))
+    assert len(list(aside.glob("*/*.zst"))) == 1
 
 
 def test_a_journal_that_is_gone_gets_places_and_pauses_back(stored: Settings, cli: Cli) -> None:

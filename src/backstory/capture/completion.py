@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -132,17 +133,48 @@ def _bytes_of(entry: SegmentEntry) -> Hashable:
 
 def _interleave(kept: list[Entry], missing: Iterable[SegmentEntry | PlaceEntry]) -> list[Entry]:
     """Put each missing entry before the first one that was seen later, or that follows it in the same file."""
-    waiting = sorted(missing, key=_seen)
-    sources = final_sources(kept)
+    waiting = _Waiting(missing)
     found: list[Entry] = []
-    for number, entry in enumerate(kept):
-        if waiting and isinstance(entry, SegmentEntry | PlaceEntry):
-            source = sources.get(number)
-            due = [item for item in waiting if _comes_before(item, entry, source)]
-            found += due
-            waiting = [item for item in waiting if item not in due] if due else waiting
+    for entry in kept:
+        if isinstance(entry, SegmentEntry):
+            found += waiting.before_in_file(entry)
+        if isinstance(entry, SegmentEntry | PlaceEntry):
+            found += waiting.before_time(entry.observed_at)
         found.append(entry)
-    return [*found, *waiting]
+    return [*found, *waiting.rest()]
+
+
+class _Waiting:
+    """Missing entries by time and by file; each is given out once."""
+
+    def __init__(self, missing: Iterable[SegmentEntry | PlaceEntry]) -> None:
+        self._by_time = deque(sorted(missing, key=_seen))
+        self._by_file: dict[Source, deque[SegmentEntry]] = {}
+        for entry in self._by_time:
+            if isinstance(entry, SegmentEntry):
+                self._by_file.setdefault((entry.agent, entry.path), deque()).append(entry)
+        self._given: set[int] = set()
+
+    def before_in_file(self, entry: SegmentEntry) -> Iterator[Entry]:
+        """Those that stand before a segment of the same file."""
+        listed = self._by_file.get((entry.agent, entry.path), deque())
+        here = (entry.generation, entry.start)
+        while listed and (listed[0].generation, listed[0].start) < here:
+            yield from self._give(listed.popleft())
+
+    def before_time(self, observed_at: int) -> Iterator[Entry]:
+        """Those that were seen before a moment; of places also those seen at that moment."""
+        while self._by_time and _seen(self._by_time[0]) < (observed_at, True, 0, 0):
+            yield from self._give(self._by_time.popleft())
+
+    def rest(self) -> Iterator[Entry]:
+        for entry in self._by_time:
+            yield from self._give(entry)
+
+    def _give(self, entry: SegmentEntry | PlaceEntry) -> Iterator[Entry]:
+        if id(entry) not in self._given:
+            self._given.add(id(entry))
+            yield entry
 
 
 def _seen(entry: SegmentEntry | PlaceEntry) -> tuple[int, bool, int, int]:
@@ -150,14 +182,6 @@ def _seen(entry: SegmentEntry | PlaceEntry) -> tuple[int, bool, int, int]:
     if isinstance(entry, PlaceEntry):
         return entry.observed_at, False, 0, 0
     return entry.observed_at, True, entry.generation, entry.start
-
-
-def _comes_before(item: SegmentEntry | PlaceEntry, entry: SegmentEntry | PlaceEntry, source: Source | None) -> bool:
-    if isinstance(item, PlaceEntry):
-        return item.observed_at <= entry.observed_at
-    if isinstance(entry, SegmentEntry) and source == (item.agent, item.path):
-        return (item.generation, item.start) < (entry.generation, entry.start)
-    return item.observed_at < entry.observed_at
 
 
 # -- the rest --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ time behind it; nothing is deleted.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,10 +26,11 @@ from backstory.config import Settings
 from backstory.model.errors import CorruptStore, NewerStore
 from backstory.model.text import plural
 from backstory.store import schema
+from backstory.store.address import parse
 from backstory.store.blobs import FolderBlobs
 from backstory.store.changes import Changes
 from backstory.store.commit import load_mark, save_mark
-from backstory.store.journal import Entry, Journal, JournalCheck, JournalMark
+from backstory.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
 from backstory.store.read import Reader
 from backstory.store.sqlite import connect, explained, transaction
 
@@ -273,7 +275,8 @@ def _recover_journal(
         lost = mark is None and bool(told.keys() - known)
         return ([_REBUILT], True) if lost else ([], False)
     newer = mark is None or check.end.number <= mark.number
-    done = _complete_journal(settings, journal, all_entries(db), newer=newer)
+    after = mark.number if mark else 0
+    done = _complete_journal(settings, journal, all_entries(db), newer=newer, after=after)
     with transaction(db):
         save_mark(db, journal.end())
     return [done], bool(ahead) or bool(told.keys() - known)
@@ -297,32 +300,48 @@ def _checksum_of(journal: Journal, number: int) -> str | None:
     return None
 
 
-def _complete_journal(settings: Settings, journal: Journal, known: list[Entry], *, newer: bool) -> str:
-    """Set the journal aside and write it again with what the database knows beside it.
+def _complete_journal(settings: Settings, journal: Journal, known: list[Entry], *, newer: bool, after: int = 0) -> str:
+    """Set the journal aside and write it again with what the database knows beside it; returns what was done.
 
-    `newer`: the database is at least as new as the journal, so where they differ it is right.
+    `newer`: the database is at least as new as the journal, so where they differ it is right. `after`: the last number
+    the database remembers.
     """
     from backstory.capture.completion import complete_entries
 
     kept = list(journal.entries())
     completed = complete_entries(kept, known, FolderBlobs(settings.segments).has, newer=newer)
-    number = journal.end().number
+    done = "the journal was damaged or lost"
     if settings.journal.exists():
         aside = settings.journal.with_name(f"{settings.journal.name}.damaged-{_stamp()}")
-        settings.journal.rename(aside)
-        kept_at = f"; what was left of it is kept as {aside.name}"
-    else:
-        kept_at = ""
-    journal.rewrite(completed, after=number)
-    added = len(completed) - len(kept)
-    return f"the journal was damaged: {plural(max(added, 0), 'entry', 'entries')} completed from the database{kept_at}"
+        shutil.copy2(settings.journal, aside)
+        done += f" (kept as {aside.name})"
+    journal.rewrite(completed, after=max(journal.end().number, after))
+    added = max(0, len(completed) - len(kept))
+    done += f": {plural(added, 'entry', 'entries')} completed from the database"
+    return done + _set_unlisted_aside(settings, completed)
+
+
+def _set_unlisted_aside(settings: Settings, entries: list[Entry]) -> str:
+    """A damaged journal may have listed segments that nothing lists now: out of reach of whatever removes those."""
+    listed = {parse(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)}
+    blobs = FolderBlobs(settings.segments)
+    unlisted = [digest for digest in blobs.digests() if digest not in listed]
+    if not unlisted:
+        return ""
+    aside = _unlisted_folder(settings)
+    blobs.move(unlisted, aside)
+    return f"; {plural(len(unlisted), 'segment')} that nothing lists now are kept as {aside.name}"
+
+
+def _unlisted_folder(settings: Settings) -> Path:
+    return settings.segments.with_name(f"{settings.segments.name}.unlisted-{_stamp()}")
 
 
 def _set_segments_aside(settings: Settings) -> list[str]:
     """Segments that neither a journal nor a database lists: kept, out of reach of whatever removes unlisted ones."""
     if not any(FolderBlobs(settings.segments).digests()):
         return []
-    aside = settings.segments.with_name(f"{settings.segments.name}.unlisted-{_stamp()}")
+    aside = _unlisted_folder(settings)
     settings.segments.rename(aside)
     return [
         f"the journal and the database are gone: the segments are kept as {aside.name}, "

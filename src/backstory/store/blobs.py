@@ -163,6 +163,13 @@ class FolderBlobs:
         for path in self.folder.glob("*/*.zst"):
             yield path.name.removesuffix(".zst")
 
+    def move(self, digests: Iterable[str], folder: Path) -> None:
+        """Put objects out of the way, under the same names in another folder."""
+        for digest in digests:
+            target = folder / _name(digest)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / _name(digest)).rename(target)
+
     def flush(self) -> None:
         """A folder's own name is made safe by the first batch of each object here: whoever made it may have died."""
         folders = {path.parent for path in self._unsynced}
