@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import BrowserContext, expect, sync_playwright
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backstory.config import Settings
 
 NOW = calendar.datetime(2026, 3, 5, 14, 32, 20, tzinfo=calendar.UTC)
@@ -74,8 +76,7 @@ def take(settings: Settings, pages: dict[str, str]) -> None:
 
     def look(running: Running) -> None:
         try:
-            cookie = {"name": f"backstory-{running.port}", "value": Keys(settings).cookie, "url": running.address}
-            visit(running.address, cookie, pages)
+            visit(running.address, lambda: Keys(settings).link(running), pages)
         except BaseException as error:
             failed.append(error)
         finally:
@@ -86,7 +87,7 @@ def take(settings: Settings, pages: dict[str, str]) -> None:
         raise failed[0]
 
 
-def visit(address: str, cookie: dict[str, str], pages: dict[str, str]) -> None:
+def visit(address: str, link: Callable[[], str], pages: dict[str, str]) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--lang=en-GB"])
         for theme, width in LOOKS:
@@ -97,7 +98,7 @@ def visit(address: str, cookie: dict[str, str], pages: dict[str, str]) -> None:
                 timezone_id="UTC",
                 locale="en-GB",
             )
-            context.add_cookies([cookie])  # type: ignore[list-item]
+            context.new_page().goto(link())
             for name, path in pages.items():
                 shoot(context, address + path, IMAGES / f"{name}-{width}-{theme}.png")
             context.close()

@@ -163,14 +163,14 @@ def test_every_route_needs_a_key(server: Served) -> None:
         {"authorization": "Bearer "},
         {"authorization": f"Bearer {token[:-1]}"},
         {"authorization": f"Bearer {token}x"},
-        {"authorization": f"Bearer {server.keys.cookie}"},
+        {"authorization": f"Bearer {server.cookie}"},
         {"authorization": f"Basic {token}"},
         {"authorization": token},
-        {"authorization": f"Bearer {token[::-1]}", "cookie": f"backstory-{server.port}={server.keys.cookie}"},
+        {"authorization": f"Bearer {token[::-1]}", "cookie": f"backstory-{server.port}={server.cookie}"},
         {"cookie": f"backstory-{server.port}={token}"},
         {"cookie": f"backstory-{server.port}="},
-        {"cookie": f"backstory={server.keys.cookie}"},
-        {"cookie": f"backstory-1={server.keys.cookie}"},
+        {"cookie": f"backstory={server.cookie}"},
+        {"cookie": f"backstory-1={server.cookie}"},
     ]
     for path in _paths(server):
         for headers in wrong:
@@ -184,7 +184,7 @@ def test_every_route_needs_a_key(server: Served) -> None:
 
 
 def test_the_key_opens_every_route(server: Served) -> None:
-    cookie = f"other=1; backstory-{server.port}={server.keys.cookie}; backstory-2=x"
+    cookie = f"other=1; backstory-{server.port}={server.cookie}; backstory-2=x"
     for path in _paths(server):
         assert server.get(path).status not in (401, 403, 421), path
         assert server.ask(path, cookie=cookie).status not in (401, 403, 421), path
@@ -260,11 +260,14 @@ def test_a_link_followed_from_another_page_goes_on_by_itself(server: Served) -> 
 
 
 def test_no_answer_holds_a_key(server: Served) -> None:
+    cookie = server.cookie
+    shown = f"backstory-{server.port}={cookie}"
     told = [server.get(path, accept="text/html") for path in _paths(server)]
+    told += [server.ask(path, accept="text/html", cookie=shown) for path in _paths(server)]
     told += [server.get("/api/v1/health"), server.get("/api/schema"), server.ask("/")]
     for answer in told:
         assert server.keys.token not in answer.everything
-        assert server.keys.cookie not in answer.everything
+        assert cookie not in answer.everything
 
 
 # -- what every answer says ------------------------------------------------------------------------

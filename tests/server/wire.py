@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -49,6 +50,11 @@ class Served(msgspec.Struct):
     @property
     def bearer(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.keys.token}"}
+
+    @property
+    def cookie(self) -> str:
+        """The value of one that a browser would have."""
+        return self.app.guard.start.make_cookie(int(time.time()) + 60)
 
     def link(self) -> str:
         return self.keys.link(Running(0, self.port)).removeprefix(self.url)

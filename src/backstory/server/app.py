@@ -18,7 +18,7 @@ from backstory import __version__
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError
 from backstory.server import api, pages, problems
-from backstory.server.guard import Guard
+from backstory.server.guard import UNTIL, Guard
 from backstory.server.page import TEMPLATES
 from backstory.server.render import WEB, environment
 from backstory.service.glancing import Glances
@@ -71,6 +71,7 @@ def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: 
     )
     app.templates = templates
     app.guard = Guard(keys or Keys(settings), port)
+    templates.globals["page_key"] = lambda: app.guard.start.make_page_key(UNTIL.get())
     return app
 
 

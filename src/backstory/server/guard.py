@@ -5,19 +5,25 @@ It stands around the whole application, so that paths that lead nowhere are guar
 
 from __future__ import annotations
 
+import time
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from backstory.server.problems import Refusal, broken, refuse
 from backstory.server.refused import SOURCE
+from backstory.server.start import LIFE_SECONDS, Start
 from backstory.service.serving import Keys
 
 BODY_BYTES = 64 << 10
 TARGET_BYTES = 8 << 10  # path and query
 OPEN = "/open"
+HELLO = "/hello"
+AGAIN = "/again"
 STATIC = "/static/"
 
 HEADERS = {
@@ -36,9 +42,13 @@ HEADERS = {
 REFUSED = {**HEADERS, "content-security-policy": f"default-src 'none'; style-src {SOURCE}; frame-ancestors 'none'"}
 
 
+UNTIL: ContextVar[int] = ContextVar("until")  # the second at which the key of whoever asks ends
+
+
 class Guard:
     def __init__(self, keys: Keys, port: int) -> None:
         self.keys = keys
+        self.start = Start(keys.token, port)
         self.hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
         self.cookie = f"backstory-{port}"  # a browser does not tell ports apart
 
@@ -54,7 +64,14 @@ class Guard:
                 await self._open(scope, headers, send)
                 return
             self._judge_origin(headers)
-            self._judge_key(headers)
+            if scope["path"] == HELLO:
+                await self._hello(scope, send)
+                return
+            if scope["path"] == AGAIN:
+                await self._again(scope, send)
+                return
+            UNTIL.set(self._judge_key(headers))
+            _show_key(scope)
         except Refusal as refusal:
             await refuse(refusal, scope, _with_headers(scope, bare, REFUSED))
             return
@@ -86,35 +103,89 @@ class Guard:
         if not _from_nowhere(headers):
             raise Refusal(403, "forbidden", "another site may not ask")
 
-    def _judge_key(self, headers: dict[str, list[str]]) -> None:
+    def _judge_key(self, headers: dict[str, list[str]]) -> int:
+        """Return until when the key is good that came along; refuse if none did."""
+        until: int | None = None
         if given := headers.get("authorization"):
             scheme, _, token = given[0].partition(" ")
-            known = len(given) == 1 and scheme.lower() == "bearer" and self.keys.is_token(token.strip())
+            if len(given) == 1 and scheme.lower() == "bearer" and self.keys.is_token(token.strip()):
+                until = _new_end()
         else:
-            known = self.keys.is_cookie(_cookie(headers, self.cookie))
-        if not known:
+            until = self.start.read_cookie(_cookie(headers, self.cookie))
+        if until is None:
             raise Refusal(401, "unauthorized", "this page needs a key", "Open it again: backstory serve")
+        return until
 
     async def _open(self, scope: HTTPScope, headers: dict[str, list[str]], send: Send) -> None:
         """A one-time link becomes a cookie. It may be followed from anywhere, but only by a person: whoever looks ahead
         or embeds it does not use it up."""
         if scope["method"] != "GET":
             raise Refusal(405, "bad_input", "a link is opened with GET", allow="GET")
-        codes = parse_qs(scope["query_string"].decode("latin-1")).get("once", [])
+        codes = _query(scope).get("once", [])
         if len(codes) != 1 or not _followed(headers) or not self.keys.redeem(codes[0]):
             raise Refusal(401, "unauthorized", "this link was used already, or is too old", "Another: backstory serve")
-        cookie = f"{self.cookie}={self.keys.cookie}; HttpOnly; SameSite=Strict; Path=/"
+        _show_key(scope)
         # A redirect alone would still count as the other site's doing, and go without the cookie: the page goes on.
         body = b'<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Backstory</title>'
         status = 303 if _from_nowhere(headers) else 200
-        answer = [
-            (b"location", b"/"),
-            (b"set-cookie", cookie.encode()),
-            (b"content-type", b"text/html; charset=utf-8"),
-            (b"content-length", str(len(body)).encode()),
-        ]
-        await send({"type": "http.response.start", "status": status, "headers": answer[status == 200 :]})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        answer = [(b"location", b"/")] if status == 303 else []
+        answer += [self._set_cookie(_new_end()), (b"content-type", b"text/html; charset=utf-8")]
+        await _send(send, status, answer, body)
+
+    async def _hello(self, scope: HTTPScope, send: Send) -> None:
+        """The server proves itself to a page of an earlier start, or of this one, before that page sends anything."""
+        page, nonce = _asked(scope, "page", "nonce")
+        proof = self.start.answer_page(page, nonce)
+        if proof is None:
+            raise Refusal(401, "unauthorized", "this page is too old", "Open it again: backstory serve")
+        body = msgspec.json.encode({"start": self.start.name, "proof": proof})
+        # No key was shown: the connection goes, too.
+        answer = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        await _send(send, 200, answer, body)
+
+    async def _again(self, scope: HTTPScope, send: Send) -> None:
+        """A page that proves itself gets a cookie of this start; it ends when the page's first one would have."""
+        until = self.start.admit_page(*_asked(scope, "page", "nonce", "proof"))
+        if until is None:
+            raise Refusal(401, "unauthorized", "this page needs a key", "Open it again: backstory serve")
+        _show_key(scope)
+        await _send(send, 200, [self._set_cookie(until), (b"content-type", b"application/json")], b"{}")
+
+    def _set_cookie(self, until: int) -> tuple[bytes, bytes]:
+        cookie = f"{self.cookie}={self.start.make_cookie(until)}; HttpOnly; SameSite=Strict; Path=/"
+        return b"set-cookie", cookie.encode()
+
+
+def _new_end() -> int:
+    return int(time.time()) + LIFE_SECONDS
+
+
+def _show_key(scope: Scope) -> None:
+    """Tell the connection that its client has a key (server/connections.py)."""
+    show = scope.get("state", {}).get("show_key")
+    if show is not None:
+        show()
+
+
+def _query(scope: Scope) -> dict[str, list[str]]:
+    return parse_qs(scope["query_string"].decode("latin-1"))
+
+
+def _asked(scope: HTTPScope, *names: str) -> list[str]:
+    """Return the parameters of these names; refuse if one is missing or there twice."""
+    if scope["method"] != "GET":
+        raise Refusal(405, "bad_input", "this is asked with GET", allow="GET")
+    query = _query(scope)
+    found = [query.get(name, []) for name in names]
+    if any(len(values) != 1 for values in found):
+        raise Refusal(400, "bad_input", f"this takes {' and '.join(names)}, once each")
+    return [values[0] for values in found]
+
+
+async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def _followed(headers: dict[str, list[str]]) -> bool:

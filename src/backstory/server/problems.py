@@ -20,6 +20,7 @@ from backstory.server.refused import refused
 
 API = "/api/"
 JSON = "application/problem+json"
+RETRY_SECONDS = 5  # when what is busy now may be asked again
 _BUG = "This is a bug; the server's terminal shows where."
 STATUS = {
     "not_found": 404,
@@ -69,7 +70,9 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
 
 
 def expected(request: Request[Any, Any, Any], error: BackstoryError) -> Response[Any]:
-    return _answer(request, _problem(STATUS.get(error.kind, 500), error.kind, error.message, error.hint))
+    status = STATUS.get(error.kind, 500)
+    headers = {"retry-after": str(RETRY_SECONDS)} if status == 503 else {}
+    return _answer(request, _problem(status, error.kind, error.message, error.hint), headers)
 
 
 def from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
@@ -97,7 +100,7 @@ def _problem(status: int, kind: str, message: str, hint: str = "") -> Problem:
 
 
 def _answer(request: Request[Any, Any, Any], problem: Problem, headers: dict[str, str] | None = None) -> Response[Any]:
-    kept = {name: value for name, value in (headers or {}).items() if name.lower() == "allow"}
+    kept = {name: value for name, value in (headers or {}).items() if name.lower() in ("allow", "retry-after")}
     if _for_people(request.scope):
         return _Page(problem, status_code=problem.status, headers=kept)
     return Response(problem, status_code=problem.status, media_type=JSON, headers=kept)

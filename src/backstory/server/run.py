@@ -18,6 +18,7 @@ import uvicorn
 from backstory.config import Settings
 from backstory.model.errors import Busy
 from backstory.server.app import create_app
+from backstory.server.connections import KEYLESS, Connection, Connections
 from backstory.server.warm import warm
 from backstory.service import serving
 from backstory.service.live import Hub
@@ -27,7 +28,9 @@ from backstory.service.watching import watch
 HOST = "127.0.0.1"
 PORT = 7717
 HEADER_BYTES = 32 << 10
-CONNECTIONS = 256
+CONNECTIONS = 256  # of clients that have shown a key
+AT_ONCE = 32  # connections taken in before those that are there are attended to; see KEYLESS
+QUEUE = 512  # connections that the system lets wait meanwhile
 STOPPING = 3  # seconds a request in work may take when the server stops
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 Ready = Callable[[serving.Running, str, bool], None]  # told where it is, a link, and whether it ran before
@@ -103,7 +106,7 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="on",
             log_config=None,
@@ -111,16 +114,20 @@ class Server(uvicorn.Server):
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=CONNECTIONS,
+            limit_concurrency=CONNECTIONS + KEYLESS,
+            backlog=AT_ONCE,
             timeout_graceful_shutdown=STOPPING,
             h11_max_incomplete_event_size=HEADER_BYTES,
         )
         super().__init__(config)
+        self.server_state = Connections()
         self._started = started
         self.fault: Exception | None = None  # why it could not say that it has begun
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(QUEUE)  # asyncio has one number for this and for how many it takes in at once
         try:
             self._started()
         except Exception as error:  # nobody reads what we print: it stops as it always does, and says so then

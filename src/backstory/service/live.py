@@ -206,8 +206,12 @@ class Hub:
     # -- for whoever listens -----------------------------------------------------------------------
 
     async def subscribe(self, wanted: Wanted, after: Cursor | None = None) -> AsyncIterator[Item | Cursor]:
-        """Items from a place on (else from now), and now and then just the place, so that silence is not the end."""
-        self.admit()
+        """Items from a place on (else from now), and now and then just the place, so that silence is not the end.
+
+        The first, which comes at once, is the place. Busy, instead of it, if too many listen already.
+        """
+        if self.listeners >= LISTENERS:
+            raise Busy(f"{LISTENERS} clients listen already", "Close some of them.")
         self.listeners += 1
         self.looked_at.update(wanted.sessions)
         try:
@@ -216,10 +220,6 @@ class Hub:
         finally:
             self.listeners -= 1
             self.looked_at = self.looked_at - Counter(wanted.sessions)
-
-    def admit(self) -> None:
-        if self.listeners >= LISTENERS:
-            raise Busy(f"{LISTENERS} clients listen already", "Close some of them.")
 
     def start(self, cursor: Cursor) -> int | None:
         """The position right after a place; None if the ring does not know it."""

@@ -41,20 +41,16 @@ class AlreadyServed(Busy):
 class Keys:
     """What a client must show: scripts the token, a browser a cookie that a one-time link gave it.
 
-    Both outlive the server, so that an open page finds its way back after a restart; the cookie is made from the token,
-    which cannot be had from it. A link is a file named by its code's hash: whoever takes the file away has used it.
+    The token outlives the server; what a start of the server makes from it for browsers does not (server/start.py).
+    A link is a file named by its code's hash: whoever takes the file away has used it.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._links = settings.home / "serve.links"
         self.token = _token(settings.home / "serve.token")
-        self.cookie = hmac.new(self.token.encode(), b"cookie", sha256).hexdigest()
 
     def is_token(self, given: str) -> bool:
-        return _same(given, self.token)
-
-    def is_cookie(self, given: str) -> bool:
-        return _same(given, self.cookie)
+        return same_text(given, self.token)
 
     def link(self, running: Running) -> str:
         """An address that lets one browser in, once, within a minute."""
@@ -83,7 +79,8 @@ class Keys:
                 continue
 
 
-def _same(given: str, wanted: str) -> bool:
+def same_text(given: str, wanted: str) -> bool:
+    """Whether they are alike; how long it takes does not tell how much of them is."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
 
 

@@ -14,7 +14,7 @@ from backstory.model.events import KINDS
 from backstory.server.api.params import PROBLEMS
 from backstory.server.page import Live
 from backstory.service.feed import Cursor, Item, parse_cursor
-from backstory.service.live import Hub, Wanted
+from backstory.service.live import Wanted
 
 Names = Annotated[list[str] | None, QueryParameter(max_items=100)]
 
@@ -35,8 +35,9 @@ async def stream(
         raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS))
     wanted = Wanted(frozenset(session or []), frozenset(project or []), kinds)
     place = _cursor(last_event_id or after)
-    hub.admit()
-    return Stream(_lines(hub, wanted, place), headers={"x-accel-buffering": "no"})
+    items = hub.subscribe(wanted, place)
+    first = await anext(items)  # whoever is one too many is told so before an answer has begun
+    return Stream(_lines(first, items), headers={"x-accel-buffering": "no"})
 
 
 def _cursor(text: str | None) -> Cursor | None:
@@ -48,9 +49,10 @@ def _cursor(text: str | None) -> Cursor | None:
     return found
 
 
-async def _lines(hub: Hub, wanted: Wanted, after: Cursor | None) -> AsyncIterator[bytes]:
+async def _lines(first: Item | Cursor, items: AsyncIterator[Item | Cursor]) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
-    async for item in hub.subscribe(wanted, after):
+    yield _block(first)
+    async for item in items:
         yield _block(item)
 
 

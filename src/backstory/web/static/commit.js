@@ -4,6 +4,7 @@ import { announce } from "./app.js";
 import { bind, step } from "./keys.js";
 import { live } from "./live.js";
 import { morph } from "./morph.js";
+import { ask } from "./server.js";
 
 const STILL = 2000; // ms after the last pointer or key before anything may move
 const main = document.querySelector("main");
@@ -38,7 +39,7 @@ show(location.hash.slice(1));
 async function renew() {
   const wait = touched + STILL - Date.now();
   if (wait > 0) return later(wait);
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  const answer = await ask(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!answer?.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (touched + STILL > Date.now()) return later(STILL);

@@ -1,7 +1,8 @@
 // The one stream of a page. An element with data-stream="CURSOR" says from where on, data-listen="session=…&kind=…" to
 // what; pages that have none listen to statuses. A hidden page lets go of its connection (browsers have six per server)
-// and takes the stream up again where it was.
+// and takes the stream up again where it was. A stream that broke is taken up only with the server this page came from.
 
+import { ask, distrust, prove, tryAgain, trust } from "./server.js";
 import { clock } from "./words.js";
 
 const RETRY = [500, 1000, 2000, 5000];
@@ -23,6 +24,8 @@ let hiding = 0;
 let silence = 0;
 const asking = new Set();
 let counting = 0;
+let attempt = 0; // only the latest to connect does
+let isOpen = false;
 
 export const live = {
   // type: event, commit (its story is new or otherwise), status, reset (the place was lost: show everything anew), open
@@ -40,26 +43,34 @@ function tell(type, data) {
   for (const act of listeners[type]) act(data);
 }
 
-function connect() {
+async function connect() {
   clearTimeout(timer);
-  source?.close();
+  if (source) letGo(); // else this page has only just come: whoever sent it is there
   if (document.hidden) return;
+  const mine = ++attempt;
+  const who = await prove();
+  if (mine !== attempt || document.hidden) return;
+  if (who !== "ours") return lost(who);
   const query = new URLSearchParams(wanted);
   if (cursor) query.set("after", cursor);
+  isOpen = false;
   source = new EventSource(`/api/v1/stream?${query}`);
   source.onopen = opened;
-  source.onerror = lost;
+  source.onerror = () => lost(isOpen ? "gone" : "refused");
   for (const type of ["event", "commit", "status", "reset", "alive"]) source.addEventListener(type, heard);
+  trust();
   listen();
+}
+
+function letGo() {
+  source?.close();
+  distrust();
 }
 
 // A connection may stand and nobody be there: a server that hangs, a machine that slept.
 function listen() {
   clearTimeout(silence);
-  silence = setTimeout(() => {
-    source.close();
-    lost();
-  }, SILENCE);
+  silence = setTimeout(() => lost("gone"), SILENCE);
 }
 
 function heard(message) {
@@ -74,6 +85,7 @@ function heard(message) {
 
 function opened() {
   listen();
+  isOpen = true;
   failures = 0;
   lostAt = 0;
   clearTimeout(saying);
@@ -84,31 +96,47 @@ function opened() {
   tell("open", null);
 }
 
-function lost() {
+// Why: what server.js says of who answers, or "refused": our server does, but gives us no stream. The browser is kept
+// from connecting again by itself: it would to anybody.
+function lost(why) {
   clearTimeout(silence);
+  letGo();
   if (document.hidden) return;
   lostAt ||= Date.now();
+  const mayPass = why === "gone" || why === "refused";
+  if (mayPass) timer = setTimeout(connect, RETRY[Math.min(failures++, RETRY.length - 1)]);
   clearTimeout(saying);
-  saying = setTimeout(sayLost, Math.max(0, PATIENCE - (Date.now() - lostAt)));
-  if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-  timer = setTimeout(connect, RETRY[Math.min(failures++, RETRY.length - 1)]);
+  saying = setTimeout(sayLost, mayPass ? Math.max(0, PATIENCE - (Date.now() - lostAt)) : 0, why);
 }
 
-async function sayLost() {
+async function sayLost(why) {
   show("lost", "Not live");
-  let refused = false;
-  try {
-    refused = (await fetch("/now/count")).status === 401;
-  } catch {
-    // It does not answer at all.
-  }
+  const told = why === "refused" ? await reason() : why;
   if (!lostAt) return;
   const known = document.getElementById("not-live");
   const banner = known ?? document.getElementById("not-live-made").content.cloneNode(true).firstElementChild;
-  banner.querySelector("[data-why]").textContent = refused
-    ? "This page needs a new key. Get one with: backstory serve"
-    : `The server stopped answering at ${clock(lostAt)}. What you see is from then; it reconnects by itself.`;
+  banner.querySelector("[data-why]").textContent = sentence(told);
   if (!known) document.querySelector("main").prepend(banner);
+}
+
+// A stream does not say why it is refused; another question does.
+async function reason() {
+  try {
+    const answer = await ask("/now/count");
+    return answer.ok ? "full" : answer.status === 401 ? "expired" : "gone";
+  } catch {
+    return "gone";
+  }
+}
+
+function sentence(why) {
+  const then = clock(lostAt);
+  if (why === "expired") return "This page needs a new key. Get one with: backstory serve";
+  if (why === "full") return `Too many pages are live already. What you see is from ${then}; it tries again by itself.`;
+  if (why === "stranger") {
+    return `Something else answers at this address, not Backstory. What you see is from ${then}. Open it again with: backstory serve`;
+  }
+  return `The server stopped answering at ${then}. What you see is from then; it reconnects by itself.`;
 }
 
 function show(state, word) {
@@ -141,7 +169,7 @@ function showCount(number) {
 async function askCount() {
   if (document.hidden || lostAt) return;
   try {
-    const answer = await fetch("/now/count");
+    const answer = await ask("/now/count");
     if (answer.ok) showCount((await answer.json()).waiting_approval);
   } catch {
     // The stream says that the server is gone.
@@ -153,12 +181,14 @@ async function askCount() {
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
   if (!document.hidden && (!source || source.readyState === EventSource.CLOSED)) connect();
-  else if (document.hidden) hiding = setTimeout(() => source?.close(), HIDDEN);
+  else if (document.hidden) hiding = setTimeout(letGo, HIDDEN);
 });
 document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-reconnect]")) connect();
+  if (!event.target.closest("[data-reconnect]")) return;
+  tryAgain();
+  connect();
 });
-addEventListener("pagehide", () => source?.close());
+addEventListener("pagehide", letGo);
 addEventListener("pageshow", (event) => event.persisted && location.reload()); // what was kept may be long past
 if (!hearsAll()) setInterval(askCount, COUNT);
 connect();

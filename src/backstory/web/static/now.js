@@ -4,6 +4,7 @@
 import { announce } from "./app.js";
 import { live } from "./live.js";
 import { morph } from "./morph.js";
+import { ask } from "./server.js";
 import { tick } from "./words.js";
 
 const STILL = 2000;
@@ -38,7 +39,7 @@ async function look() {
   looking = true;
   stale = false;
   try {
-    const answer = await fetch(`/now/board${location.search}`, { headers: { accept: "text/html" } });
+    const answer = await ask(`/now/board${location.search}`, { headers: { accept: "text/html" } });
     if (answer.ok) show(new DOMParser().parseFromString(await answer.text(), "text/html").body);
   } catch {
     // The top bar says when the server is gone; the next status or reconnection looks again.

@@ -1,6 +1,7 @@
 // Search as one types: the server renders, this puts the parts in place. The latest answer wins.
 
 import { announce } from "./app.js";
+import { ask } from "./server.js";
 
 const WAIT = 120; // ms after the last key
 const SLOW = 300; // ms until it is shown that something is being looked for
@@ -23,7 +24,7 @@ function address() {
 }
 
 async function fetched(path, signal) {
-  const answer = await fetch(path, { signal, headers: { Accept: "text/html" } });
+  const answer = await ask(path, { signal, headers: { Accept: "text/html" } });
   if (!answer.ok) throw new Error(String(answer.status));
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 }

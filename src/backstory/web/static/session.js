@@ -3,6 +3,7 @@
 import { announce } from "./app.js";
 import { bind, step } from "./keys.js";
 import { live } from "./live.js";
+import { ask } from "./server.js";
 import { tick } from "./words.js";
 
 const grid = document.querySelector("[data-path]");
@@ -16,7 +17,7 @@ const HANDS_OFF = 2000; // ms after a key or pointer in which nothing under it m
 // -- fragments ---------------------------------------------------------------------------------------
 
 async function fetched(address) {
-  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  const answer = await ask(address, { headers: { Accept: "text/html" } });
   if (!answer.ok) throw new Error(`${answer.status}`);
   const made = new DOMParser().parseFromString(await answer.text(), "text/html");
   return document.importNode(made.body, true);

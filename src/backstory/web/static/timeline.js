@@ -2,6 +2,7 @@
 
 import { announce } from "./app.js";
 import { live } from "./live.js";
+import { ask } from "./server.js";
 
 const QUIET = 2000; // ms after the last pointer or key before anything may move
 const LATER = 3000; // ms after an event before the list is asked for again
@@ -29,7 +30,7 @@ async function choose(row) {
 async function tell(row) {
   const mine = ++asked;
   const panel = document.getElementById("tl-related");
-  const answer = await fetch(`/timeline/related/${row.dataset.sha}`).catch(() => null);
+  const answer = await ask(`/timeline/related/${row.dataset.sha}`).catch(() => null);
   if (mine !== asked || !answer?.ok) return false;
   panel.replaceChildren(...parsed(await answer.text()).body.childNodes);
   return true;
@@ -87,7 +88,7 @@ async function renew() {
   const wait = touched + QUIET - Date.now();
   if (wait > 0) return later(wait);
   looked = Date.now();
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  const answer = await ask(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!answer?.ok) return;
   const fresh = parsed(await answer.text());
   if (touched + QUIET > Date.now()) return later(QUIET);
