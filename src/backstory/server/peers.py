@@ -31,17 +31,17 @@ def find_user(client: tuple[str, int | None], server: tuple[str, int | None]) ->
     """Return the user id at the client's end of a connection by IPv4; None if the system does not say."""
     if sys.platform != "linux":
         return None
-    name = struct.pack("!HH", client[1], server[1])
-    name += socket.inet_aton(client[0]).ljust(16, b"\0")
-    name += socket.inet_aton(server[0]).ljust(16, b"\0")
-    name += struct.pack("=III", 0, _ANY, _ANY)  # any interface, any cookie
-    asked = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, _ANY) + name
-    head = _HEAD.pack(_HEAD.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0)
     try:
+        name = struct.pack("!HH", client[1], server[1])
+        name += socket.inet_aton(client[0]).ljust(16, b"\0")
+        name += socket.inet_aton(server[0]).ljust(16, b"\0")
+        name += struct.pack("=III", 0, _ANY, _ANY)  # any interface, any cookie
+        asked = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, _ANY) + name
+        head = _HEAD.pack(_HEAD.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0)
         with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as system:
             system.send(head + asked)
             answer = system.recv(4096, socket.MSG_DONTWAIT)
-    except OSError:  # not a kernel's own Linux, or one that does not let us ask
+    except OSError:  # no address of IPv4, or a system that does not let us ask
         return None
     if len(answer) < _UID_AT + 4 or _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
         return None
