@@ -120,5 +120,9 @@ def served(
             loops[0].call_soon_threadsafe(hub.close)
             thread.join(20)
             assert not thread.is_alive()
+    if beside:
+        return
     left = set(threading.enumerate()) - before
-    assert beside or not left, left
+    for each in left:
+        each.join(20)  # it has been told to go
+    assert not any(each.is_alive() for each in left), left
