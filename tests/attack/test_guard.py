@@ -260,6 +260,11 @@ def open_page(server: Served, page: Page, path: str = "/") -> None:
     expect(page.locator(".live")).to_have_attribute("data-live", "on")
 
 
+PICTURE = """() => { const far = document.createElement("div"); far.style.height = "30000px";
+    const picture = new Image(); picture.loading = "lazy"; picture.id = "picture"; picture.src = "/later.png";
+    document.body.append(far, picture); }"""
+
+
 @pytest.mark.parametrize("relays", [False, True], ids=["it answers itself", "it asks our server on another port"])
 def test_whoever_takes_the_port_gets_nothing_that_opens_the_next_server(
     kept: Settings, browser: Browser, relays: bool
@@ -268,11 +273,13 @@ def test_whoever_takes_the_port_gets_nothing_that_opens_the_next_server(
         page = stack.enter_context(browser.new_context()).new_page()
         with served(kept) as first:
             open_page(first, page, "/search?q=first")
+            page.evaluate(PICTURE)
         other = stack.enter_context(served(kept)) if relays else None
         with Impostor(first.port, other).listening() as impostor:
             banner = page.locator("#not-live")
             expect(banner).to_contain_text("Something else answers at this address")
             assert EVIL not in page.content()
+            page.locator("#picture").scroll_into_view_if_needed()  # which a browser would ask for now
             page.locator("#q").fill("a private question")  # what a person types goes nowhere
             expect(page.locator(".results-failed")).to_be_visible()
             page.get_by_role("button", name="Try now").click()
@@ -287,6 +294,7 @@ def test_whoever_takes_the_port_gets_nothing_that_opens_the_next_server(
                 assert b"first" not in answer.body
             page.get_by_role("button", name="Try now").click()  # it is ours again
             expect(page.locator(".live")).to_have_attribute("data-live", "on")
+            expect(page.locator("#picture")).to_have_attribute("src", "/later.png")
             page.goto("about:blank")
 
 
