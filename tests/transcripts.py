@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,21 @@ NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 class Transcript:
     """Build a session line by line: t = Transcript("s1"); t.prompt("…"); t.say("…"); t.save(home)."""
 
-    def __init__(self, name: str, *, cwd: str = "/code/shop", branch: str = "main", day: str = "2026-05-01") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        cwd: str = "/code/shop",
+        branch: str = "main",
+        day: str = "2026-05-01",
+        live: bool = False,
+    ) -> None:
+        """`live`: every line is of the moment it is added, so that the session counts as active whatever the hour."""
         self.session_id = str(uuid.uuid5(NAMESPACE, name))
         self.cwd = cwd
         self.branch = branch
         self.day = day
+        self.live = live
         self.lines: list[dict[str, Any]] = []
         self._count = itertools.count(1)
         self._seconds = itertools.count(0, 5)
@@ -28,6 +39,8 @@ class Transcript:
         return str(uuid.uuid5(uuid.UUID(self.session_id), str(next(self._count))))
 
     def _time(self) -> str:
+        if self.live:
+            return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
         seconds = next(self._seconds)
         return f"{self.day}T{10 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.000Z"
 

@@ -37,7 +37,7 @@ class Agent:
     """Writes a transcript line by line, as an agent does; its words are numbered."""
 
     def __init__(self, home: Path, name: str, cwd: str = "/code/shop") -> None:
-        self.transcript = Transcript(name, cwd=cwd, day=f"{datetime.now(UTC):%Y-%m-%d}")
+        self.transcript = Transcript(name, cwd=cwd, live=True)
         self.transcript.prompt(f"Hello {name}")
         self.path = self.transcript.path(home)
         self.said = 0

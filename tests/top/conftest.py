@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,7 @@ async def shown(settings: Settings, columns: int = 80, rows: int = 24) -> AsyncI
 @pytest.fixture
 def kept(home: Path) -> Transcript:
     """A session of today in the agent's folder; not ingested yet."""
-    transcript = Transcript("quokka", day=f"{datetime.now(UTC):%Y-%m-%d}")
+    transcript = Transcript("quokka", live=True)
     transcript.prompt("Count the quokkas")
     transcript.call("Bash", {"command": "ls quokkas"}, "one\ntwo")
     transcript.say("There are *two* quokkas.")
