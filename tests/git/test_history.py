@@ -11,6 +11,7 @@ import pytest
 
 from backstory.git import history
 from backstory.git.history import Change, changes, commits, contains, head, patch_ids, resolve
+from backstory.git.place import GitDir
 from backstory.model.errors import BadInput
 
 
@@ -363,9 +364,12 @@ def test_a_bare_repository_and_a_worktree_answer_too(repository: Repository, tmp
     repository.git("worktree", "add", "-q", str(tmp_path / "tree"))
     shutil.copytree(repository.folder / ".git", tmp_path / "bare.git")
     repository.git("config", "--file", str(tmp_path / "bare.git" / "config"), "core.bare", "true")
-    for folder in (tmp_path / "tree", tmp_path / "bare.git"):
+    for folder in (tmp_path / "tree", GitDir(tmp_path / "bare.git")):
         assert [commit.sha for commit in commits(folder, ["HEAD"])] == [sha]
         assert [change.path for _, found in changes(folder, [sha]) for change in found] == ["a.txt"]
+    with pytest.raises(BadInput, match="not a git repository"):
+        commits(tmp_path / "bare.git", ["HEAD"])
+    assert list(changes(tmp_path / "bare.git", [sha])) == [(sha, [])], "nobody named it"
 
 
 # -- patch ids -------------------------------------------------------------------------------------

@@ -194,11 +194,39 @@ def test_a_clone_of_a_repository_on_this_machine_is_its_project(repo: Repo, tmp_
     assert identify(str(tmp_path / "copy")).identity == identify(str(folder)).identity
 
 
-def test_a_bare_repository_is_a_project_too(repo: Repo, tmp_path: Path) -> None:
+def test_a_bare_repository_is_a_project_where_the_user_names_it(repo: Repo, tmp_path: Path) -> None:
     folder = repo("shop")
     git(tmp_path, "clone", "-q", "--bare", str(folder), "hub.git")
-    git(tmp_path / "hub.git", "remote", "remove", "origin")
-    assert identify(str(tmp_path / "hub.git")).identity == root_of(folder)
+    hub = tmp_path / "hub.git"
+    git(hub, "remote", "remove", "origin")
+    assert identify(str(hub), named=True).identity == root_of(folder)
+    assert identify(str(hub / "refs"), named=True).identity == root_of(folder)
+    assert identify(str(hub)) == Project(str(hub), "path", "hub.git", path=str(hub)), "an agent that ran there did not"
+
+
+def test_a_bare_repository_in_a_work_tree_is_part_of_that_work_tree(repo: Repo) -> None:
+    folder = repo("shop", remote=SHOP)
+    git(folder, "init", "-q", "--bare", "vendor/hub.git")
+    git(folder / "vendor" / "hub.git", "config", "remote.origin.url", "https://example.com/eve/other.git")
+    for named in (False, True):
+        assert identify(str(folder / "vendor" / "hub.git" / "refs"), named=named).identity == "example.com/ada/shop"
+
+
+def test_a_remote_inside_the_work_tree_that_names_it_is_not_asked(repo: Repo) -> None:
+    folder = repo("shop", remote="./vendor/hub.git")
+    git(folder, "clone", "-q", "--bare", ".", "vendor/hub.git")
+    git(folder / "vendor" / "hub.git", "config", "remote.origin.url", "https://example.com/eve/other.git")
+    assert identify(str(folder)).identity == str(folder / "vendor" / "hub")
+
+
+def test_partial_clones_and_a_full_clone_of_one_remote_are_one_project(repo: Repo, tmp_path: Path) -> None:
+    origin = repo("origin")
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    for name, options in (("a", ["--filter=blob:none"]), ("b", ["--filter=tree:0"]), ("c", [])):
+        git(tmp_path, "clone", "-q", *options, f"file://{origin}", name)
+        git(tmp_path / name, "remote", "set-url", "origin", SHOP)
+    found = [identify(str(tmp_path / name)) for name in ("a", "b", "c")]
+    assert [(project.identity, project.evidence) for project in found] == [("example.com/ada/shop", "remote")] * 3
 
 
 def test_a_repository_in_a_repository_is_its_own_project(repo: Repo) -> None:
@@ -308,6 +336,25 @@ class Ingested:
 @pytest.fixture
 def ingested(home: Path, cli: Cli) -> Ingested:
     return Ingested(home, cli)
+
+
+@pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_NAMESPACE"])
+def test_what_a_shell_exports_for_git_does_not_mislabel_a_folder(
+    variable: str, repo: Repo, ingested: Ingested, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other, plain = repo("other", remote="https://example.com/eve/other.git"), tmp_path / "plain"
+    folder = repo("shop", remote=SHOP)
+    plain.mkdir()
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "remote.origin.url")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://example.com/eve/other.git")
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'remote.origin.url=https://example.com/eve/other.git'")
+    monkeypatch.setenv(variable, str(other if variable == "GIT_WORK_TREE" else other / ".git"))
+    ingested.session("one", folder)
+    ingested.session("two", plain)
+    assert ingested.projects == {"one": "example.com/ada/shop", "two": str(plain)}
+    monkeypatch.chdir(folder)
+    assert [told["subject"] for told in ingested.cli("log", "--json").json] == ["shop 0"]
 
 
 def test_a_repository_that_gets_its_first_commit_and_then_a_remote_stays_one_project(

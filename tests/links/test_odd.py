@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from backstory.git import history, identity
-from backstory.service import judging, repositories
+from backstory.git import history
+from backstory.git import run as git_run
 from tests.links.workshop import Agent, Cli, Clock, Repo, Workshop, body, linked, part_of
 
 
@@ -295,7 +295,7 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.judged = self.processes = 0
-        changes, run, git, diffed = history.changes, history._run, identity.git, history._diffed
+        changes = history.changes
 
         def counting(folder: Path, shas: Any) -> Any:
             listed = list(shas)
@@ -310,10 +310,7 @@ class Counted:
             return call
 
         monkeypatch.setattr(history, "changes", counting)
-        monkeypatch.setattr(history, "_run", one(run))
-        monkeypatch.setattr(history, "_diffed", one(diffed))
-        for module in (identity, judging, repositories):
-            monkeypatch.setattr(module, "git", one(git))
+        monkeypatch.setattr(git_run, "_started", one(git_run._started))
 
     def reset(self) -> None:
         self.judged = self.processes = 0

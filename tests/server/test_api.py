@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -170,14 +171,14 @@ def test_a_story_is_told_with_its_conversation_in_pages(server: Served, project:
 
 def test_a_commit_nobody_has_looked_at_yet_is_told(settings: Settings, tmp_path: Path) -> None:
     from backstory import config
-    from backstory.git.identity import git
     from backstory.service.demo import build
 
     demo = build(tmp_path / "other")
     other = config.load({**settings.env, "HOME": str(demo.home), "BACKSTORY_HOME": str(demo.backstory_home)})
     ingest(other)
     name = ["-c", "user.name=Robin", "-c", "user.email=robin@example.com"]
-    git(demo.repository, *name, "commit", "-q", "--allow-empty", "-m", "Just now")
+    commit = ["git", "-C", str(demo.repository), *name, "commit", "-q", "--allow-empty", "-m", "Just now"]
+    subprocess.run(commit, check=True)
     with served(other) as server:
         identity = quote(server.get("/api/v1/projects").json["items"][0]["identity"], safe="")
         newest = server.get(f"/api/v1/commits?project={identity}&limit=1").json["items"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import cast
 
 from backstory.agents import AGENTS
@@ -108,9 +109,7 @@ class Absorber:
             return
         when = self.now()
         former = [
-            identity
-            for identity, root in self.writer.former(project)
-            if root is None or has_commit(project.path or cwd, root)
+            identity for identity, root in self.writer.former(project) if root is None or has_commit(Path(cwd), root)
         ]
         if self.writer.learn_place(cwd, project, former, when) != known or former:
             self.journal.add(PlaceEntry(cwd, project, when, former))

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from backstory.files import make_folders, replace
-from backstory.git.identity import git
+from backstory.git.place import GitDir
+from backstory.git.run import ask
 from backstory.model.paths import below
 from backstory.store.journal import PauseEntry
 
@@ -102,7 +103,7 @@ def git_folder(folder: str) -> str | None:
 
 def work_trees(repository: str) -> list[str]:
     """Where the repository is checked out, as git lists it now; of a deleted one it may still know."""
-    listed = (git(Path(repository), "worktree", "list", "--porcelain") or "").splitlines()
+    listed = (ask(GitDir(Path(repository)), "worktree", "list", "--porcelain") or "").splitlines()
     return [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
 
 

@@ -71,6 +71,9 @@ def _tell(found: Status) -> None:
             out.print(f"      {path}", style="dim")
         if len(item.files) > _FILES:
             out.print(f"      … {len(item.files) - _FILES} more", style="dim")
+    if found.unread:
+        out.print()
+        out.print(_unread(found.unread), style="yellow")
     out.print()
     made = table("", "agent", "last record", "last hook")
     for capture in found.capture:
@@ -82,6 +85,13 @@ def _tell(found: Status) -> None:
                 age(capture.last_hook_at) if capture.last_hook_at else "never",
             )
     out.print(made)
+
+
+def _unread(unread: dict[str, str]) -> str:
+    """One line: how many files were not looked at, and the first with its reason."""
+    path, reason = min(unread.items())
+    more = f" and {plural(len(unread) - 1, 'more file')}" if len(unread) > 1 else ""
+    return one_line(f"Could not look at {path}{more}: {reason}")
 
 
 def _open(item: Open) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from backstory.git import run
+from backstory.git.place import GitPlace
 from backstory.model.errors import BadInput
 
 try:
@@ -27,8 +27,6 @@ _DIFF = (
     *("--stdin", "--always", "--root", "-r", "--raw", "-p", "-U0", "-M", "-l400", "--full-index", "--abbrev=40"),
     *("--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-_KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
-_NOWHERE = str(Path(os.sep, "no-such-folder", "index"))
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _ESCAPE = re.compile(rb'\\([abfnrtv"\\]|[0-7]{3})')
@@ -67,7 +65,7 @@ class Change(msgspec.Struct):
 
 
 def commits(
-    folder: Path, revisions: Iterable[str], *, limit: int | None = None, since: int | None = None
+    folder: GitPlace, revisions: Iterable[str], *, limit: int | None = None, since: int | None = None
 ) -> list[Commit]:
     """Oldest first, parents before children; `since` in ms, by committer date. With a limit the newest, by date alone:
     to be sure of parents, git walks the whole history."""
@@ -82,13 +80,12 @@ def commits(
     names = "".join(f"{name}\n" for name in asked if not name.startswith("-"))
     command = ["rev-list", *options, "--encoding=UTF-8", f"--format={_FORMAT}", "--stdin"]
     done = _run(folder, command, names.encode("utf-8", "surrogateescape"))
-    if done.returncode != 0:
-        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    if not done.ok:
         raise BadInput(
-            f"git does not understand {' '.join(asked)[:200]!r}: {told[0] if told else 'no reason given'}",
+            f"git does not understand {' '.join(asked)[:200]!r}: {done.complaint}",
             "Give a commit, a branch, or a range such as main..HEAD.",
         )
-    fields = done.stdout.decode("utf-8", "replace").split("\0")
+    fields = done.text.split("\0")
     width = len(_FIELDS)
     return [_commit(fields[at : at + width]) for at in range(0, len(fields) - width + 1, width)]
 
@@ -105,23 +102,23 @@ def _ms(seconds: str) -> int:
     return int(seconds) * 1000 if seconds.lstrip("-").isdigit() else 0
 
 
-def head(folder: Path) -> str | None:
+def head(folder: GitPlace) -> str | None:
     return resolve(folder, ["HEAD"]).get("HEAD")
 
 
-def contains(folder: Path, sha: str) -> bool:
+def contains(folder: GitPlace, sha: str) -> bool:
     """Whether the commit is in the object database, reachable or not."""
     return bool(resolve(folder, [sha]))
 
 
-def resolve(folder: Path, names: Iterable[str]) -> dict[str, str]:
+def resolve(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
     """Full names of the commits that are (still) there, by abbreviated hash; others are left out."""
     asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
     if not asked:
         return {}
     lines = "".join(f"{name}^{{commit}}\n" for name in asked).encode()
     done = _run(folder, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], lines)
-    answers = done.stdout.decode("utf-8", "replace").splitlines()
+    answers = done.text.splitlines()
     found = (answer.split(" ") for answer in answers)
     return {name: words[0] for name, words in zip(asked, found, strict=False) if words[1:] == ["commit"]}
 
@@ -129,7 +126,7 @@ def resolve(folder: Path, names: Iterable[str]) -> dict[str, str]:
 # -- what they change ------------------------------------------------------------------------------
 
 
-def changes(folder: Path, shas: Iterable[str]) -> Iterator[tuple[str, list[Change]]]:
+def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[Change]]]:
     """Each commit's files with the lines it adds and takes away; none for merges, and where a shallow clone ends."""
     edge = _edge(folder)
     left = list(dict.fromkeys(shas))
@@ -147,50 +144,26 @@ def changes(folder: Path, shas: Iterable[str]) -> Iterator[tuple[str, list[Chang
         left = left[done + 1 :]
 
 
-def _edge(folder: Path) -> set[str]:
+def _edge(folder: GitPlace) -> set[str]:
     """Commits whose parents were not cloned: they seem to add everything."""
     done = _run(folder, ["rev-parse", "--path-format=absolute", "--git-path", "shallow"])
     try:
-        return set(Path(os.fsdecode(done.stdout.rstrip(b"\n"))).read_text().split())
+        return set(Path(os.fsdecode(done.out.rstrip(b"\n"))).read_text().split())
     except OSError:
         return set()
 
 
-def _diffed(folder: Path, shas: Sequence[str]) -> Iterator[tuple[str, list[Change]]]:
+def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[Change]]]:
     """Whole answers only: a commit that git stopped in is not among them."""
     wanted = "".join(f"{sha}\n" for sha in shas).encode()
-    with subprocess.Popen(
-        _git(folder, "diff-tree", *_DIFF),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_env(),
-    ) as git:
-        assert git.stdin is not None
-        assert git.stdout is not None
-        feeder = threading.Thread(target=_feed, args=(git, wanted), daemon=True)
-        feeder.start()
+    with run.stream(folder, ["diff-tree", *_DIFF], given=wanted) as git:
         last: tuple[str, list[Change]] | None = None
-        try:
-            for found in _parsed(git.stdout):
-                if last is not None:
-                    yield last
-                last = found
-        finally:
-            git.stdout.close()
-            feeder.join()
-        if git.wait() == 0 and last is not None:
+        for found in _parsed(git.lines):
+            if last is not None:
+                yield last
+            last = found
+        if git.ok and last is not None:
             yield last
-
-
-def _feed(git: subprocess.Popen[bytes], data: bytes) -> None:
-    """From a thread: git answers while it is still being asked, and both pipes are finite."""
-    assert git.stdin is not None
-    try:
-        git.stdin.write(data)
-        git.stdin.close()
-    except BrokenPipeError:
-        pass
 
 
 def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[Change]]]:
@@ -267,7 +240,7 @@ def patch_id(changed: Iterable[Change]) -> str | None:
     return None if empty else digest.hexdigest()
 
 
-def patch_ids(folder: Path, shas: Iterable[str]) -> dict[str, str]:
+def patch_ids(folder: GitPlace, shas: Iterable[str]) -> dict[str, str]:
     found = ((sha, patch_id(changed)) for sha, changed in changes(folder, shas))
     return {sha: known for sha, known in found if known is not None}
 
@@ -275,41 +248,5 @@ def patch_ids(folder: Path, shas: Iterable[str]) -> dict[str, str]:
 # -- asking ----------------------------------------------------------------------------------------
 
 
-def asked(folder: Path, arguments: Sequence[str], *, most: int, seconds: float) -> tuple[bytes, bool]:
-    """What a command prints, as far as it fits and comes in time; and whether that is all of it."""
-    with subprocess.Popen(
-        _git(folder, *arguments),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_env(),
-    ) as git:
-        assert git.stdout is not None
-        patience = threading.Timer(seconds, git.kill)
-        patience.daemon = True
-        patience.start()
-        found = git.stdout.read(most + 1)
-        patience.cancel()
-        if len(found) > most:
-            git.kill()
-        return found[:most], git.wait() == 0 and len(found) <= most
-
-
-def _run(folder: Path, arguments: Sequence[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(_git(folder, *arguments), input=given, capture_output=True, env=_env(), check=False)
-
-
-def _git(folder: Path, *arguments: str) -> list[str]:
-    return ["git", "--no-optional-locks", "-C", str(folder), "-c", "core.quotePath=false", *arguments]
-
-
-def _env() -> dict[str, str]:
-    """Nothing of a surrounding git command, history as it was recorded, and never the network for a partial clone."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    return kept | {
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_GRAFT_FILE": os.devnull,
-        "GIT_INDEX_FILE": _NOWHERE,  # by its index, git would take files from the work tree instead of its objects
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
-    }
+def _run(folder: GitPlace, arguments: Sequence[str], given: bytes = b"") -> run.Answer:
+    return run.run(folder, *arguments, given=given, seconds=run.LONG)

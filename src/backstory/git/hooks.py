@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from pathlib import Path
 
 import msgspec
 
 from backstory.files import replace
-from backstory.git.identity import git
+from backstory.git.place import GitDir, GitPlace, name_place
+from backstory.git.run import ask, run
 from backstory.model.errors import BadInput
 
 OURS = ("post-commit", "post-checkout", "post-merge", "post-rewrite", "pre-push")
@@ -36,6 +36,11 @@ class Repository(msgspec.Struct, frozen=True):
     """The work tree asked about."""
 
     @property
+    def where(self) -> GitPlace:
+        """Where git is asked about it: its git folder if no work tree is known; the user ran `init` there."""
+        return GitDir(self.common) if self.top == self.common else self.top
+
+    @property
     def plain(self) -> Path:
         return self.common / "hooks"
 
@@ -55,21 +60,22 @@ class Caller(msgspec.Struct, frozen=True):
 
 def find(folder: Path) -> Repository | None:
     """The repository with a work tree that a folder is in; none for a bare one."""
-    told = git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
+    told = ask(folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
     lines = told.splitlines() if told else []
     return Repository(Path(lines[0]), Path(lines[1])) if len(lines) == 2 else None
 
 
 def is_bare(folder: Path) -> bool:
-    return git(folder, "rev-parse", "--is-bare-repository") == "true"
+    where = name_place(folder)
+    return isinstance(where, GitDir) and ask(where, "rev-parse", "--is-bare-repository") == "true"
 
 
 def tracked(repository: Repository, path: Path) -> bool:
-    return git(repository.top, "ls-files", "--error-unmatch", "--", str(path)) is not None
+    return run(repository.where, "ls-files", "--error-unmatch", "--", str(path), index=True).ok
 
 
 def ignored(repository: Repository, path: Path) -> bool:
-    return git(repository.top, "check-ignore", "--no-index", "--", str(path)) is not None
+    return ask(repository.where, "check-ignore", "--no-index", "--", str(path)) is not None
 
 
 def exclude_file(repository: Repository) -> Path:
@@ -179,7 +185,7 @@ def _former(repository: Repository) -> str:
 
 def _elsewhere(repository: Repository) -> str | None:
     """The folder git takes hooks from, as configured, if it is not the repository's own."""
-    path = git(repository.top, "config", "--type=path", "core.hooksPath")
+    path = ask(repository.where, "config", "--type=path", "core.hooksPath")
     if path is None:
         inside = os.path.realpath(repository.plain)  # a link into the work tree is no place for us either
         return None if inside == os.path.realpath(repository.common / ".") + "/hooks" else str(repository.plain)
@@ -191,7 +197,7 @@ def _install_own(repository: Repository, former: str, caller: Caller, dry_run: b
     ruling = former == str(repository.own)
     if ruling:
         former = _former(repository)
-    elif (git(repository.top, "config", "--show-scope", "core.hooksPath") or "").startswith("worktree"):
+    elif (ask(repository.where, "config", "--show-scope", "core.hooksPath") or "").startswith("worktree"):
         raise BadInput("core.hooksPath is set for this work tree alone", "Unset it: git config --worktree --unset …")
     scripts = {}
     for name in _names(repository.top / former):
@@ -223,10 +229,9 @@ def _rule(repository: Repository, former: str) -> None:
 
 
 def _configure(repository: Repository, *arguments: str) -> None:
-    command = ["git", "-C", str(repository.top), "config", "--local", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BadInput(f"git config failed: {done.stderr.strip()}", "Nothing of yours was changed; try again.")
+    done = run(repository.where, "config", "--local", *arguments)
+    if not done.ok:
+        raise BadInput(f"git config failed: {done.complaint}", "Nothing of yours was changed; try again.")
 
 
 # -- uninstall ---------------------------------------------------------------------------------------------------------
@@ -297,12 +302,12 @@ def _leave(repository: Repository) -> None:
 def _step_down(repository: Repository) -> None:
     """core.hooksPath as it was, unless somebody has changed it since."""
     config, before = repository.common / "config", _bytes(repository.own / "config.before")
-    if git(repository.top, "config", "--local", "core.hooksPath") != str(repository.own):
+    if ask(repository.where, "config", "--local", "core.hooksPath") != str(repository.own):
         return
     if config.read_bytes() == _bytes(repository.own / "config.after"):
         replace(config, before)
         return
-    former = git(repository.top, "config", "--file", str(repository.own / "config.before"), "core.hooksPath")
+    former = ask(repository.where, "config", "--file", str(repository.own / "config.before"), "core.hooksPath")
     change = ("core.hooksPath", former) if former else ("--unset", "core.hooksPath")
     _configure(repository, *change)
 

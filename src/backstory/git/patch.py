@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
-from backstory.git import history
+from backstory.git import run
+from backstory.git.place import GitPlace
 
 MOST = 6 << 20  # bytes of a diff that are read; what comes after is counted by its file only
 SECONDS = 8.0
@@ -54,9 +54,9 @@ class Patch(msgspec.Struct, frozen=True):
     whole: bool  # nothing was too large, or took too long
 
 
-def patch(folder: Path, sha: str) -> Patch:
+def patch(folder: GitPlace, sha: str) -> Patch:
     """Against its parent; a merge has none of its own."""
-    raw, whole = history.asked(folder, [*_DIFF, sha], most=MOST, seconds=SECONDS)
+    raw, whole = run.read(folder, [*_DIFF, sha], most=MOST, seconds=SECONDS)
     fields, _, body = raw.partition(b"\0\0")
     if not body:
         fields = fields.rstrip(b"\0")

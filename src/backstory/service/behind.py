@@ -10,13 +10,13 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 
 from backstory.config import Settings
 from backstory.git import history
 from backstory.git.patch import File, Hunk, Line, Patch, patch
+from backstory.git.place import GitPlace
 from backstory.model.checkpoints import Checkpoint
 from backstory.model.errors import NotFound
 from backstory.model.sessions import Project, Tokens
@@ -74,7 +74,7 @@ class Proof(msgspec.Struct, frozen=True):
 class Behind(msgspec.Struct, frozen=True):
     told: Told
     project: Project | None
-    folder: Path | None
+    folder: GitPlace | None
     sources: list[Source]
     proofs: list[Proof]
     files: list[FileTold]
@@ -271,7 +271,7 @@ class _Patches:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str], Patch] = OrderedDict()
 
-    def get(self, folder: Path, sha: str) -> Patch:
+    def get(self, folder: GitPlace, sha: str) -> Patch:
         key = (str(folder), sha)
         with self._lock:
             if key in self._known:

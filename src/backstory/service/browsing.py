@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -17,7 +17,9 @@ import msgspec
 from backstory.agents import AGENTS
 from backstory.config import Settings
 from backstory.git import history
-from backstory.git.identity import git, has_commit
+from backstory.git.identity import has_commit
+from backstory.git.place import GitPlace
+from backstory.git.run import ask
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Project, Session
@@ -205,7 +207,7 @@ def timeline(settings: Settings, identity: str, which: Which, *, limit: int, aft
         return TimelinePage(project, str(folder), _branches(folder), found, sessions, more)
 
 
-def story_of(settings: Settings, sha: str) -> tuple[Story, Path | None]:
+def story_of(settings: Settings, sha: str) -> tuple[Story, GitPlace | None]:
     """The story of a commit by its whole hash, and where git can be asked about it."""
     if not _SHA.fullmatch(sha):
         raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: backstory log")
@@ -216,17 +218,26 @@ def story_of(settings: Settings, sha: str) -> tuple[Story, Path | None]:
         return tell_all(library, folder or nowhere, told_of), folder
 
 
-def _folder(library: Library, sha: str) -> Path | None:
+def _folder(library: Library, sha: str) -> GitPlace | None:
     """Where git knows a commit: in its project; or in any, if nobody has looked at it yet."""
     number = Browser(library.db).project_of(sha)
     if number is not None:
         repository = repository_of(library.db, number)
         return repository.folder if repository else None
-    paths = (project.path for _, project in library.reader.projects() if project.path)
-    return next((Path(path) for path in paths if Path(path).is_dir() and has_commit(path, sha)), None)
+    return next((folder for folder in _folders(library) if folder.is_dir() and has_commit(folder, sha)), None)
 
 
-def _repository(library: Library, identity: str) -> tuple[Project, Path]:
+def _folders(library: Library) -> Iterator[Path]:
+    """A folder of each project that git can be asked in. A submodule's path is its git folder: its places then."""
+    places = library.reader.places()
+    for number, project in library.reader.projects():
+        if project.path and (Path(project.path) / ".git").exists():
+            yield Path(project.path)
+        else:
+            yield from (Path(cwd) for cwd, of in places.items() if of == number)
+
+
+def _repository(library: Library, identity: str) -> tuple[Project, GitPlace]:
     for number, project in library.reader.projects():
         if project.identity == identity:
             found = repository_of(library.db, number)
@@ -238,17 +249,17 @@ def _repository(library: Library, identity: str) -> tuple[Project, Path]:
     raise NotFound(f"no project is called {identity[:200]!r}", "See which there are: backstory projects")
 
 
-def _tip(folder: Path, branch: str | None) -> str:
+def _tip(folder: GitPlace, branch: str | None) -> str:
     """The commit a list begins with, so that all its pages are of the same list; empty if there is none yet."""
     if branch == "*":
         return "*"
     if branch is not None and branch not in _branches(folder):
         raise NotFound(f"no branch is called {branch[:200]!r}", "See: git branch")
     name = "HEAD" if branch is None else f"refs/heads/{branch}"
-    return git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or ""
+    return ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or ""
 
 
-def _commits(folder: Path, tip: str, skip: int, number: int) -> list[history.Commit]:
+def _commits(folder: GitPlace, tip: str, skip: int, number: int) -> list[history.Commit]:
     """Newest first."""
     if tip != "*" and not _SHA.fullmatch(tip):
         raise BadInput("not a cursor of this list", "Begin again without one.")
@@ -256,8 +267,8 @@ def _commits(folder: Path, tip: str, skip: int, number: int) -> list[history.Com
     return history.commits(folder, revisions, limit=number)[::-1]
 
 
-def _branches(folder: Path) -> list[str]:
-    listed = git(folder, "for-each-ref", "--format=%(refname:lstrip=2)", "--sort=-committerdate", "refs/heads")
+def _branches(folder: GitPlace) -> list[str]:
+    listed = ask(folder, "for-each-ref", "--format=%(refname:lstrip=2)", "--sort=-committerdate", "refs/heads")
     return (listed or "").splitlines()
 
 

@@ -15,6 +15,7 @@ from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.git import history
 from backstory.git.identity import identify
+from backstory.git.place import GitPlace, name_place
 from backstory.model.checkpoints import TAGS, Checkpoint, Note
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.sessions import Project
@@ -50,7 +51,7 @@ class LinkReport(msgspec.Struct, frozen=True):
 def link_history(settings: Settings, cwd: Path, revisions: str | None, announce: Announce | None = None) -> LinkReport:
     """Judge a repository's commits (again): all that sessions may have a part in, or those of a range."""
     begun = time.monotonic()
-    folder = inside(cwd, _THERE)
+    folder = inside(name_place(cwd), _THERE)
     with reading(settings):
         pass  # says so if nothing is kept yet
     with writing(settings, LOCK_WAIT) as db:
@@ -84,9 +85,10 @@ def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> R
 def link(settings: Settings, cwd: Path, commit: str, session: str) -> Checkpoint:
     """This session belongs to this commit."""
     with reading(settings) as library:
-        sha = required(library, commit, cwd)
+        here = name_place(cwd)
+        sha = required(library, commit, here)
         found = find_session(library, session)
-        repository = _known(library, cwd)
+        repository = _known(library, here)
     entry = OverrideEntry(sha, found.agent, found.session_id, "link", wall_clock())
     _say(settings, repository, sha, entry)
     with reading(settings) as library:
@@ -96,8 +98,9 @@ def link(settings: Settings, cwd: Path, commit: str, session: str) -> Checkpoint
 def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> list[str]:
     """A session, or every session, has no part in this commit; returns which were taken off."""
     with reading(settings) as library:
-        sha = required(library, commit, cwd)
-        told = tell(library, cwd, [sha])[0]
+        here = name_place(cwd)
+        sha = required(library, commit, here)
+        told = tell(library, here, [sha])[0]
         parts = told.checkpoint.parts if told.checkpoint else []
         if session is not None:
             wanted = find_session(library, session)
@@ -105,7 +108,7 @@ def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> l
         if not parts:
             what = f"session {session} has no part in" if session else "no session has a part in"
             raise NotFound(f"{what} {sha[:10]}", f"See: backstory show {sha[:10]}")
-        repository = _known(library, cwd)
+        repository = _known(library, here)
     now = wall_clock()
     entries = [OverrideEntry(sha, part.agent, part.session_id, "unlink", now) for part in parts]
     _say(settings, repository, sha, *entries)
@@ -119,8 +122,9 @@ def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Check
     if said == Note():
         raise BadInput("nothing to note", 'Say e.g.: backstory note --title "Retry with backoff" --tag BUGFIX')
     with reading(settings) as library:
-        sha = required(library, commit, cwd)
-        repository = repository_at(library.db, inside(cwd, _THERE))
+        here = name_place(cwd)
+        sha = required(library, commit, here)
+        repository = repository_at(library.db, inside(here, _THERE))
     entry = NoteEntry(sha, author(settings), wall_clock(), said)
     _say(settings, repository, sha, entry)
     with reading(settings) as library:
@@ -201,8 +205,8 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
     """Sessions recorded at or below a path belong to this repository; returns how many do, and links them."""
     if not repository.is_dir():
         raise NotFound(f"there is no folder {repository}", "Give the repository's folder as it is now.")
-    folder = top(repository)
-    project = identify(str(folder)) if folder else None
+    folder = top(name_place(repository))
+    project = identify(str(folder), named=True) if folder else None
     if folder is None or project is None or project.evidence == "path":
         raise BadInput(
             f"{repository} is not a git repository with a commit", "Give the repository's folder as it is now."
@@ -239,7 +243,7 @@ def known_json(known: Known) -> dict[str, Any]:
     }
 
 
-def _known(library: Library, cwd: Path) -> Repository:
+def _known(library: Library, cwd: GitPlace) -> Repository:
     repository = repository_at(library.db, inside(cwd, _THERE))
     if repository is None:
         raise NotFound("no session of this repository is kept", "Read what your agents wrote: backstory ingest")

@@ -15,7 +15,7 @@ import msgspec
 
 from backstory.capture.pauses import Pauses
 from backstory.git import history
-from backstory.git.identity import git
+from backstory.git.run import ask
 from backstory.service.candidates import Candidates, Row
 from backstory.service.checkpointing import Assembly, Outcome, known_links
 from backstory.service.repositories import ALL, Repository, lost
@@ -131,7 +131,7 @@ class _Run:
         return later | {row[0] for row in told}
 
     def _tips(self) -> list[str]:
-        listed = git(self.repository.folder, "rev-parse", *ALL) or ""
+        listed = ask(self.repository.folder, "rev-parse", *ALL) or ""
         return sorted(set(listed.split()))
 
     def _unreachable(self, known: set[str], rows: list[Row]) -> list[history.Commit]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
 
 from backstory.config import Settings
 from backstory.git.history import Commit
+from backstory.git.place import GitPlace
 from backstory.model.errors import BackstoryError
 from backstory.service.checkpointing import NO_SESSION, NOT_THEN
 from backstory.service.library import Library, reading
@@ -25,7 +25,7 @@ _lock = threading.Lock()
 _running: dict[tuple[str, str], Future[dict[str, Told]]] = {}  # one look per repository at a time
 
 
-def tell_soon(library: Library, folder: Path | None, commits: Sequence[Commit], begun: int | None) -> list[Told]:
+def tell_soon(library: Library, folder: GitPlace | None, commits: Sequence[Commit], begun: int | None) -> list[Told]:
     """In the order given; `begun` is when the project's first session began."""
     store = Checkpoints(library.db)
     shas = [commit.sha for commit in commits]
@@ -51,7 +51,7 @@ def _unseen(commit: Commit, fresh: list[str]) -> str:
     return MERGE if commit.is_merge else NOT_YET if commit.sha in fresh else NOT_THEN
 
 
-def _judged(settings: Settings, folder: Path, shas: list[str]) -> dict[str, Told]:
+def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, Told]:
     """What a look finds within a moment; whoever asks again finds what it has found since."""
     key = (str(settings.home), str(folder))
     with _lock:
@@ -70,7 +70,7 @@ def _judged(settings: Settings, folder: Path, shas: list[str]) -> dict[str, Told
     return found
 
 
-def _look(settings: Settings, folder: Path, shas: list[str], future: Future[dict[str, Told]]) -> None:
+def _look(settings: Settings, folder: GitPlace, shas: list[str], future: Future[dict[str, Told]]) -> None:
     try:
         with reading(settings) as library:
             found = {told.commit.sha: told for told in tell(library, folder, shas)}

@@ -167,7 +167,7 @@ def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
     known = reader.projects()
     given = Path(text).expanduser()
     if text.startswith((".", "/", "~")) and given.exists():
-        identity = identify(str(given.resolve())).identity
+        identity = identify(str(given.resolve()), named=True).identity
         if found := [number for number, project in known if project.identity == identity]:
             return tuple(found)
     wanted = {text, normalise(text), str(given.absolute()) if text.startswith((".", "/", "~")) else text}

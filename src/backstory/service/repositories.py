@@ -9,7 +9,9 @@ import apsw
 import msgspec
 
 from backstory.git import history
-from backstory.git.identity import git, has_commit, identify, still
+from backstory.git.identity import has_commit, identify, still
+from backstory.git.place import GitDir, GitPlace
+from backstory.git.run import ask
 from backstory.model.sessions import Project
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.read import Reader
@@ -24,7 +26,7 @@ class Repository(msgspec.Struct, frozen=True):
 
     id: int
     project: Project
-    folder: Path
+    folder: GitPlace
     tops: list[str]  # its work trees: below them a path is known exactly
     places: list[str]  # every folder of it that sessions ran in, clones and former places among them
 
@@ -46,13 +48,13 @@ def repository_of(db: apsw.Connection, project: int) -> Repository | None:
     return None
 
 
-def repository_at(db: apsw.Connection, folder: Path) -> Repository | None:
+def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
     """The repository a folder is in; of number 0 if nothing is known of it but what sessions elsewhere wrote there."""
     known = _placed(db, folder)
-    project = known[1] if known else identify(str(folder))
+    project = known[1] if known else identify(str(folder), named=isinstance(folder, GitDir))
     if project.evidence == "path":
         return None
-    known = known or Checkpoints(db).project(project.identity) or _formerly(db, project)
+    known = known or Checkpoints(db).project(project.identity) or _formerly(db, folder, project)
     if known is None:
         found = _repository(0, project, folder, [])
         return found if wrote_below(db, found.folders) else None
@@ -60,27 +62,27 @@ def repository_at(db: apsw.Connection, folder: Path) -> Repository | None:
     return _repository(known[0], known[1], folder, places)
 
 
-def _repository(number: int, project: Project, folder: Path, places: list[str]) -> Repository:
-    trees = (git(folder, "worktree", "list", "--porcelain") or "").splitlines()
+def _repository(number: int, project: Project, folder: GitPlace, places: list[str]) -> Repository:
+    trees = (ask(folder, "worktree", "list", "--porcelain") or "").splitlines()
     tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
-    if top := git(folder, "rev-parse", "--show-toplevel"):  # of a submodule the list names its git folder only
+    if top := ask(folder, "rev-parse", "--show-toplevel"):  # of a submodule the list names its git folder only
         tops.append(top)
     if project.path:
         tops.append(project.path)
     return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
 
 
-def _placed(db: apsw.Connection, folder: Path) -> tuple[int, Project] | None:
+def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None:
     """The project the folder was known for, if it still is that."""
     number = Reader(db).places().get(str(folder))
     project = dict(Reader(db).projects()).get(number) if number is not None else None
     return (number, project) if number is not None and project and still(str(folder), project) else None
 
 
-def _formerly(db: apsw.Connection, project: Project) -> tuple[int, Project] | None:
+def _formerly(db: apsw.Connection, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
     """The same repository before it had this remote or this root commit, if nothing was read of it since."""
     for identity, root in Writer(db).former(project):
-        if project.path and (root is None or has_commit(project.path, root)):
+        if root is None or has_commit(folder, root):
             return Checkpoints(db).project(identity)
     return None
 
@@ -98,7 +100,7 @@ def wrote_below(db: apsw.Connection, folders: Iterable[str]) -> set[int]:
     }
 
 
-def lost(folder: Path, shas: Iterable[str]) -> list[history.Commit]:
+def lost(folder: GitPlace, shas: Iterable[str]) -> list[history.Commit]:
     """What these commits reach and no ref does."""
     names = list(shas)
     return history.commits(folder, ["--not", *ALL[:-1], "^HEAD", *names]) if names else []

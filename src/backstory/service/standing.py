@@ -11,7 +11,9 @@ from backstory.agents import AGENTS
 from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.git import history
-from backstory.git.identity import git
+from backstory.git.place import name_place
+from backstory.git.run import ask
+from backstory.git.worktree import WorkTreeState, find_changes
 from backstory.model.query import Filters
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
@@ -48,21 +50,27 @@ class Status(msgspec.Struct, frozen=True):
     open: list[Open]
     capture: list[Capture]
     paused: list[Paused]
+    unread: dict[str, str] = {}  # files sessions wrote that could not be compared with the last commit, and why
 
 
 def status(settings: Settings, cwd: Path) -> Status:
-    folder = top(cwd)
+    folder = top(name_place(cwd))
     with reading(settings) as library:
-        sha = git(folder, "rev-parse", "--verify", "--quiet", "HEAD") if folder else None
-        head = tell(library, cwd, [sha])[0] if sha else None
+        sha = ask(folder, "rev-parse", "--verify", "--quiet", "HEAD") if folder else None
+        head = tell(library, folder, [sha])[0] if folder and sha else None
         repository = repository_at(library.db, folder) if folder else None
         sessions = _recent(library, repository.id) if repository else []
+        wrote = {session.id: _wrote(library, session) for session in sessions}
+        state = WorkTreeState(frozenset(), {})
+        if isinstance(folder, Path):  # a bare repository has no files
+            state = find_changes(folder, sha, {path for paths in wrote.values() for path in paths})
         return Status(
             head,
             [session for session in sessions if _active(library, session)],
-            _uncommitted(library, sessions, _changed(folder)) if folder and sessions else [],
+            [found for session in sessions if (found := _open(library, session, wrote[session.id] & state.changed))],
             [Capture(name, library.reader.last_record(name), library.reader.last_signal(name)) for name in AGENTS],
             [told(pause) for pause in in_effect(settings)],
+            state.unread,
         )
 
 
@@ -82,38 +90,41 @@ def _active(library: Library, session: Session) -> bool:
     return rows[0][0] is None or rows[0][0] < session.ended_at
 
 
-def _uncommitted(library: Library, sessions: list[Session], changed: set[str]) -> list[Open]:
-    return [found for session in sessions if (found := _open(library, session, changed))]
+def _last_linked(library: Library, session: Session) -> int:
+    """The last record of a session that a commit holds; 0 if none does."""
+    rows = fetch(library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,))
+    last: int = rows[0][0]
+    return last
 
 
-def _open(library: Library, session: Session, changed: set[str]) -> Open | None:
-    last = fetch(library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,))[0][0]
-    wrote = fetch(
+def _wrote(library: Library, session: Session) -> set[str]:
+    """Files it wrote since its last commit, and its subagents with it."""
+    last = _last_linked(library, session)
+    rows = fetch(
         library.db,
         "SELECT DISTINCT path FROM touches WHERE action='write' AND (session_id=? AND seq > ? OR session_id IN "
         "(SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))",
         (session.id, last, session.session_id, session.agent, _ended(library, session.id, last)),
     )
-    files = sorted({path for (path,) in wrote} & changed)
+    return {path for (path,) in rows}
+
+
+def _open(library: Library, session: Session, files: set[str]) -> Open | None:
+    """The session with the files that are in no commit yet; None if there are none."""
     if not files:
         return None
+    last = _last_linked(library, session)
     prompts = fetch(
         library.db,
         "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND actor='user'",
         (session.id, (session.id << SEQ_BITS) + last),
     )[0][0]
-    return Open(session, prompts, files)
+    return Open(session, prompts, sorted(files))
 
 
 def _ended(library: Library, session: int, seq: int) -> int:
     rows = fetch(library.db, "SELECT created_at FROM events WHERE id=?", ((session << SEQ_BITS) + seq,))
     return rows[0][0] or 0 if rows else 0
-
-
-def _changed(folder: Path) -> set[str]:
-    """Files that differ from the last commit, by their whole path."""
-    listed = (git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames") or "").split("\0")
-    return {str(folder / line.lstrip()[2:].strip()) for line in listed if len(line) > 3}
 
 
 def status_json(found: Status) -> dict[str, Any]:
@@ -126,6 +137,7 @@ def status_json(found: Status) -> dict[str, Any]:
             for c in found.capture
         ],
         "paused": [paused_json(pause) for pause in found.paused],
+        "unread": [{"path": path, "reason": reason} for path, reason in sorted(found.unread.items())],
     }
 
 
@@ -143,16 +155,16 @@ class Between(msgspec.Struct, frozen=True):
 
 
 def between(settings: Settings, cwd: Path, old: str, new: str) -> Between:
-    folder = inside(cwd)
+    folder = inside(name_place(cwd))
     with reading(settings) as library:
-        first, last = required(library, old, cwd), required(library, new, cwd)
+        first, last = required(library, old, folder), required(library, new, folder)
         found = history.commits(folder, [f"{first}..{last}"])
-        told = tell(library, cwd, [commit.sha for commit in reversed(found)])
+        told = tell(library, folder, [commit.sha for commit in reversed(found)])
         sessions: dict[int, tuple[Session, int]] = {}
         spans: list[tuple[int, int, int]] = []
         prompts: dict[tuple[str, int], Said] = {}
         for one in told:
-            story = tell_all(library, cwd, one)
+            story = tell_all(library, folder, one)
             for part in one.checkpoint.parts if one.checkpoint else []:
                 session = story.sessions[part.name]
                 before = sessions.get(session.id, (session, 0))[1]

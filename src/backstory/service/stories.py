@@ -12,7 +12,8 @@ import msgspec
 from backstory.agents import AGENTS
 from backstory.config import Settings
 from backstory.git import history
-from backstory.git.identity import git
+from backstory.git.place import GitDir, GitPlace, name_place
+from backstory.git.run import ask
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.errors import Ambiguous, BadInput, NotFound
 from backstory.model.events import StoredEvent
@@ -64,13 +65,15 @@ class Story(msgspec.Struct, frozen=True):
 # -- finding a commit ------------------------------------------------------------------------------
 
 
-def top(cwd: Path) -> Path | None:
-    """The work tree (or bare repository) a folder is in."""
-    found = git(cwd, "rev-parse", "--show-toplevel") or git(cwd, "rev-parse", "--absolute-git-dir")
+def top(cwd: GitPlace) -> GitPlace | None:
+    """The work tree a folder is in, or the bare repository that the user named."""
+    if isinstance(cwd, GitDir):
+        return cwd if ask(cwd, "rev-parse", "--git-dir") else None
+    found = ask(cwd, "rev-parse", "--show-toplevel")
     return Path(found) if found else None
 
 
-def inside(cwd: Path, hint: str = "Go to one, or list sessions: backstory sessions") -> Path:
+def inside(cwd: GitPlace, hint: str = "Go to one, or list sessions: backstory sessions") -> GitPlace:
     """The same, where there must be one."""
     folder = top(cwd)
     if folder is None:
@@ -78,7 +81,7 @@ def inside(cwd: Path, hint: str = "Go to one, or list sessions: backstory sessio
     return folder
 
 
-def resolve(library: Library, reference: str | None, cwd: Path) -> str | None:
+def resolve(library: Library, reference: str | None, cwd: GitPlace) -> str | None:
     """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it is nothing of those."""
     name = "HEAD" if reference is None else reference
     store = Checkpoints(library.db)
@@ -89,7 +92,7 @@ def resolve(library: Library, reference: str | None, cwd: Path) -> str | None:
         return found[0] if found else None
     if name.startswith("-"):
         raise BadInput(f"not a commit: {name}", "Give a commit, a branch, HEAD~2, or a checkpoint's id.")
-    if sha := git(cwd, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
+    if sha := ask(cwd, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
         return sha
     if _SHA.match(name):
         found = store.beginning("sha", name)
@@ -99,7 +102,7 @@ def resolve(library: Library, reference: str | None, cwd: Path) -> str | None:
     return None
 
 
-def required(library: Library, reference: str | None, cwd: Path) -> str:
+def required(library: Library, reference: str | None, cwd: GitPlace) -> str:
     sha = resolve(library, reference, cwd)
     if sha is None:
         name = "HEAD" if reference is None else reference
@@ -118,7 +121,7 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
     if agent in AGENTS and rest:
         return False
     with reading(settings) as library:
-        sha = resolve(library, reference, cwd)
+        sha = resolve(library, reference, name_place(cwd))
         try:
             session = library.reader.session(reference)
         except NotFound:
@@ -143,8 +146,9 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
 
 def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
     """The checkpoint of a commit; an error that says why if it has none."""
+    here = name_place(cwd)
     with reading(settings) as library:
-        told = tell(library, cwd, [required(library, reference, cwd)])[0]
+        told = tell(library, here, [required(library, reference, here)])[0]
     if told.checkpoint is None or not told.checkpoint.parts:
         raise NotFound(f"{told.commit.sha[:10]} has no story: {told.reason}", "Commits with one: backstory log")
     return told.checkpoint
@@ -153,7 +157,7 @@ def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
 # -- telling ---------------------------------------------------------------------------------------
 
 
-def tell(library: Library, cwd: Path, shas: list[str]) -> list[Told]:
+def tell(library: Library, cwd: GitPlace, shas: list[str]) -> list[Told]:
     """Commits in the order given. What is not in git any more is told from what was kept."""
     store = Checkpoints(library.db)
     folder = top(cwd)
@@ -205,24 +209,25 @@ def _told(
 
 def log(settings: Settings, cwd: Path, revisions: str | None, limit: int, *, everywhere: bool = False) -> list[Told]:
     """Newest first."""
-    folder = inside(cwd)
-    if git(folder, "rev-parse", "--verify", "--quiet", "HEAD") is None and revisions is None:
+    folder = inside(name_place(cwd))
+    if ask(folder, "rev-parse", "--verify", "--quiet", "HEAD") is None and revisions is None:
         return []
     with reading(settings) as library:
         name = revisions or "HEAD"
         if name.startswith("-"):
             raise BadInput(f"not a revision: {name}", "Give a commit, a branch, or a range such as main..HEAD.")
         found = history.commits(folder, ALL if everywhere else [name], limit=limit or None)
-        return tell(library, cwd, [commit.sha for commit in reversed(found)])
+        return tell(library, folder, [commit.sha for commit in reversed(found)])
 
 
 def read(settings: Settings, reference: str | None, cwd: Path) -> Story:
+    here = name_place(cwd)
     with reading(settings) as library:
-        told = tell(library, cwd, [required(library, reference, cwd)])[0]
-        return tell_all(library, cwd, told)
+        told = tell(library, here, [required(library, reference, here)])[0]
+        return tell_all(library, here, told)
 
 
-def tell_all(library: Library, cwd: Path, told: Told) -> Story:
+def tell_all(library: Library, cwd: GitPlace, told: Told) -> Story:
     own = told.checkpoint.parts if told.checkpoint else []
     sessions = {part.name: _session(library, part) for part in own}
     said = [item for part in own for item in said_in(part, _asked_for(library, part, sessions))]
@@ -276,7 +281,7 @@ def said_in(part: Part, events: Iterable[StoredEvent]) -> list[Said]:
     return sorted([*found, *closing.values()], key=lambda said: said.seq)
 
 
-def reverted(library: Library, cwd: Path, told: Told) -> Told | None:
+def reverted(library: Library, cwd: GitPlace, told: Told) -> Told | None:
     if (found := _REVERTS.search(told.commit.body)) and (sha := resolve(library, found[1], cwd)):
         return tell(library, cwd, [sha])[0]
     return None

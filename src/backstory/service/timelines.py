@@ -16,7 +16,7 @@ import msgspec
 
 from backstory.config import Settings
 from backstory.git import history
-from backstory.git.identity import git
+from backstory.git.run import ask
 from backstory.model.checkpoints import EVIDENCE, Checkpoint, Part
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.sessions import Project, Session
@@ -159,7 +159,7 @@ def _repository(library: Library, number: int) -> Repository | None:
     """Asking git whether a folder is still the project costs more than all else."""
     key = (str(library.settings.home), number)
     known = _places.get(key)
-    if known is None or time.monotonic() - known[0] > _FRESH or (known[1] and not known[1].folder.is_dir()):
+    if known is None or time.monotonic() - known[0] > _FRESH or (known[1] and not Path(known[1].folder).is_dir()):
         known = _places[key] = (time.monotonic(), repository_of(library.db, number))
     return known[1]
 
@@ -222,7 +222,7 @@ class _Page:
         if self.folder is None:
             return [], {}
         form = "--format=%(objectname) %(refname:lstrip=2)"
-        listed = git(self.folder, "for-each-ref", form, "--sort=-committerdate", f"--count={_BRANCHES}", "refs/heads")
+        listed = ask(self.folder, "for-each-ref", form, "--sort=-committerdate", f"--count={_BRANCHES}", "refs/heads")
         pairs = [line.split(" ", 1) for line in (listed or "").splitlines()]
         refs = {name: sha for sha, name in pairs}
         return list(refs), {**refs, "": str(hash(listed))}
@@ -238,7 +238,7 @@ class _Page:
             raise NotFound(f"no branch is called {asked[:200]!r}", "See: git branch")
         if asked:
             return asked, refs[asked]
-        found = (git(self.folder, "rev-parse", "HEAD", "--abbrev-ref", "HEAD") or "").split()
+        found = (ask(self.folder, "rev-parse", "HEAD", "--abbrev-ref", "HEAD") or "").split()
         return (found[1], found[0]) if len(found) == 2 else ("", "")
 
     def _line(self, tip: str, stamp: str, skip: int) -> _Line:

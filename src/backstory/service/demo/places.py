@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from backstory.git.run import NO_GIT, run
 from backstory.model.errors import StoreError
 
-_AUTHOR = ["-c", "user.name=Robin", "-c", "user.email=robin@example.com", "-c", "commit.gpgsign=false"]
+_PERSON = {"NAME": "Robin", "EMAIL": "robin@example.com"}
+_VARIABLES = {
+    **{f"GIT_AUTHOR_{name}": value for name, value in _PERSON.items()},
+    **{f"GIT_COMMITTER_{name}": value for name, value in _PERSON.items()},
+    "GIT_CONFIG_GLOBAL": os.devnull,  # nothing of the user's own settings: no signature, no template
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
 
 
 class Demo(msgspec.Struct, frozen=True):
@@ -34,7 +40,7 @@ class Demo(msgspec.Struct, frozen=True):
 def begin(demo: Demo) -> None:
     """An empty repository."""
     demo.repository.mkdir(parents=True)
-    git(demo.repository, "init", "-q", "-b", "main")
+    git(None, "init", "-q", "-b", "main", "--template=", str(demo.repository))
     git(demo.repository, "remote", "add", "origin", demo.remote)
 
 
@@ -59,16 +65,11 @@ def commit(folder: Path, subject: str, at: datetime) -> str:
     return git(folder, "rev-parse", "--short", "HEAD")
 
 
-def git(folder: Path, *arguments: str, **variables: str) -> str:
-    command = ["git", "-C", str(folder), *_AUTHOR, *arguments]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | variables
-    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}  # nor does a hook of the person's run
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, env=env)
-    except FileNotFoundError:
-        raise StoreError("git is not installed; the demo makes a repository", "Install git, then try again.") from None
-    except subprocess.CalledProcessError as error:
-        raise StoreError(
-            f"git failed: {error.stderr.strip()}", "Try again with --keep and look at the folder."
-        ) from None
-    return done.stdout.strip()
+def git(folder: Path | None, *arguments: str, **variables: str) -> str:
+    """What git prints, in the demo's own repository or, to make one, in none; an error if it fails."""
+    done = run(folder, *arguments, index=True, variables={**_VARIABLES, **variables})
+    if done is NO_GIT:
+        raise StoreError("git is not installed; the demo makes a repository", "Install git, then try again.")
+    if not done.ok:
+        raise StoreError(f"git failed: {done.complaint}", "Try again with --keep and look at the folder.")
+    return done.text.strip()

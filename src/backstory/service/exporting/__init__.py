@@ -10,7 +10,8 @@ import msgspec
 from backstory.config import Settings
 from backstory.files import replace
 from backstory.git import history
-from backstory.git.identity import git
+from backstory.git.place import GitPlace, name_place
+from backstory.git.run import ask
 from backstory.model.errors import BadInput, NotFound, StoreError
 from backstory.service.exporting import html, markdown
 from backstory.service.exporting.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
@@ -39,12 +40,13 @@ def export(settings: Settings, reference: str, cwd: Path, wanted: Wanted) -> Exp
     if ".." not in reference and not is_commit(settings, reference, cwd):
         return _session(settings, reference, wanted)
     with reading(settings) as library:
-        told = _commits(library, reference, cwd)
-        narrator = Narrator(library, cwd, thinking=wanted.thinking, tools=wanted.tools)
+        here = name_place(cwd)
+        told = _commits(library, reference, here)
+        narrator = Narrator(library, here, thinking=wanted.thinking, tools=wanted.tools)
         if wanted.form == "json":
             bodies = [story_json(settings, narrator.story(each)) for each in told]
             return _as_json(settings, bodies if ".." in reference else bodies[0], wanted)
-        document = of_commits(narrator, _title(reference, cwd, told), reference, told)
+        document = of_commits(narrator, _title(reference, here, told), reference, told)
         return _rendered(settings, document, wanted)
 
 
@@ -67,7 +69,7 @@ def commit_markdown(story: Story) -> str:
     return markdown.document(Document("", [], [Chapter(story, said_lines(story))]))
 
 
-def _commits(library: Library, reference: str, cwd: Path) -> list[Told]:
+def _commits(library: Library, reference: str, cwd: GitPlace) -> list[Told]:
     """Oldest first."""
     if ".." not in reference:
         return tell(library, cwd, [required(library, reference, cwd)])
@@ -80,12 +82,12 @@ def _commits(library: Library, reference: str, cwd: Path) -> list[Told]:
     return tell(library, cwd, [commit.sha for commit in found])
 
 
-def _title(reference: str, cwd: Path, told: list[Told]) -> str:
+def _title(reference: str, cwd: GitPlace, told: list[Told]) -> str:
     """The branch a range ends at, or the commit."""
     if ".." not in reference:
         return told[0].commit.subject
     end = reference.rsplit("..", 1)[1].lstrip(".") or "HEAD"
-    branch = git(cwd, "symbolic-ref", "--quiet", "--short", "HEAD") if end == "HEAD" else end
+    branch = ask(cwd, "symbolic-ref", "--quiet", "--short", "HEAD") if end == "HEAD" else end
     return f"The story of {branch or reference}"
 
 

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Set
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 
 from backstory.agents import AGENTS
+from backstory.git.place import GitPlace
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session
@@ -72,7 +72,7 @@ class Document(msgspec.Struct, frozen=True):
 class Narrator:
     """Tells many commits; what they share is read once."""
 
-    def __init__(self, library: Library, cwd: Path, *, thinking: bool = False, tools: bool = False) -> None:
+    def __init__(self, library: Library, cwd: GitPlace, *, thinking: bool = False, tools: bool = False) -> None:
         self.library, self.cwd = library, cwd
         self.thinking, self.tools = thinking, tools
         self.store = Checkpoints(library.db)
