@@ -11,6 +11,7 @@ import msgspec
 
 from backstory.config import Settings
 from backstory.files import replace
+from backstory.model.errors import BadInput
 from backstory.store.changes import Changes
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.commit import commit_with_journal
@@ -69,12 +70,17 @@ def _upwards(folder: str) -> Iterator[str]:
 
 
 def link_project(db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None) -> Outcome:
+    """Judge a project's new commits and keep what was found. A repository that git cannot read stops no other: it is
+    asked again next time, and `backstory log` in it says what is wrong."""
     from backstory.service.checkpointing import Outcome
     from backstory.service.judging import compute
     from backstory.service.repositories import repository_of
 
     found = repository_of(db, project)
-    outcome = compute(db, found, announce=announce) if found else Outcome(project, linked=_unlinkable(db, project))
+    try:
+        outcome = compute(db, found, announce=announce) if found else Outcome(project, linked=_unlinkable(db, project))
+    except BadInput:
+        return Outcome(project)
     with kept(db, journal):
         apply(db, journal, outcome)
     return outcome
