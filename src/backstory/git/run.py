@@ -1,7 +1,7 @@
 """The one place that starts git, in a way that nothing in a repository can start a program.
 
 A repository's configuration can name programs for nearly everything git does, and git runs them for whoever asks.
-Three things keep it from that; each holds on its own, and all of them are needed:
+Three things together keep it from that:
 
 - what is asked: plumbing that neither converts files nor talks to remotes (tests/git/test_run.py lists the commands);
 - the environment: nothing inherited but where the account's own configuration lies, and no protocol allowed, so that
