@@ -44,7 +44,6 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",  # nothing is written, so no hook for a written index runs either
     "GIT_NO_REPLACE_OBJECTS": "1",  # history as it was recorded
     "GIT_GRAFT_FILE": os.devnull,
-    "GIT_LITERAL_PATHSPECS": "1",
     "GIT_EDITOR": ":",
     "GIT_SEQUENCE_EDITOR": ":",
     "GIT_PAGER": "cat",

@@ -311,7 +311,7 @@ def blob_name(content: bytes, like: str) -> str:
 
 
 def _asked(top: Path, *arguments: str, given: bytes = b"", codes: tuple[int, ...] = (0,)) -> Answer:
-    answer = run(top, *arguments, given=given, index=True)
+    answer = run(top, *arguments, given=given, index=True, variables={"GIT_LITERAL_PATHSPECS": "1"})
     if answer.code not in codes:
         raise _Trouble(answer.complaint)
     return answer
