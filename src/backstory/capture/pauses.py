@@ -16,7 +16,7 @@ import msgspec
 
 from backstory.files import make_folders, replace
 from backstory.git.identity import git
-from backstory.model.paths import below
+from backstory.model.paths import below, to_path
 from backstory.store.journal import PauseEntry
 
 FOLDER = "hook/paused"
@@ -102,7 +102,7 @@ def git_folder(folder: str) -> str | None:
 
 def work_trees(repository: str) -> list[str]:
     """Where the repository is checked out, as git lists it now; of a deleted one it may still know."""
-    listed = (git(Path(repository), "worktree", "list", "--porcelain") or "").splitlines()
+    listed = (git(to_path(repository), "worktree", "list", "--porcelain") or "").splitlines()
     return [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
 
 

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from backstory.model.paths import escape_surrogates, to_path, to_text
 from backstory.model.sessions import Project
 
 _SCP = re.compile(r"^(?:[^@/]+@)?([^/:]+):(?!//)(.+)$")
@@ -36,7 +37,7 @@ def _by_remote(remote: str, top: Path, hops: int) -> Project:
         return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
     where = Path(os.path.normpath(top / re.sub(r"^file://", "", remote.strip(), flags=re.I)))
     if hops > 0 and where.is_dir():  # a clone of a repository on this machine is that repository's project
-        origin = identify(str(where), hops - 1)
+        origin = identify(to_text(where), hops - 1)
         if origin.evidence != "path":
             return Project(origin.identity, origin.evidence, origin.name, origin.remote, origin.root_commit, str(top))
     identity = normalise(str(where))
@@ -51,7 +52,7 @@ def still(folder: str, project: Project) -> bool:
     remote = _remote(at)
     if remote is not None:
         return not _local(remote) and normalise(remote) == project.identity
-    return project.root_commit is not None and project.remote is None and has_commit(str(at), project.root_commit)
+    return project.root_commit is not None and project.remote is None and has_commit(to_text(at), project.root_commit)
 
 
 def normalise(url: str) -> str:
@@ -74,12 +75,12 @@ def _local(url: str) -> bool:
 
 def has_commit(folder: str, commit: str) -> bool:
     """Whether a commit is (still) in the repository there."""
-    return git(Path(folder), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}") is not None
+    return git(to_path(folder), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}") is not None
 
 
 def _repository(cwd: str) -> Path | None:
     """The folder itself if it exists, else the repository it was deleted from (an agent's old worktree)."""
-    folder = Path(cwd)
+    folder = to_path(cwd)
     if not folder.is_absolute():
         return None
     try:
@@ -111,7 +112,8 @@ def git(folder: Path, *arguments: str) -> str | None:
         done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, stdin=subprocess.DEVNULL, check=False)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode("utf-8", "replace").strip() or None if done.returncode == 0 else None
+    said = escape_surrogates(done.stdout.decode("utf-8", "surrogateescape"))
+    return said.strip() or None if done.returncode == 0 else None
 
 
 def _basename(path: str) -> str:

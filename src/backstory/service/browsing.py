@@ -20,6 +20,7 @@ from backstory.git import history
 from backstory.git.identity import git, has_commit
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.events import StoredEvent
+from backstory.model.paths import to_path, to_text
 from backstory.model.sessions import Project, Session
 from backstory.service.lately import lately
 from backstory.service.library import Library, reading
@@ -176,7 +177,7 @@ def projects(settings: Settings) -> list[Known]:
         found = []
         for number, project in known:
             sessions, last = active.get(number, (0, None))
-            there = project.path if project.path and Path(project.path).is_dir() else None
+            there = project.path if project.path and to_path(project.path).is_dir() else None
             found.append(Known(project, sessions, last, there))
     return sorted(found, key=lambda item: (-(item.last_at or 0), item.project.identity))
 
@@ -202,7 +203,7 @@ def timeline(settings: Settings, identity: str, which: Which, *, limit: int, aft
         names = {part.name: part for one in found if one.checkpoint for part in one.checkpoint.parts}
         sessions = {name: library.reader.session(part.session_id, part.agent) for name, part in names.items()}
         more = None if done else _sealed((tip, skip))
-        return TimelinePage(project, str(folder), _branches(folder), found, sessions, more)
+        return TimelinePage(project, to_text(folder), _branches(folder), found, sessions, more)
 
 
 def story_of(settings: Settings, sha: str) -> tuple[Story, Path | None]:
@@ -223,7 +224,7 @@ def _folder(library: Library, sha: str) -> Path | None:
         repository = repository_of(library.db, number)
         return repository.folder if repository else None
     paths = (project.path for _, project in library.reader.projects() if project.path)
-    return next((Path(path) for path in paths if Path(path).is_dir() and has_commit(path, sha)), None)
+    return next((to_path(path) for path in paths if to_path(path).is_dir() and has_commit(path, sha)), None)
 
 
 def _repository(library: Library, identity: str) -> tuple[Project, Path]:

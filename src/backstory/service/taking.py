@@ -15,6 +15,7 @@ from backstory.capture.permissions import tighten
 from backstory.capture.wake import answer
 from backstory.config import Settings
 from backstory.model.errors import Busy
+from backstory.model.paths import to_text
 from backstory.model.sources import Source
 from backstory.service.ingesting import catch_up, remake, unwanted, writable
 from backstory.service.library import journal
@@ -64,7 +65,7 @@ class Taking:
             self._blobs = blobs  # it need not make the same folders safe again
             self._sources = run.sources
             self.unreadable = run.counts.unreadable
-        return [item for item in found if not any((name, str(item.path)) in run.sources for name in NAMES)]
+        return [item for item in found if not any((name, to_text(item.path)) in run.sources for name in NAMES)]
 
     def link(self, wait: float) -> bool:
         """The next project that something new was read of; whether there are more."""

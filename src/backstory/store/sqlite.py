@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from backstory.model.errors import BackstoryError, Busy, CorruptStore, StoreError
+from backstory.model.paths import to_text
 from backstory.store import schema
 
 BUSY_MS = 10_000
@@ -40,7 +41,7 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
             flags = apsw.SQLITE_OPEN_READONLY
         else:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        db = apsw.Connection(str(path), flags=flags)
+        db = open_file(path, flags)
         try:
             db.set_busy_timeout(BUSY_MS)
             _prepare(db, readonly)
@@ -48,6 +49,20 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
             db.close(True)
             raise
         return db
+
+
+def open_file(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
+    """Return a bare connection to a file, whatever its name is."""
+    name = file_name(path)
+    if name != str(path):
+        flags |= apsw.SQLITE_OPEN_URI
+    return apsw.Connection(name, flags=flags)
+
+
+def file_name(path: Path) -> str:
+    """Return how SQLite is told of a file: by its path, or where that is not UTF-8, by a URI."""
+    name = str(path)
+    return name if to_text(name) == name else path.absolute().as_uri()
 
 
 def _prepare(db: apsw.Connection, readonly: bool) -> None:
