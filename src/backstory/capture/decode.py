@@ -13,8 +13,9 @@ from backstory.model.findings import Record
 from backstory.model.gaps import Gap, filled, holes
 from backstory.model.sources import Problem
 
-MAX_LINE = 64 << 20
-"""Bytes of a line that are stored in one piece."""
+MAX_LINE = MAX_DECODED
+"""Bytes of a line that are stored in one piece; a longer one is stored in several, and not decoded."""
+TOO_LARGE = "too large to be decoded"
 MAX_DOCUMENT = 256 << 20
 """Bytes of a file that is one JSON value."""
 _decode = msgspec.json.Decoder().decode
@@ -79,7 +80,7 @@ def document(data: bytes) -> list[Record] | Problem:
 def too_large(data: bytes, offset: int, limit: int) -> Problem | None:
     """Return the problem with this JSON, if it must not be decoded; its bytes are kept all the same."""
     if len(data) > limit:
-        return Problem(offset, len(data), "too large to be decoded")
+        return Problem(offset, len(data), TOO_LARGE)
     return None if can_decode(data) else Problem(offset, len(data), "too large for the memory there is")
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from backstory.agents import AGENTS
-from backstory.agents.base import Agent, Shape
+from backstory.agents.base import MAX_DECODED, Agent, Shape
 from backstory.capture.tail import head, stat
 from backstory.capture.unreadable import Unreadable as Unreadable
 from backstory.capture.unreadable import reason_of
@@ -97,7 +97,8 @@ def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
     name = found.path.name.removesuffix(".zst")
     if found.given or not name.endswith((".jsonl", ".json")) or found.agent.name not in _own(found.path):
         return None
-    if b"\n" not in data and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
+    unfinished = b"\n" not in data and len(data) <= MAX_DECODED
+    if unfinished and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
         return None  # its first line is still being written: whose it is shows when it is whole
     # Its own agent put it here, but nothing in it makes sense: keep it all the same.
     stem = escape_surrogates(name.rsplit(".", 1)[0])

@@ -19,6 +19,7 @@ from backstory.model.sources import Source
 CHUNK = 4 << 20
 HEAD = 65_536
 PROBE = 1024
+_TAG = 64  # bytes that a tag may be long
 # How much a packed transcript may hold. Real ones, packed as hard as zstd can, are 5 to 20 times as large unpacked;
 # the same tool output said again and again may come to a few hundred times. A bomb is 30,000 times its size.
 RATIO = 400
@@ -222,6 +223,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _seam(data: bytes) -> int:
+    """Return where a line is cut: not inside what may be a tag."""
+    sign = max(data.rfind(b"<", -_TAG), data.rfind(b"\\u003", -_TAG))
+    return sign if sign > 0 else len(data)
+
+
 def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
     """Runs of whole lines from a position on, then the unfinished line if there is one."""
     file.seek(position)
@@ -233,12 +240,13 @@ def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
         cut = data.rfind(b"\n") + 1
         if cut == 0 and size < MAX_LINE:
             continue
-        rest = data[cut:] if cut else b""  # a line beyond all bounds is cut: both halves are stored, neither parses
-        if rest:
-            pieces[-1] = data[:cut]
-        whole_lines = b"".join(pieces)
-        pieces, size = ([rest], len(rest)) if rest else ([], 0)
-        yield Chunk(position, whole_lines, False)
-        position += len(whole_lines)
+        cut = cut or _seam(data)  # a line beyond all bounds is cut: its pieces are stored, none is decoded
+        pieces[-1] = data[:cut]
+        complete = b"".join(pieces)
+        pieces = [data[cut:]] if cut < len(data) else []
+        size = len(data) - cut
+        del data
+        yield Chunk(position, complete, False)
+        position += len(complete)
     if pieces:
         yield Chunk(position, b"".join(pieces), True)

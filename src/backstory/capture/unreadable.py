@@ -54,7 +54,7 @@ def stops_everything(error: Exception, path: Path, home: Path) -> bool:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return True
     if error.filename is None:
-        return error.errno is not None  # all that is asked of the agents' files names them
+        return True  # all that is asked of the agents' files names them
     name = Path(str(error.filename))
     if name == path:
         return False

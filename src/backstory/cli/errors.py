@@ -16,7 +16,8 @@ from backstory.cli import COMMANDS, root
 from backstory.model.errors import BackstoryError
 from backstory.model.paths import escape_surrogates
 
-_FEW_FILES = 64  # fewer than that, and nothing here can be relied on
+_FEW_FILES = 64  # with fewer, SQLite, git and imports fail in ways of their own
+_ENOUGH_FILES = 1024
 _MORE_FILES = "Nothing was lost. Allow more, then run it again: ulimit -n 1024"
 
 
@@ -25,6 +26,8 @@ def run(args: list[str]) -> int:
     if sys.stdout is None:  # started with it closed, by a service manager
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     _show_odd_names()
+    if (limit := _file_limit()) is not None and limit < _FEW_FILES and not {"-h", "--help"} & set(args):
+        return 2 if "--background" in args else _tell_limit(limit, as_json)
     try:
         result = root.main(args=args, prog_name="backstory", standalone_mode=False)
         sys.stdout.flush()
@@ -43,8 +46,8 @@ def run(args: list[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # a library written in Rust panics with what is no Exception
-        if limit := _open_files(error):
-            return _tell("limit", f"this process may have {limit} files open, too few", _MORE_FILES, as_json)
+        if _is_exhausted(error):
+            return _tell_limit(_file_limit(), as_json)
         if os.environ.get("BACKSTORY_DEBUG"):
             raise
         message = f"unexpected: {type(error).__name__}: {error}"
@@ -70,16 +73,31 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return shown, error.end
 
 
-def _open_files(error: BaseException) -> int | None:
-    """The number of files we may have open, if that is what failed; an import may fail in any way then."""
+def _file_limit() -> int | None:
+    """Return how many files this process may have open, raised if it is very low and can be; None if nobody says."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return None
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    said = error.errno if isinstance(error, OSError) else None
-    exhausted = said in (errno.EMFILE, errno.ENFILE) or "TooManyOpenFiles" in str(error)
-    return limit if exhausted or limit < _FEW_FILES else None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft == unlimited:
+        return None
+    if soft < _FEW_FILES and (hard == unlimited or hard > soft):
+        soft = _ENOUGH_FILES if hard == unlimited else min(hard, _ENOUGH_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft
+
+
+def _is_exhausted(error: BaseException) -> bool:
+    """Whether too many files were open; a library written in Rust says it in its own words."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return "TooManyOpenFiles" in str(error)
+
+
+def _tell_limit(limit: int | None, as_json: bool) -> int:
+    return _tell("limit", f"this process may have only {limit} files open", _MORE_FILES, as_json)
 
 
 def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from backstory.capture.permissions import tighten
 from backstory.capture.unwanted import Unwanted
 from backstory.config import Settings
 from backstory.model.errors import CorruptStore, NotFound, StoreError
+from backstory.model.paths import to_text
 from backstory.service.excluding import excluded, tell_hooks
 from backstory.service.library import journal
 from backstory.service.linking import link_waiting, publish
@@ -261,8 +263,10 @@ def writable(settings: Settings) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, OSError) and not type(error).__module__.startswith("obstore"):
             raise
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            raise  # it is not about our home
         raise StoreError(
-            f"cannot write to {settings.home}: {_first_line(error)}",
+            f"cannot write to {to_text(settings.home)}: {_first_line(error)}",
             "Nothing was lost. Free some space or check permissions, then: backstory ingest",
         ) from error
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from backstory.files import need_descriptors
 from backstory.model.errors import BackstoryError, Busy, CorruptStore, StoreError
 from backstory.model.paths import to_text
 from backstory.store import schema
@@ -30,7 +31,10 @@ def explained(path: Path) -> Iterator[None]:
         raise Busy("another process is writing to the database", "Wait a moment and try again.") from None
     except apsw.FullError:
         raise StoreError("the disk is full; nothing was lost", "Free some space, then: backstory ingest") from None
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+    except apsw.CantOpenError as error:
+        need_descriptors(1)  # if there are none left, that is why
+        raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError) as error:
         raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
 
 
