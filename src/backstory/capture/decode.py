@@ -11,6 +11,7 @@ import msgspec
 from backstory.agents.base import MAX_DECODED, can_decode
 from backstory.model.findings import Record
 from backstory.model.gaps import Gap, filled, holes
+from backstory.model.paths import escape_surrogates
 from backstory.model.sources import Problem
 
 MAX_LINE = MAX_DECODED
@@ -131,6 +132,11 @@ def _reason(error: Exception, text: str) -> str:
     return "truncated" if unclosed or at >= len(text) - 1 else "invalid JSON"
 
 
+def _place(name: str, value: Any) -> Any:
+    """A folder whose name is not UTF-8 is written so that it can be found again."""
+    return escape_surrogates(value) if name == "cwd" and isinstance(value, str) else value
+
+
 def _without_surrogates(value: Any) -> Any:
     """Half a surrogate pair is legal in JSON and in Python's str, but in no database."""
     if isinstance(value, str):
@@ -140,7 +146,7 @@ def _without_surrogates(value: Any) -> Any:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return value
     if isinstance(value, dict):
-        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+        return {_without_surrogates(k): _without_surrogates(_place(k, v)) for k, v in value.items()}
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     return value

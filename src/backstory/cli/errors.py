@@ -58,19 +58,18 @@ def _show_odd_names() -> None:
     """A path that is not UTF-8 is shown with its bytes escaped, wherever it is printed."""
     codecs.register_error("backstory", _escaped)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backstory")
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """For codecs: what cannot be encoded, in characters that can."""
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    """For codecs: what cannot be encoded, in bytes that can be shown."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     odd = error.object[error.start : error.end]
-    shown = escape_surrogates(odd) if error.encoding.startswith("utf") else odd
-    if shown == odd or not error.encoding.startswith("utf"):
-        shown = odd.encode("ascii", "backslashreplace").decode()
-    return shown, error.end
+    if error.encoding.lower().startswith("utf"):
+        return escape_surrogates(odd).encode(error.encoding), error.end
+    return odd.encode("ascii", "backslashreplace"), error.end
 
 
 def _file_limit() -> int | None:

@@ -16,6 +16,7 @@ from backstory.git.identity import git
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.errors import Ambiguous, BadInput, NotFound
 from backstory.model.events import StoredEvent
+from backstory.model.paths import to_path
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.checkpointing import NO_SESSION
@@ -67,7 +68,7 @@ class Story(msgspec.Struct, frozen=True):
 def top(cwd: Path) -> Path | None:
     """The work tree (or bare repository) a folder is in."""
     found = git(cwd, "rev-parse", "--show-toplevel") or git(cwd, "rev-parse", "--absolute-git-dir")
-    return Path(found) if found else None
+    return to_path(found) if found else None
 
 
 def inside(cwd: Path, hint: str = "Go to one, or list sessions: backstory sessions") -> Path:
