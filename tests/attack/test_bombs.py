@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import zstandard
@@ -92,7 +94,12 @@ def test_what_was_refused_is_not_opened_again_until_it_changes(
     ingest(settings)
     opened: list[Path] = []
     original = tail.opened
-    monkeypatch.setattr(tail, "opened", lambda path: opened.append(path) or original(path))
+
+    def noted(path: Path) -> AbstractContextManager[BinaryIO]:
+        opened.append(path)
+        return original(path)
+
+    monkeypatch.setattr(tail, "opened", noted)
     assert [item.path for item in ingest(settings).unreadable] == [str(bomb)]
     assert opened == []
     told = [{"id": "real"}, {"id": "real", "cwd": "/w"}]
@@ -262,6 +269,6 @@ def test_a_hook_that_may_open_few_files_says_nothing(home: Path, cli: Cli, setti
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     begun = time.monotonic()
-    done = run_limited(resource.RLIMIT_NOFILE, 12, "ingest", "--background")
-    assert (done.stdout, done.stderr) == ("", "")
+    background = run_limited(resource.RLIMIT_NOFILE, 12, "ingest", "--background")
+    assert (background.stdout, background.stderr) == ("", "")
     assert time.monotonic() - begun < 20

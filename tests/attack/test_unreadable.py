@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -149,6 +150,10 @@ def guard(patch: pytest.MonkeyPatch, method: str, target: Path | None, raiser: C
     patch.setattr(Ingest, method, guarded)
 
 
+def itself(raiser: Raiser) -> Raiser:
+    return raiser
+
+
 def points(total: int, number: int) -> list[int]:
     """The first few, then as many as are wanted, evenly spread."""
     step = max(1, total // number)
@@ -178,7 +183,7 @@ def test_a_file_that_fails_at_any_call_is_counted_and_the_rest_is_read(
         failing = settings_in(tmp_path, f"{victim}{point}")
         with monkeypatch.context() as patch:
             error = FAILURES[number % len(FAILURES)]
-            guard(patch, "_visit", target, lambda point=point, error=error: Raiser(point, error))
+            guard(patch, "_visit", target, partial(Raiser, point, error))
             report = ingest(failing)
         assert set(others) <= set(names(failing)), f"at call {point}"
         assert all(item.path.startswith(str(target)) for item in report.unreadable)
@@ -202,7 +207,7 @@ def test_a_failure_that_passes_costs_nothing(
         failing = settings_in(tmp_path, f"once{point}")
         raiser = Raiser(point, FAILURES[number % len(FAILURES)])
         with monkeypatch.context() as patch:
-            guard(patch, method, None, lambda raiser=raiser: raiser)
+            guard(patch, method, None, partial(itself, raiser))
             ingest(failing)
         assert raiser.raised
         ingest(failing)
