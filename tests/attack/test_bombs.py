@@ -23,6 +23,7 @@ from backstory.config import Settings
 from backstory.model.sources import Problem
 from backstory.service.ingesting import ingest, rebuild
 from backstory.service.reading import raw
+from tests.agents_read.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.conftest import Result
 from tests.transcripts import Transcript
@@ -188,6 +189,24 @@ def test_json_that_would_fill_the_memory_is_refused() -> None:
     found = decode.records(b'{"a":[' + b"{}," * (7 * MB) + b"{}]}", 0)
     assert isinstance(found, Problem)
     assert found.reason == "too large for the memory there is"
+
+
+def test_a_row_of_a_database_that_is_too_large_leaves_the_others(settings: Settings, home: Path) -> None:
+    database = home / ".local" / "share" / "opencode" / "opencode.db"
+    database.parent.mkdir(parents=True)
+    rows = Writer(database)
+    for session in ("ses_1", "ses_2"):
+        rows.session(session)
+        rows.user(f"msg_{session}", session)
+        rows.part(f"prt_{session}", f"msg_{session}", "text", session, text="found")
+    rows.part("prt_huge", "msg_ses_1", "text", "ses_1", text="x" * (MAX_DECODED + MB))
+    rows.db.close()
+    report = ingest(settings)
+    assert (report.unreadable, report.sessions, report.unknown_types) == ([], 2, 1)
+    told = derived(settings)
+    assert [row[1] for row in told["unknown_types"]] == ["part of more than 32 MB"]
+    assert sum(row[11] == "found" for row in told["events"]) == 2
+    assert ingest(settings).new_records == 0
 
 
 # -- processes that may have little ----------------------------------------------------------------

@@ -51,12 +51,13 @@ def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unread
     """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
             yield Found(agents[0], path, given=True)
-        elif path.is_dir():
+        elif os.path.isdir(path):  # noqa: PTH112
             yield from _in_folder(path, agents, unreadable)
         else:
-            raise NotFound(f"no such file or folder: {path}", "Give a transcript, a folder of them, or nothing at all.")
+            what = f"no such file or folder: {to_text(path)}"
+            raise NotFound(what, "Give a transcript, a folder of them, or nothing at all.")
 
 
 def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:

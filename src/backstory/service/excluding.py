@@ -55,7 +55,7 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
             return False
         source = Source(0, agent.name, to_text(path), shape.session_id, shape.framing, cwd=shape.cwd)
         place = whereabouts.of_file(source, path)
-    except OSError:
+    except Exception:  # ingest says why it cannot be read
         return False
     return place is None or found.covers(place)
 

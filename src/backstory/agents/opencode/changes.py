@@ -156,7 +156,10 @@ class Batch:
 
     def _is_prompt(self, message: Item) -> bool:
         sql = "SELECT CASE WHEN json_valid(data) THEN data ->> '$.role' END FROM message WHERE id=?"
-        return bool(next(message.table.db.query(sql, message.ident))[0] == "user")
+        try:
+            return bool(next(message.table.db.query(sql, message.ident))[0] == "user")
+        except apsw.TooBigError:
+            return False
 
     def _is_new(self, item: Item) -> bool:
         inserted = item.rowid > (as_int(self.last.get(item.table.name)) or 0)
