@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from hypothesis import given
@@ -225,3 +227,22 @@ def test_a_hook_in_an_odd_folder_says_where_it_ran(odd_home: Path, repository: P
     with reading(settings) as library:
         found = [cwd for (cwd,) in library.db.execute("SELECT repository FROM signals WHERE event='post-commit'")]
     assert {to_path(str(cwd)) for cwd in found} == {repository}
+
+
+def test_the_server_tells_of_such_a_home_in_utf8(odd_home: Path, repository: Path) -> None:
+    told = story("odd", cwd=str(repository))
+    save(odd_home, told)
+    ingest(config.load())
+    command = [sys.executable, "-m", "backstory", "serve", "--port", "0", "--no-open", "--json"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        where = json.loads(server.stdout.readline())
+        browser = build_opener(HTTPCookieProcessor())
+        browser.open(where["link"], timeout=20).read()
+        for path in ("/", "/timeline", "/api/v1/sessions", "/api/v1/projects"):
+            body = browser.open(where["address"] + path, timeout=20).read().decode("utf-8")
+            assert "\ufffdff\ufffdfe" in body or path == "/", path
+    finally:
+        server.terminate()
+        assert server.communicate(timeout=20)[1].decode().count("Traceback") == 0
