@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from backstory.model.errors import BadInput
+from backstory.model.paths import to_text
 
 Days = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -130,4 +131,4 @@ def _expand(item: str, user_home: Path) -> Path:
 
 def _at_home(item: str, user_home: Path) -> str:
     """The same for what may be a pattern or no path at all."""
-    return f"{user_home}{item[1:]}" if item == "~" or item.startswith("~/") else item
+    return f"{to_text(user_home)}{item[1:]}" if item == "~" or item.startswith("~/") else item

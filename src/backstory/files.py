@@ -36,6 +36,17 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
         raise
 
 
+def need_descriptors(number: int) -> None:
+    """Raise OSError if this process may not open so many more files: some libraries cannot say it themselves."""
+    held: list[int] = []
+    try:
+        for _ in range(number):
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    finally:
+        for fd in held:
+            os.close(fd)
+
+
 def sync(path: Path) -> None:
     """A file's bytes, or the names in a folder, survive a power loss."""
     try:

@@ -189,11 +189,11 @@ def test_an_envelope_says_who_when_and_where(hook: Installed, tmp_path: Path) ->
     assert abs(header["at"] - (hook.spool.stat().st_mtime_ns // 1_000_000)) < SECONDS * 1000
 
 
-def test_a_folder_whose_name_is_no_text_is_written_as_near_as_can_be(hook: Installed, tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_no_text_is_written_by_its_bytes(hook: Installed, tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path) + b"/\xff\xfe"
     os.mkdir(folder)  # noqa: PTH102 - bytes
     hook.run("claude", "Stop", cwd=Path(os.fsdecode(folder)))
-    assert hook.lines()[0].header["cwd"] == f"{tmp_path}/\ufffd\ufffd"
+    assert hook.lines()[0].header["cwd"] == f"{tmp_path}/\ufffdff\ufffdfe"
 
 
 @LINUX

@@ -21,6 +21,7 @@ from backstory.model.findings import (
 
 __all__ = [
     "MARKER",
+    "MAX_DECODED",
     "TITLE_AGENT",
     "TITLE_DERIVED",
     "TITLE_PERSON",
@@ -39,11 +40,18 @@ __all__ = [
     "as_int",
     "as_list",
     "as_str",
+    "can_decode",
     "flatten",
     "head_records",
     "walk",
 ]
 
+MAX_DECODED = 32 << 20
+"""Bytes of a line that is decoded. Real ones, pictures and whole histories in them, are a few MB."""
+_LARGE = 1 << 20  # bytes below which memory is not asked for
+_PER_BYTE = 5  # bytes of memory for one of JSON: a character may take four, beside the text it stands in
+_PER_VALUE = 80  # and for each value
+_MAX_VALUES = 6_000_000  # in one line or document, half a GB of them; real ones have some thousands
 MARKER = "[Backstory: "  # how a line begins that a restored session has in it and nobody typed
 
 Framing = Literal["lines", "document", "blob", "rows"]
@@ -67,6 +75,7 @@ class Rows(msgspec.Struct, frozen=True):
     parent: str | None
     lines: bytes
     position: Record
+    error: Exception | None = None  # why this session could not be read; the others are
 
 
 class Reader(Protocol):
@@ -174,15 +183,46 @@ def flatten(value: object, limit: int = 200_000) -> str:
     return "\n".join(out)
 
 
+def can_decode(data: bytes) -> bool:
+    """Return whether there is memory for what this JSON holds.
+
+    The decoder does not survive being refused memory, so it is asked for before; asked for only, never written to.
+    """
+    if len(data) < _LARGE:
+        return True
+    values = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if values > _MAX_VALUES:
+        return False
+    try:
+        bytes(len(data) * _PER_BYTE + values * _PER_VALUE)
+    except MemoryError:
+        return False
+    return True
+
+
 def head_records(head: bytes, limit: int = 50) -> Iterator[Record]:
     """The objects on the first whole lines of a file, for sniffing."""
-    for line in head.split(b"\n")[:limit]:
+    for line in head.split(b"\n", limit)[:limit]:
+        if len(line) > MAX_DECODED or not can_decode(line):
+            continue
         try:
             value = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
+            value = _with_halves(line)
         if isinstance(value, dict):
             yield value
+
+
+def _with_halves(line: bytes) -> object:
+    """Return what a line holds that has half a surrogate pair in it, as a path that is not UTF-8 may; else None."""
+    if b"\\ud" not in line and b"\\uD" not in line:
+        return None
+    import json  # here: lines that need it are rare
+
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def walk(root: Path, suffixes: tuple[str, ...], onerror: OnError) -> Iterator[Path]:

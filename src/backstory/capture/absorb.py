@@ -14,6 +14,8 @@ from backstory.model.sources import Problem, Source
 from backstory.store.journal import Journal, PlaceEntry, SegmentEntry
 from backstory.store.protocol import StoreWriter
 
+CUT = "cut"  # in a source's state: the last segment ended inside a line
+
 
 class Absorber:
     def __init__(self, writer: StoreWriter, journal: Journal | None, now: Callable[[], int]) -> None:
@@ -65,9 +67,12 @@ class Absorber:
             self._read_tail(agent, source, entry, data, sink)
             problems: list[Problem] = []
         else:
+            cut = bool(source.state.pop(CUT, False))
             reader = agent.reader(_shape(source), source.state)
-            count, problems = _read(reader, source, entry, data, sink)
+            count, problems = _read(reader, source, entry, data, sink, cut=cut)
             source.state = reader.state
+            if _ends_cut(source, entry, data):
+                source.state[CUT] = True
             if entry.position is not None:
                 source.state["rows"] = entry.position
             source.records += count
@@ -83,6 +88,8 @@ class Absorber:
 
     def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
         """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""
+        if source.state.get(CUT):
+            return
         line = decode.whole(data, entry.start, entry.gaps).removesuffix(b"\r")
         found = decode.records(line, entry.start)
         if isinstance(found, Problem):
@@ -115,7 +122,19 @@ class Absorber:
             self.journal.add(PlaceEntry(cwd, project, when, former))
 
 
-def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> tuple[int, list[Problem]]:
+def _ends_cut(source: Source, entry: SegmentEntry, data: bytes) -> bool:
+    """Whether a segment ends inside a line that was too long for one piece."""
+    is_lines = source.framing == "lines" and not entry.partial and not entry.gaps
+    return is_lines and bool(data) and not data.endswith(b"\n")
+
+
+def _read(
+    reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink, *, cut: bool
+) -> tuple[int, list[Problem]]:
+    """Hand the records to the reader; returns how many lines there were, and those that are none.
+
+    `cut`: it begins inside a line that was counted with the segment before.
+    """
     problems: list[Problem] = []
     if source.framing == "blob":
         name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
@@ -132,8 +151,14 @@ def _read(reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink
             reader.read(record, index, b"", sink)
         return len(found), problems
     count = 0
+    last = data.rfind(b"\n") + 1 + entry.start if _ends_cut(source, entry, data) else None
     for offset, line in decode.lines(data, entry.start, entry.gaps):
+        if cut and offset == entry.start:
+            continue
         count += 1
+        if offset == last:
+            problems.append(Problem(offset, len(line), decode.TOO_LARGE))
+            continue
         found = decode.records(line, offset)
         if isinstance(found, Problem):
             problems.append(found)

@@ -8,11 +8,17 @@ from typing import Any
 
 import msgspec
 
+from backstory.agents.base import MAX_DECODED, can_decode
 from backstory.model.findings import Record
 from backstory.model.gaps import Gap, filled, holes
+from backstory.model.paths import escape_surrogates
 from backstory.model.sources import Problem
 
-MAX_LINE = 64 << 20
+MAX_LINE = MAX_DECODED
+"""Bytes of a line that are stored in one piece; a longer one is stored in several, and not decoded."""
+TOO_LARGE = "too large to be decoded"
+MAX_DOCUMENT = 256 << 20
+"""Bytes of a file that is one JSON value."""
 _decode = msgspec.json.Decoder().decode
 
 
@@ -52,6 +58,8 @@ def whole(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -
 
 def records(line: bytes, offset: int) -> list[Record] | Problem:
     """The objects on a line: one, or several that were glued together by a lost newline."""
+    if problem := too_large(line, offset, MAX_DECODED):
+        return problem
     try:
         value = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -61,11 +69,20 @@ def records(line: bytes, offset: int) -> list[Record] | Problem:
 
 def document(data: bytes) -> list[Record] | Problem:
     """A whole file that is one JSON value, or several in a row; an array stands for its objects."""
+    if problem := too_large(data, 0, MAX_DOCUMENT):
+        return problem
     try:
         values = [_decode(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _salvage(data, 0, arrays=True)
     return _objects(values, 0, len(data), arrays=True)
+
+
+def too_large(data: bytes, offset: int, limit: int) -> Problem | None:
+    """Return the problem with this JSON, if it must not be decoded; its bytes are kept all the same."""
+    if len(data) > limit:
+        return Problem(offset, len(data), TOO_LARGE)
+    return None if can_decode(data) else Problem(offset, len(data), "too large for the memory there is")
 
 
 def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] | Problem:
@@ -115,6 +132,11 @@ def _reason(error: Exception, text: str) -> str:
     return "truncated" if unclosed or at >= len(text) - 1 else "invalid JSON"
 
 
+def _place(name: str, value: Any) -> Any:
+    """A folder whose name is not UTF-8 is written so that it can be found again."""
+    return escape_surrogates(value) if name == "cwd" and isinstance(value, str) else value
+
+
 def _without_surrogates(value: Any) -> Any:
     """Half a surrogate pair is legal in JSON and in Python's str, but in no database."""
     if isinstance(value, str):
@@ -124,7 +146,7 @@ def _without_surrogates(value: Any) -> Any:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return value
     if isinstance(value, dict):
-        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+        return {_without_surrogates(k): _without_surrogates(_place(k, v)) for k, v in value.items()}
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     return value

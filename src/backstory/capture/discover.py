@@ -7,11 +7,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from backstory.agents import AGENTS
-from backstory.agents.base import Agent, Shape
+from backstory.agents.base import MAX_DECODED, Agent, Shape
 from backstory.capture.tail import head, stat
+from backstory.capture.unreadable import Unreadable as Unreadable
+from backstory.capture.unreadable import reason_of
 from backstory.config import Settings
 from backstory.model.errors import BadInput, NotFound
+from backstory.model.paths import escape_surrogates, to_text
 
 PATIENCE = 3_600_000_000_000  # ns a file may take to write its first line
 
@@ -20,11 +25,6 @@ class Found(NamedTuple):
     agent: Agent  # whose folder it lies in; what it really is shows when it is sniffed
     path: Path
     given: bool = False  # named by a person: not knowing it is an error worth telling
-
-
-class Unreadable(NamedTuple):
-    path: str
-    reason: str
 
 
 def chosen(agent: str | None) -> list[Agent]:
@@ -51,12 +51,13 @@ def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unread
     """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
             yield Found(agents[0], path, given=True)
-        elif path.is_dir():
+        elif os.path.isdir(path):  # noqa: PTH112
             yield from _in_folder(path, agents, unreadable)
         else:
-            raise NotFound(f"no such file or folder: {path}", "Give a transcript, a folder of them, or nothing at all.")
+            what = f"no such file or folder: {to_text(path)}"
+            raise NotFound(what, "Give a transcript, a folder of them, or nothing at all.")
 
 
 def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
@@ -71,15 +72,19 @@ def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) 
 
 
 def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[Found]:
-    if root.is_file():
-        yield Found(agent, root)
-    elif root.is_dir():
-        for path in agent.find(root, lambda error: unreadable.append(_told(error))):
-            yield Found(agent, path)
+    """A root that cannot be looked into is counted, and the others are read all the same."""
+    try:
+        if root.is_file():
+            yield Found(agent, root)
+        elif root.is_dir():
+            for path in agent.find(root, lambda error: unreadable.append(_told(error))):
+                yield Found(agent, path)
+    except Exception as error:
+        unreadable.append(Unreadable(to_text(root), reason_of(error)))
 
 
 def _told(error: OSError) -> Unreadable:
-    return Unreadable(str(error.filename), error.strerror or str(error))
+    return Unreadable(to_text(str(error.filename)), error.strerror or str(error))
 
 
 def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
@@ -89,15 +94,25 @@ def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
         return None
     for agent in (found.agent, *(a for a in AGENTS.values() if a is not found.agent)):
         if shape := agent.sniff(found.path, data):
-            return agent, shape
+            return agent, _in_text(shape)
     name = found.path.name.removesuffix(".zst")
     if found.given or not name.endswith((".jsonl", ".json")) or found.agent.name not in _own(found.path):
         return None
-    if b"\n" not in data and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
+    unfinished = b"\n" not in data and len(data) <= MAX_DECODED
+    if unfinished and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
         return None  # its first line is still being written: whose it is shows when it is whole
     # Its own agent put it here, but nothing in it makes sense: keep it all the same.
-    stem = name.rsplit(".", 1)[0]
+    stem = escape_surrogates(name.rsplit(".", 1)[0])
     return found.agent, Shape("lines", stem) if name.endswith(".jsonl") else Shape("document", stem)
+
+
+def _in_text(shape: Shape) -> Shape:
+    """Return the shape with what was taken from the file's name as text that can be stored."""
+    session_id = escape_surrogates(shape.session_id)
+    parent = escape_surrogates(shape.parent) if shape.parent else shape.parent
+    if (session_id, parent) == (shape.session_id, shape.parent):
+        return shape
+    return replace(shape, session_id=session_id, parent=parent)
 
 
 def _own(path: Path) -> set[str]:

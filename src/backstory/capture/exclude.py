@@ -12,6 +12,7 @@ from backstory.config import Exclude, Settings
 from backstory.files import make_folders, replace
 from backstory.git.identity import identify, normalise
 from backstory.model.errors import BadInput
+from backstory.model.paths import to_name, to_text
 
 FILE = "hook/excluded"
 Known = Callable[[str], str | None]  # the identity of the project a folder was known to belong to
@@ -68,9 +69,10 @@ def spellings(path: str) -> set[str]:
     if not fixed.startswith("/"):
         return {path}
     if fixed == path:
-        return {path, os.path.realpath(path)}
+        return {path, to_text(os.path.realpath(to_name(path)))}
     folder, slash, rest = fixed.rpartition("/")
-    return {path, os.path.realpath(folder or "/").rstrip("/") + slash + rest + path[len(fixed) :]}
+    real = to_text(os.path.realpath(to_name(folder or "/")))
+    return {path, real.rstrip("/") + slash + rest + path[len(fixed) :]}
 
 
 def _clear(item: str) -> bool:
@@ -102,7 +104,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
 def write(settings: Settings, excluded: Excluded, folders: Iterable[str]) -> None:
     """What hooks go by: patterns, and the folders of excluded projects that are known by now."""
     paths = {spelling for path in excluded.paths for spelling in spellings(path)} | set(folders)
-    lines = [f"path {path}" for path in sorted(paths) if "\n" not in path]
+    lines = [f"path {to_name(path)}" for path in sorted(paths) if "\n" not in path]  # hooks compare bytes
     lines += [f"project {item}" for item in excluded.projects]
     lines += [f"agent {name}" for name in sorted(excluded.agents)]
     content = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")

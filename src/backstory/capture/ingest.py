@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import apsw
 import msgspec
 
 from backstory.agents import AGENTS
-from backstory.agents.base import Agent, Record, Shape
+from backstory.agents.base import Agent, Record, Rows, Shape
 from backstory.capture import spool, tail, whereabouts
 from backstory.capture.absorb import Absorber
-from backstory.capture.discover import Found, Unreadable, sniff
+from backstory.capture.discover import Found, sniff
 from backstory.capture.exclude import Excluded
 from backstory.capture.forgotten import Forgotten
 from backstory.capture.merge import Merging
 from backstory.capture.pauses import Pauses
+from backstory.capture.unreadable import PartFailed, Unreadable, UnreadableFiles, reason_of, stops_everything
 from backstory.capture.unwanted import Unwanted
 from backstory.capture.withhold import Withholding
 from backstory.config import Exclude
 from backstory.model.errors import NotFound
 from backstory.model.ids import fold
+from backstory.model.paths import to_path, to_text
 from backstory.model.sources import Source
 from backstory.store.blobs import Blobs
 from backstory.store.commit import commit_with_journal
@@ -50,6 +53,14 @@ class Counts(msgspec.Struct):
 Progress = Callable[[int], None]  # how many bytes are behind us now
 
 
+class Job(msgspec.Struct, frozen=True):
+    """One file to read: its path, and what reads it. It may be done again if what came after it failed."""
+
+    path: Path
+    work: Callable[[Progress | None], None]
+    listed: bool = True  # an agent's file, not the spool's: it counts among the files there are
+
+
 class Ingest:
     """One run under the ingest lock."""
 
@@ -68,19 +79,33 @@ class Ingest:
         self.blobs = blobs
         self.journal = journal
         self.now = now
-        self.writer = Writer(db)
         self.unwanted = Unwanted(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
-        self.unwanted.place = self.writer.whereabouts
-        self.absorber = Absorber(self.writer, journal, now)
-        known = Forgotten(self.forgotten)
-        self.withholding = Withholding(self.writer, self.unwanted.gaps, known.narrowed if known else None)
+        self._prepare()
         self.sources = self.writer.sources() if sources is None else sources  # of a run that nobody wrote after
-        self.merging = Merging(self.writer, blobs, journal)
+        self.remembered = UnreadableFiles(journal.path.parent)
         self.counts = Counts()
+        self._by_name: dict[tuple[str, str], list[tuple[str, str]]] | None = None  # keys of sources
+        self._withheld = self.unwanted.records
         self._stored: dict[int, Source] = {}  # by this batch
-        self._by_name: dict[tuple[str, str], list[Source]] | None = None
+        self._batch: list[Job] = []  # what was read since the last commit
+        self._job: Job | None = None
+        self._touches = 0  # so far
+        self._touched: dict[tuple[str, str], None] = {}  # sources that were changed since the last commit
+        self._skipped: set[str] = set()  # sessions of databases that cannot be read
+        self._again = False  # the file that was read alone is to be read once more
+        self._alone = False  # each file is committed by itself, to know which one fails
+        self._batch_records = 0
         self._batch_bytes = 0
         self._batch_files = 0
+
+    def _prepare(self) -> None:
+        """Make anew all that remembers what this batch did."""
+        self.writer = Writer(self.db)
+        self.unwanted.place = self.writer.whereabouts
+        self.absorber = Absorber(self.writer, self.journal, self.now)
+        known = Forgotten(self.forgotten)
+        self.withholding = Withholding(self.writer, self.unwanted.gaps, known.narrowed if known else None)
+        self.merging = Merging(self.writer, self.blobs, self.journal)
 
     def run(
         self,
@@ -89,64 +114,141 @@ class Ingest:
         progress: Progress | None = None,
         spooled: Iterable[Path] = (),
     ) -> Counts:
+        """Read the spool, then the files, packed ones last; what cannot be read is counted and the rest goes on."""
         self.counts.unreadable = unreadable
-        with explained(Path(self.db.filename)):
+        home = self.journal.path.parent
+        with explained(home):
             try:
                 for path in spooled:
-                    self._drain(path)
-                for item in found:
-                    self._visit(item, progress)
-                self._commit()
+                    self._attempt(Job(path, partial(self._drain, path), listed=False), None)
+                for item in sorted(found, key=_is_packed):
+                    self.counts.files += 1
+                    self._attempt(Job(item.path, partial(self._visit, item)), progress)
+                self._finish()
             except BaseException:
                 self._abandon()
                 raise
+            self.remembered.save()
         return self.counts
+
+    # -- what fails ------------------------------------------------------------------------------
+
+    def _attempt(self, job: Job, progress: Progress | None) -> None:
+        """Read a file. Whatever fails in it is counted, and nothing of it stays; the rest of the batch does."""
+        before = (self._touches, self.db.total_changes())
+        self._job = job
+        self._batch.append(job)
+        try:
+            job.work(progress)
+            if self._alone:
+                self._commit()
+        except Exception as error:
+            if self._stops(error, job.path):
+                raise
+            if before != (self._touches, self.db.total_changes()):
+                self._recover(job, error)
+                return
+            self._count_failure(job, error)
+        finally:
+            self._job = None
+        if before == (self._touches, self.db.total_changes()):
+            self._batch.remove(job)  # it did nothing that could be taken back
+
+    def _recover(self, job: Job, error: Exception) -> None:
+        """Take back the batch, and read what was in it again, file by file."""
+        batch = self._batch
+        self._set_back()
+        if self._alone:
+            self._count_failure(job, error)
+            self._again = isinstance(error, PartFailed)  # its other sessions
+        elif len(batch) == 1 and not isinstance(error, PartFailed):
+            self._count_failure(job, error)
+        else:
+            self._read_alone(batch)
+
+    def _read_alone(self, jobs: list[Job]) -> None:
+        """Read these with a commit after each of them."""
+        self._alone = True
+        for job in jobs:
+            self._again = True
+            while self._again:
+                self._again = False
+                self._attempt(job, None)
+        self._alone = False
+        self._batch = []
+
+    def _stops(self, error: Exception, path: Path) -> bool:
+        return stops_everything(error, path, self.journal.path.parent)
+
+    def _finish(self) -> None:
+        try:
+            self._commit()
+        except Exception as error:
+            if self._stops(error, Path()):
+                raise
+            batch = self._batch
+            self._set_back()
+            self._read_alone(batch)
+
+    def _set_back(self) -> None:
+        """As after the last commit."""
+        self._abandon()
+        self._prepare()
+        for key in self._touched:
+            self.sources.pop(key, None)
+            if (source := self.writer.source(*key)) is not None:
+                self.sources[key] = source
+        self.unwanted.records = self._withheld
+        self._clear_batch()
+
+    def _count_failure(self, job: Job, error: Exception) -> None:
+        if isinstance(error, FileNotFoundError) and error.filename == str(job.path):
+            self.counts.files -= job.listed  # gone since it was listed: what was stored of it stays
+            self.remembered.remove(to_text(job.path))
+            return
+        path = to_text(job.path)
+        if isinstance(error, PartFailed):
+            path, error = error.path, error.error
+            self._skipped.add(path)
+        self.counts.unreadable.append(Unreadable(path, reason_of(error)))
+        self.remembered.add(path, error, _stat(job.path))
 
     # -- one file --------------------------------------------------------------------------------
 
-    def _drain(self, path: Path) -> None:
+    def _drain(self, path: Path, progress: Progress | None) -> None:
         """What hooks announced since; a file that has long been stored whole is not needed any more."""
-        source = self.sources.get((spool.HOOK, str(path))) or spool.source(path)
-        try:
-            now = tail.stat(path)
-            if not tail.unchanged(source, now):
-                if self.forgotten.sessions:
-                    spool.blank(path, source.position, self.forgotten.sessions, self.writer.session_around)
-                if self.unwanted:
-                    spool.erase(path, source.position, self.unwanted.announced)
-                self._read(source, path, tail.stat(path), None)
-            elif source.position + source.tail == now.size and self.now() - now.mtime // 1_000_000 > spool.KEPT:
-                path.unlink()
-        except OSError as error:
-            if error.filename != str(path):
-                raise
-            self.counts.unreadable.append(Unreadable(str(path), error.strerror or str(error)))
+        source = self.sources.get((spool.HOOK, to_text(path))) or spool.source(path)
+        now = tail.stat(path)
+        if not tail.unchanged(source, now):
+            if self.forgotten.sessions:
+                spool.blank(path, source.position, self.forgotten.sessions, self.writer.session_around)
+            if self.unwanted:
+                spool.erase(path, source.position, self.unwanted.announced)
+            self._read(source, path, tail.stat(path), progress)
+        elif source.position + source.tail == now.size and self.now() - now.mtime // 1_000_000 > spool.KEPT:
+            path.unlink()
+        self.remembered.remove(to_text(path))
 
     def _visit(self, found: Found, progress: Progress | None) -> None:
-        self.counts.files += 1
-        try:
-            now = tail.stat(found.path)
-            source = self._known(found)
-            if source is not None and tail.unchanged(source, now) and not (found.given and self._is_forgotten(source)):
-                if progress:
-                    progress(now.size)
-                return
-            if source is None and (source := self._meet(found, now)) is None:
-                return
-            if found.given and self._is_forgotten(source):
-                raise NotFound(f"{found.path} is of a session that was forgotten", "It stays forgotten.")
-            if self._is_forgotten(source):
-                self._pass_by(source, now)
-                return
-            if self._is_excluded(source, found.path):
-                return
+        now = tail.stat(found.path)
+        source = self._known(found)
+        if source is not None and tail.unchanged(source, now) and not (found.given and self._is_forgotten(source)):
+            if progress:
+                progress(now.size)
+            return
+        name = to_text(found.path)
+        if (why := self.remembered.refusal(name, now)) is not None:
+            self.counts.unreadable.append(Unreadable(name, why))
+            return
+        if source is None and (source := self._meet(found, now)) is None:
+            return
+        if found.given and self._is_forgotten(source):
+            raise NotFound(f"{name} is of a session that was forgotten", "It stays forgotten.")
+        if self._is_forgotten(source):
+            self._pass_by(source, now)
+        elif not self._is_excluded(source, found.path):
             self._read(source, found.path, now, progress)
-        except FileNotFoundError:
-            self.counts.files -= 1  # gone since it was listed: what was stored of it stays
-        except OSError as error:
-            if error.filename != str(found.path):
-                raise  # ours, not the agent's: a full disk, a home that cannot be written
-            self.counts.unreadable.append(Unreadable(str(found.path), error.strerror or str(error)))
+        self.remembered.remove(name)
 
     def _is_forgotten(self, source: Source) -> bool:
         return self.forgotten.covers(source.agent, source.session_id, source.parent)
@@ -154,9 +256,15 @@ class Ingest:
     def _pass_by(self, source: Source, now: tail.Stat) -> None:
         """A forgotten session's file is not read; what it looks like is kept, so that it is not opened again."""
         self._begin()
+        self._touch(source)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
         self.writer.save_source(source)
         self.sources[source.agent, source.path] = source
+
+    def _touch(self, source: Source) -> None:
+        """It is about to change, or to become known: if the batch fails, it is as it was before."""
+        self._touches += 1
+        self._touched[source.agent, source.path] = None
 
     def _is_excluded(self, source: Source, path: Path) -> bool:
         """Decided before anything is stored; while a session's folder is not known, it waits."""
@@ -181,7 +289,7 @@ class Ingest:
         return True
 
     def _known(self, found: Found) -> Source | None:
-        path = str(found.path)
+        path = to_text(found.path)
         own = self.sources.get((found.agent.name, path))
         if own is not None:
             return own
@@ -193,7 +301,7 @@ class Ingest:
         if recognised is None:
             if found.given:
                 raise NotFound(
-                    f"{found.path} is not a session of any agent known here", f"Agents: {', '.join(AGENTS)}."
+                    f"{to_text(found.path)} is not a session of any agent known here", f"Agents: {', '.join(AGENTS)}."
                 )
             self.counts.unrecognised += bool(now.size)
             return None
@@ -202,7 +310,7 @@ class Ingest:
             return None
         if moved := self._moved(agent, found.path, now):
             return moved
-        return _source(agent, str(found.path), shape)
+        return _source(agent, to_text(found.path), shape)
 
     def _too_early(self, agent: Agent, shape: Shape, path: Path, now: tail.Stat) -> bool:
         """Its call is not in the transcript yet: wait, so that it lands in the right turn."""
@@ -212,18 +320,21 @@ class Ingest:
     def _moved(self, agent: Agent, path: Path, now: tail.Stat) -> Source | None:
         if self._by_name is None:
             self._by_name = {}
-            for source in self.sources.values():
-                self._by_name.setdefault((source.agent, _stem(source.path)), []).append(source)
-        for source in self._by_name.get((agent.name, _stem(str(path))), []):
-            if self._is_forgotten(source):
+            for key in self.sources:
+                self._by_name.setdefault((key[0], _stem(key[1])), []).append(key)
+        for key in self._by_name.get((agent.name, _stem(to_text(path))), []):
+            source = self.sources.get(key)
+            if source is None or self._is_forgotten(source):
                 continue
-            if source.framing != "lines" or Path(source.path).exists() or path.suffix == ".zst":
+            if source.framing != "lines" or to_path(source.path).exists() or path.suffix == ".zst":
                 continue
             if tail.verdict(source, path, now, self.writer.gaps(source)) == "grown":
                 self._begin()
-                self.journal.add(MovedEntry(agent.name, source.path, str(path)))
+                self._touch(source)
+                self.journal.add(MovedEntry(agent.name, source.path, to_text(path)))
                 del self.sources[source.agent, source.path]
-                source.path = str(path)
+                source.path = to_text(path)
+                self._touch(source)
                 self.sources[source.agent, source.path] = source
                 return source
         return None
@@ -232,12 +343,15 @@ class Ingest:
         self._begin()
         self.writer.load_state(source)
         if source.framing == "rows":
+            self._touch(source)
             self._read_rows(AGENTS[source.agent], source, path)
         else:
             source = self._read_file(source, path, now, progress)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
         if source.framing == "rows" and self.unwanted.excluded.by_place:
             source.mtime = 0  # some of its sessions may be wanted later: look again next time
+        if source.framing == "rows" and any(name.startswith(f"{source.path}#") for name in self._skipped):
+            source.mtime = 0
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)
         self.sources[source.agent, source.path] = source
@@ -247,8 +361,10 @@ class Ingest:
     def _read_file(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> Source:
         """Read on, or anew if it is another file by now; returns the source that was read."""
         judged = tail.verdict(source, path, now, self.writer.gaps(source))
+        self._touch(source)
         if judged == "replaced":
             source = self._restart(source, path)
+            self._touch(source)
         if judged == "same" or self._is_forgotten(source):
             return source
         for chunk in _chunks(source, path):
@@ -276,9 +392,10 @@ class Ingest:
         aside = f"{source.path}#{source.id}"  # no file is called so: it stands for what the file held before
         self.journal.add(MovedEntry(source.agent, source.path, aside))
         source.path = aside
+        self._touch(source)
         self.writer.save_source(source)
         self.sources[source.agent, aside] = source
-        return _source(recognised[0], str(path), recognised[1])
+        return _source(recognised[0], to_text(path), recognised[1])
 
     def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> None:
         """The bytes first, then what they mean."""
@@ -306,7 +423,7 @@ class Ingest:
         before = source.records
         self.absorber.absorb(source, entry, kept.data)
         self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
-        self.counts.new_records += source.records - before
+        self._batch_records += source.records - before
         self._batch_bytes += len(chunk.data)
         self._stored[source.id] = source
 
@@ -318,22 +435,38 @@ class Ingest:
             self.writer.load_state(known)
         positions = {ident: known.state.get("rows", {}) for ident, known in own.items()}
         for rows in agent.rows(path, positions):
-            if self.forgotten.covers(agent.name, rows.session_id, rows.parent):
+            name = prefix + rows.session_id
+            if name in self._skipped or self.forgotten.covers(agent.name, rows.session_id, rows.parent):
                 continue
-            session = own.get(rows.session_id)
-            if session is None:
-                shape = Shape("lines", rows.session_id, rows.parent)
-                session = own[rows.session_id] = _source(agent, prefix + rows.session_id, shape)
-            if self.unwanted and session.cwd is None:
-                session.cwd = whereabouts.of_lines(session, rows.lines)
-            name = (agent.name, rows.parent or rows.session_id)
-            if self.unwanted.excluded.by_place and self._judged(name, session.cwd):
-                continue
-            self._store(session, tail.Chunk(session.position, rows.lines, False), rows.position)
-            self.writer.save_source(session)
-            self.sources[session.agent, session.path] = session
-            self._maybe_commit()
+            try:
+                self._read_session(agent, own, name, rows)
+            except Exception as error:
+                if self._stops(error, path):
+                    raise
+                raise PartFailed(name, error) from error
+            if self._alone:
+                self._commit()
+            else:
+                self._maybe_commit()
             self._begin()
+
+    def _read_session(self, agent: Agent, own: dict[str, Source], path: str, rows: Rows) -> None:
+        if rows.error is not None:
+            raise rows.error
+        session = own.get(rows.session_id)
+        if session is None:
+            shape = Shape("lines", rows.session_id, rows.parent)
+            session = own[rows.session_id] = _source(agent, path, shape)
+        if self.unwanted and session.cwd is None:
+            session.cwd = whereabouts.of_lines(session, rows.lines)
+        name = (agent.name, rows.parent or rows.session_id)
+        if self.unwanted.excluded.by_place and self._judged(name, session.cwd):
+            return
+        self._touch(session)
+        self._store(session, tail.Chunk(session.position, rows.lines, False), rows.position)
+        self.writer.save_source(session)
+        self.sources[session.agent, session.path] = session
+        self.remembered.remove(path)
 
     # -- batches ---------------------------------------------------------------------------------
 
@@ -359,8 +492,17 @@ class Ingest:
         commit_with_journal(self.db, self.journal)
         self.blobs.remove(self.merging.replaced)
         self.merging.replaced.clear()
+        self.counts.new_records += self._batch_records
+        self._withheld = self.unwanted.records
+        self._clear_batch()
+        if self._job is not None:
+            self._batch.append(self._job)  # the rest of it is still to come
+
+    def _clear_batch(self) -> None:
+        self._batch = []
         self._stored.clear()
-        self._batch_bytes = self._batch_files = 0
+        self._touched.clear()
+        self._batch_records = self._batch_bytes = self._batch_files = 0
 
     def _abandon(self) -> None:
         if self.db.in_transaction:
@@ -393,6 +535,17 @@ def _chunks(source: Source, path: Path) -> Iterator[tail.Chunk]:
 
 def _stem(path: str) -> str:
     return Path(path).name.removesuffix(".zst")
+
+
+def _is_packed(found: Found) -> bool:
+    return found.path.suffix == ".zst"
+
+
+def _stat(path: Path) -> tail.Stat | None:
+    try:
+        return tail.stat(path)
+    except OSError:
+        return None
 
 
 def wall_clock() -> int:

@@ -9,13 +9,14 @@ from pathlib import Path
 import apsw
 
 from backstory.model.errors import Busy, StoreError
+from backstory.store.sqlite import open_file
 
 
 @contextmanager
 def ingest_lock(home: Path, wait_seconds: float) -> Iterator[None]:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        db = apsw.Connection(str(home / "ingest.lock"))
+        db = open_file(home / "ingest.lock")
     except (OSError, apsw.Error) as error:
         raise StoreError(f"cannot write to {home}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
     try:

@@ -17,7 +17,7 @@ import msgspec
 from backstory.files import make_folders, replace
 from backstory.git.place import GitDir
 from backstory.git.run import ask
-from backstory.model.paths import below
+from backstory.model.paths import below, to_name, to_path, to_text
 from backstory.store.journal import PauseEntry
 
 FOLDER = "hook/paused"
@@ -78,11 +78,11 @@ class Pauses:
 
 def _inside(pause: PauseEntry, cwd: str) -> bool:
     """In one of its work trees, as they were known then or as git's own files say now."""
-    real = os.path.realpath(cwd) if cwd.startswith("/") else cwd
-    if any(below(path, folder) for path in {cwd, real} for folder in pause.folders):
+    real = os.path.realpath(to_name(cwd)) if cwd.startswith("/") else cwd
+    if any(below(path, folder) for path in {cwd, to_text(real)} for folder in pause.folders):
         return True
     common = git_folder(real)
-    return common is not None and os.path.realpath(common) == os.path.realpath(pause.repository)
+    return common is not None and os.path.realpath(common) == os.path.realpath(to_name(pause.repository))
 
 
 def git_folder(folder: str) -> str | None:
@@ -103,7 +103,7 @@ def git_folder(folder: str) -> str | None:
 
 def work_trees(repository: str) -> list[str]:
     """Where the repository is checked out, as git lists it now; of a deleted one it may still know."""
-    listed = (ask(GitDir(Path(repository)), "worktree", "list", "--porcelain") or "").splitlines()
+    listed = (ask(GitDir(to_path(repository)), "worktree", "list", "--porcelain") or "").splitlines()
     return [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
 
 
@@ -133,9 +133,9 @@ def read(path: Path) -> PauseEntry | None:
         elif name == "session":
             fields["agent"], _, fields["session_id"] = value.partition(":")
         elif name == "repository":
-            fields["repository"] = value
+            fields["repository"] = to_text(value)
         elif name == "folder":
-            fields["folders"].append(value)
+            fields["folders"].append(to_text(value))
     return PauseEntry(id=path.name, **fields) if "since" in fields else None
 
 
@@ -147,8 +147,8 @@ def write(home: Path, pause: PauseEntry) -> None:
     if pause.session_id:
         lines.append(f"session {pause.agent}:{pause.session_id}")
     if pause.repository:
-        lines.append(f"repository {pause.repository}")
-    lines += [f"folder {folder}" for folder in pause.folders]
+        lines.append(f"repository {to_name(pause.repository)}")
+    lines += [f"folder {to_name(folder)}" for folder in pause.folders]  # hooks compare bytes
     make_folders(home / FOLDER)
     replace(home / FOLDER / pause.id, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import apsw
 import msgspec
 
 from backstory.capture import tail
 from backstory.capture.absorb import Absorber
+from backstory.capture.unreadable import reason_of, stops_everything
 from backstory.model.errors import StoreError
-from backstory.model.sources import Source
+from backstory.model.paths import to_path
+from backstory.model.sources import Problem, Source
 from backstory.store.blobs import Blobs
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.commit import save_mark
@@ -113,7 +114,7 @@ class Rebuild:
     def _stored_edges(self, source: Source) -> tail.Edges:
         """What the file is known again by, from all that is stored of it."""
         edges = tail.Edges()
-        whole = tail.whole(source, Path(source.path))
+        whole = tail.whole(source, to_path(source.path))
         for start, end, address, gaps in self.writer.stored_segments(source):
             try:
                 data = self.blobs.get(address)
@@ -187,11 +188,39 @@ class Rebuild:
             return
         if source.framing == "lines" and entry.start > source.position:
             self.gaps.append(Gap(entry.path, source.position, entry.start, "the journal has no entry for them"))
-        self.absorber.absorb(source, entry, data)
+        before, state = msgspec.structs.astuple(source), msgspec.json.encode(source.state)
+        try:
+            with self.writer.attempt():
+                self.absorber.absorb(source, entry, data)
+        except Exception as error:
+            if stops_everything(error, to_path(source.path), self.journal.path.parent):
+                raise
+            for name, value in zip(source.__struct_fields__, before, strict=True):
+                setattr(source, name, value)
+            source.state = msgspec.json.decode(state)
+            self._pass_over(source, entry, reason_of(error))
         if not entry.partial and entry.position is None:  # rows of a database are not known again by their bytes
-            whole = tail.whole(source, Path(source.path))
+            whole = tail.whole(source, to_path(source.path))
             edges = self.edges.setdefault(source.id, tail.Edges())
             edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)
+
+    def _pass_over(self, source: Source, entry: SegmentEntry, why: str) -> None:
+        """A segment that cannot be understood stays where it is and is told of; those after it are read."""
+        self.gaps.append(Gap(entry.path, entry.start, entry.end, why))
+        source.error = why
+        self.writer.save_source(source)
+        self.writer.add_segment(source, entry)
+        if entry.hiding is not None:
+            self.writer.hide(source, entry.hiding)
+        if entry.partial:
+            source.tail = entry.end - entry.start
+            return
+        size = entry.end - entry.start
+        self.writer.add_problems(source, [Problem(entry.start, size, why)], {})
+        source.unparsed += 1
+        source.position, source.tail = entry.end, 0
+        if entry.position is not None:
+            source.state["rows"] = entry.position
 
     def _source(self, entry: SegmentEntry) -> Source:
         key = (entry.agent, entry.path)
@@ -225,7 +254,7 @@ class Rebuild:
     def _close(self, source: Source) -> None:
         edges = self.edges.get(source.id)
         if edges is not None:
-            whole = tail.whole(source, Path(source.path))
+            whole = tail.whole(source, to_path(source.path))
             source.head_hash, source.end_hash = edges.fingerprints(whole=whole)
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)

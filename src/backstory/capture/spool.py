@@ -12,6 +12,7 @@ import msgspec
 
 from backstory.capture import decode
 from backstory.model.gaps import Gap
+from backstory.model.paths import to_text
 from backstory.model.printed import printed, reported
 from backstory.model.signals import Process, Signal
 from backstory.model.sources import Problem, Source
@@ -65,7 +66,7 @@ def files(home: Path) -> list[Path]:
 
 
 def source(path: Path) -> Source:
-    return Source(id=0, agent=HOOK, path=str(path), session_id="", framing="lines", state={})
+    return Source(id=0, agent=HOOK, path=to_text(path), session_id="", framing="lines", state={})
 
 
 def envelopes(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[Envelope | Problem]:

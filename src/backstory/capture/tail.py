@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, Literal, NamedTuple, cast
 
+from backstory.agents.base import MAX_DECODED
+from backstory.capture.decode import MAX_DOCUMENT as MAX_DOCUMENT
 from backstory.capture.decode import MAX_LINE
 from backstory.model.gaps import Gap, between, clipped, runs, without
 from backstory.model.sources import Source
 
 CHUNK = 4 << 20
 HEAD = 65_536
-MAX_DOCUMENT = 256 << 20
 PROBE = 1024
+_TAG = 64  # bytes that a tag may be long
+# How much a packed transcript may hold. Real ones, packed as hard as zstd can, are 5 to 20 times as large unpacked;
+# the same tool output said again and again may come to a few hundred times. A bomb is 30,000 times its size.
+RATIO = 400
+ALWAYS_UNPACKED = 16 << 20  # so little costs nothing, whatever its ratio
+MAX_UNPACKED = 8 << 30  # bytes; the longest real sessions are some hundred MB
+MAX_WINDOW = 128 << 20  # bytes of memory that a packed file may ask for to be unpacked at all
+
+
+class TooLarge(OSError):
+    """A file is refused for what it is: it will be no smaller the next time, unless it changes."""
 
 
 class Chunk(NamedTuple):
@@ -60,13 +73,12 @@ def unchanged(source: Source, now: Stat) -> bool:
 def head(path: Path) -> bytes:
     """The first bytes, and more until at least one whole line is in them."""
     with opened(path) as file:
-        data = file.read(HEAD)
-        while data and b"\n" not in data and len(data) < MAX_LINE:
-            more = file.read(HEAD * 16)
-            if not more:
-                break
-            data += more
-    return data
+        pieces = [file.read(HEAD)]
+        size = len(pieces[0])
+        while pieces[-1] and b"\n" not in pieces[-1] and size <= MAX_DECODED:
+            pieces.append(file.read(HEAD * 16))
+            size += len(pieces[-1])
+    return b"".join(pieces)
 
 
 @contextmanager
@@ -76,29 +88,64 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield cast(BinaryIO, _Unpacked(file)) if path.suffix == ".zst" else file
     except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        kind = TooLarge if isinstance(error, TooLarge) else OSError
+        raise kind(error.errno, error.strerror or str(error), str(path)) from error
 
 
 class _Unpacked:
-    """What a packed transcript holds; damage in it is an error of that file, like any other."""
+    """What a packed transcript holds; damage in it is an error of that file, like any other.
+
+    It is unpacked piece by piece, and given up with TooLarge as soon as it is more than such a file can be.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         import zstandard  # here: few transcripts are packed
 
         self._damaged = zstandard.ZstdError
-        self._stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
+        self._packed = os.fstat(file.fileno()).st_size
+        self._limit = min(MAX_UNPACKED, max(ALWAYS_UNPACKED, RATIO * self._packed))
+        self._unpacked = 0
+        self._check(_claimed(file))
+        unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+        self._stream = unpacker.stream_reader(file, read_across_frames=True, closefd=False)
 
     def read(self, size: int) -> bytes:
         try:
-            return self._stream.read(size)
+            data = self._stream.read(size)
         except self._damaged as error:
             raise OSError(errno.EIO, str(error)) from error
+        self._unpacked += len(data)
+        self._check(self._unpacked)
+        return data
+
+    def _check(self, unpacked: int) -> None:
+        if unpacked <= self._limit:
+            return
+        if self._limit == MAX_UNPACKED:
+            why = f"it holds more than {MAX_UNPACKED >> 30} GB"
+        else:
+            why = f"{self._packed:,} bytes unpack to more than {self._limit:,}: no transcript packs so well"
+        raise TooLarge(errno.EFBIG, why)
 
     def seek(self, position: int) -> int:
         """Forward only."""
         while position > 0 and (data := self.read(min(position, CHUNK))):
             position -= len(data)
         return position
+
+
+def _claimed(file: BinaryIO) -> int:
+    """Return the size that a packed file says it has; 0 if it does not say."""
+    import zstandard
+
+    try:
+        parameters = zstandard.get_frame_parameters(file.read(32))
+    except zstandard.ZstdError:
+        return 0  # no frame: reading it says so
+    finally:
+        file.seek(0)
+    unknown = parameters.content_size == zstandard.CONTENTSIZE_UNKNOWN
+    return 0 if unknown else parameters.content_size
 
 
 def verdict(source: Source, path: Path, now: Stat, gaps: Sequence[Gap]) -> Literal["grown", "same", "replaced"]:
@@ -176,22 +223,30 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _seam(data: bytes) -> int:
+    """Return where a line is cut: not inside what may be a tag."""
+    sign = max(data.rfind(b"<", -_TAG), data.rfind(b"\\u003", -_TAG))
+    return sign if sign > 0 else len(data)
+
+
 def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
     """Runs of whole lines from a position on, then the unfinished line if there is one."""
     file.seek(position)
-    rest = b""
-    while True:
-        data = file.read(CHUNK)
-        if not data:
-            break
-        data = rest + data
+    pieces: list[bytes] = []  # of a line whose end was not met yet
+    size = 0
+    while data := file.read(CHUNK):
+        pieces.append(data)
+        size += len(data)
         cut = data.rfind(b"\n") + 1
-        if cut == 0 and len(data) < MAX_LINE:
-            rest = data
+        if cut == 0 and size < MAX_LINE:
             continue
-        cut = cut or len(data)  # a line beyond all bounds is cut: both halves are stored, neither parses
-        yield Chunk(position, data[:cut], False)
-        position += cut
-        rest = data[cut:]
-    if rest:
-        yield Chunk(position, rest, True)
+        cut = cut or _seam(data)  # a line beyond all bounds is cut: its pieces are stored, none is decoded
+        pieces[-1] = data[:cut]
+        complete = b"".join(pieces)
+        pieces = [data[cut:]] if cut < len(data) else []
+        size = len(data) - cut
+        del data
+        yield Chunk(position, complete, False)
+        position += len(complete)
+    if pieces:
+        yield Chunk(position, b"".join(pieces), True)

@@ -10,11 +10,12 @@ from typing import Any
 
 import msgspec
 
-from backstory.agents.base import as_dict, as_list, as_str
+from backstory.agents.base import MAX_DECODED, as_dict, as_list, as_str
 from backstory.capture import decode, spool, tail
 from backstory.capture.exclude import Excluded
 from backstory.capture.pauses import Pauses
 from backstory.model.gaps import Gap, joined
+from backstory.model.paths import to_path
 from backstory.model.sources import Source
 from backstory.model.times import parse_iso
 
@@ -145,7 +146,7 @@ class Unwanted:
             known.add(self.place(source.agent, source.parent))
         around = _Around(key, start, cwds={cwd for cwd in known if cwd})
         around.sessions = {name for name in (source.session_id, source.parent) if name}
-        path = Path(source.path)
+        path = to_path(source.path)
         if source.framing == "lines" and path.is_file():
             for line in tail.head(path).splitlines():
                 when = told(line)
@@ -163,7 +164,7 @@ class Unwanted:
     def _beside(self, source: Source, around: _Around) -> bool:
         """A file without times in it was written when its file says."""
         try:
-            at = Path(source.path).stat().st_mtime_ns // 1_000_000
+            at = to_path(source.path).stat().st_mtime_ns // 1_000_000
         except OSError:
             at = None
         return any(
@@ -231,6 +232,8 @@ def _each(cwds: set[str]) -> set[str | None]:
 
 def told(line: bytes) -> _When:
     """Of a line that is no record, nothing: it is taken for a part of the one before."""
+    if decode.too_large(line, 0, MAX_DECODED):
+        return _When(torn=True)
     try:
         stub = _stub.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -210,7 +210,10 @@ class Watch:
                 continue  # gone, or not ours to list; ingest says so
             self._folders[base] = known
             todo += [path for path in inner if path not in self._folders]
-        return self._met(agent, agent.find(folder if agent.local else root, lambda error: None))
+        try:
+            return self._met(agent, agent.find(folder if agent.local else root, lambda error: None))
+        except Exception:
+            return []  # the next plain ingest says why, and reads what it can
 
     def _met(self, agent: Agent, paths: Iterable[Path]) -> list[Found]:
         found: list[Found] = []

@@ -49,6 +49,7 @@ class Hiding(msgspec.Struct, omit_defaults=True):
     turns: list[tuple[int | None, int | None]] = []  # from, to
     ids: list[int] = []  # of calls and messages in them
     split: tuple[int, int] = (0, 0)  # a message that has tags open, and how many: its next record may close them
+    cut: bool = False  # a line too long for one piece had tags in it: no more of it is kept
 
     def began(self, at: int | None) -> None:
         self.open = True
@@ -173,6 +174,13 @@ class _Walk:
             if self.agent.under({}) is not None:
                 self._look_ahead(data, chunk.start)
             for first, last in _lines(data):
+                goes_on = self.hiding.cut and first == 0
+                self.hiding.cut = (
+                    not chunk.partial and data[last - 1] != 10 and (goes_on or private.marked(data[first:last]))
+                )
+                if goes_on:
+                    yield chunk.start, last
+                    continue
                 line = data[first:last].rstrip(b"\r\n")
                 spans = self._line(line, chunk.start + first) if line and not line.isspace() else []
                 if spans is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from backstory import config
 from backstory.cli.render import console, json_option, plural, print_json, progress_bars, size
 from backstory.model.errors import BackstoryError
 from backstory.service.ingesting import IngestReport, ingest, ingest_for_hooks
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.command()
@@ -54,6 +58,7 @@ def _tell(report: IngestReport) -> None:
         out.print("No agent has left a session here yet.")
         out.print("Agents looked for: Claude Code, Codex, Gemini CLI, Copilot CLI, OpenCode.")
         out.print("See what it would look like: backstory demo")
+        _tell_unreadable(report, out)
         return
     new = f"{plural(report.new_records, 'new record')}" if report.new_records else "Nothing new"
     out.print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
@@ -85,6 +90,10 @@ def _tell(report: IngestReport) -> None:
             "they ran.",
             style="yellow",
         )
+    _tell_unreadable(report, out)
+
+
+def _tell_unreadable(report: IngestReport, out: Console) -> None:
     for item in report.unreadable[:5]:
         out.print(f"Cannot read {item.path}: {item.reason}", style="red")
     if len(report.unreadable) > 5:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from backstory.model.paths import escape_surrogates
 from backstory.model.text import clean as clean
 from backstory.model.text import count as count
 from backstory.model.text import one_line as one_line
@@ -44,7 +45,21 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(value: Any) -> None:
     """Exactly one document on stdout."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    try:
+        body = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a path of this machine that is not UTF-8
+        body = msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+    sys.stdout.buffer.write(body + b"\n")
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape_surrogates(value)
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(item) for item in value]
+    return value
 
 
 def agent(name: str) -> Text:

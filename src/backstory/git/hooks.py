@@ -12,6 +12,7 @@ from backstory.files import replace
 from backstory.git.place import GitDir, GitPlace, name_place
 from backstory.git.run import ask, run
 from backstory.model.errors import BadInput
+from backstory.model.paths import to_name, to_path, to_text
 
 OURS = ("post-commit", "post-checkout", "post-merge", "post-rewrite", "pre-push")
 STAMP = b"# backstory hook, written by `backstory init`"
@@ -62,7 +63,7 @@ def find(folder: Path) -> Repository | None:
     """The repository with a work tree that a folder is in; none for a bare one."""
     told = ask(folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
     lines = told.splitlines() if told else []
-    return Repository(Path(lines[0]), Path(lines[1])) if len(lines) == 2 else None
+    return Repository(to_path(lines[0]), to_path(lines[1])) if len(lines) == 2 else None
 
 
 def is_bare(folder: Path) -> bool:
@@ -177,7 +178,7 @@ def _chained(repository: Repository, folder: Path, name: str) -> str:
 
 
 def _former(repository: Repository) -> str:
-    return _bytes(repository.own / "former").decode() or str(repository.plain)
+    return os.fsdecode(_bytes(repository.own / "former")) or str(repository.plain)
 
 
 # -- where core.hooksPath points elsewhere -----------------------------------------------------------------------------
@@ -189,6 +190,7 @@ def _elsewhere(repository: Repository) -> str | None:
     if path is None:
         inside = os.path.realpath(repository.plain)  # a link into the work tree is no place for us either
         return None if inside == os.path.realpath(repository.common / ".") + "/hooks" else str(repository.plain)
+    path = to_name(path)
     same = os.path.realpath(repository.top / path) == os.path.realpath(repository.plain)
     return None if same else path
 
@@ -222,7 +224,7 @@ def _names(folder: Path) -> list[str]:
 def _rule(repository: Repository, former: str) -> None:
     """Point core.hooksPath of this repository at our folder, and keep what brings the former back."""
     config = repository.common / "config"
-    replace(repository.own / "former", former.encode())
+    replace(repository.own / "former", os.fsencode(former))
     replace(repository.own / "config.before", config.read_bytes())
     _configure(repository, "core.hooksPath", str(repository.own))
     replace(repository.own / "config.after", config.read_bytes())
@@ -302,12 +304,13 @@ def _leave(repository: Repository) -> None:
 def _step_down(repository: Repository) -> None:
     """core.hooksPath as it was, unless somebody has changed it since."""
     config, before = repository.common / "config", _bytes(repository.own / "config.before")
-    if ask(repository.where, "config", "--local", "core.hooksPath") != str(repository.own):
+    if ask(repository.where, "config", "--local", "core.hooksPath") != to_text(repository.own):
         return
     if config.read_bytes() == _bytes(repository.own / "config.after"):
         replace(config, before)
         return
     former = ask(repository.where, "config", "--file", str(repository.own / "config.before"), "core.hooksPath")
+    former = to_name(former) if former else None
     change = ("core.hooksPath", former) if former else ("--unset", "core.hooksPath")
     _configure(repository, *change)
 
@@ -398,11 +401,11 @@ def _script(name: str, caller: Caller, chained: str) -> bytes:
         _MEETS_ITSELF,
         'printf \'%s\' "$input" 2>/dev/null | "$chained" "$@"\n' if feeds else 'exec "$chained" "$@"\n',
     ]
-    return "".join(parts).encode()
+    return os.fsencode("".join(parts))
 
 
 def _forward(chained: str) -> bytes:
     return (
         f"#!/bin/sh\n{STAMP.decode()}: runs the hook of the folder that core.hooksPath named before.\n"
         f'chained={chained}\n[ -f "$chained" ] && [ -x "$chained" ] || exit 0\nexec "$chained" "$@"\n'
-    ).encode()
+    ).encode("utf-8", "surrogateescape")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from backstory.git.place import GitPlace, find_work_tree, name_place, name_remote
 from backstory.git.run import ask, run
+from backstory.model.paths import to_path, to_text
 from backstory.model.sessions import Project
 
 _SCP = re.compile(r"^(?:[^@/]+@)?([^/:]+):(?!//)(.+)$")
@@ -51,8 +52,8 @@ def _by_remote(remote: str, top: Path, hops: int) -> Project:
     # A clone of a repository on this machine is that repository's project.
     origin = _identify(where, hops - 1) if where is not None else None
     if origin is not None and origin.evidence != "path":
-        return Project(origin.identity, origin.evidence, origin.name, origin.remote, origin.root_commit, str(top))
-    identity = normalise(str(folder))
+        return Project(origin.identity, origin.evidence, origin.name, origin.remote, origin.root_commit, to_text(top))
+    identity = normalise(to_text(folder))
     return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
 
 
@@ -92,7 +93,7 @@ def has_commit(where: GitPlace, commit: str) -> bool:
 
 def _repository(cwd: str) -> Path | None:
     """The folder itself if it exists, else the repository it was deleted from (an agent's old worktree)."""
-    folder = Path(cwd)
+    folder = to_path(cwd)
     if not folder.is_absolute():
         return None
     top = find_work_tree(folder)

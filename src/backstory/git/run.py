@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from backstory.git.place import GitDir, GitPlace, find_work_tree, is_git_dir, is_own
+from backstory.model.paths import escape_surrogates
 
 if TYPE_CHECKING:
     import subprocess
@@ -89,7 +90,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.out.decode("utf-8", "replace")
+        return escape_surrogates(self.out.decode("utf-8", "surrogateescape"))
 
     @property
     def complaint(self) -> str:

@@ -128,7 +128,7 @@ def header(given: dict[bytes, bytes]) -> bytes:
     fields = [
         b'{"v":1,"at":%d,"pid":%d,"ppid":%d' % (time.time_ns() // 1_000_000, posix.getpid(), posix.getppid()),
         b'"agent":%s,"event":%s' % (quoted(given[b"agent"]), quoted(given[b"event"])),
-        b'"cwd":%s,"env":{%s}' % (quoted(cwd()), env),
+        b'"cwd":%s,"env":{%s}' % (quoted(shown(cwd())), env),
         b'"chain":[%s]' % (told_chain(given[b"chain"]) if b"chain" in given else chain()),
     ]
     if given[b"agent"] == b"git":
@@ -141,6 +141,13 @@ def header(given: dict[bytes, bytes]) -> bytes:
 def quoted(raw: bytes) -> bytes:
     text = raw.decode("utf-8", "replace")
     return b'"%s"' % "".join([c if c >= " " and c not in '"\\' else f"\\u{ord(c):04x}" for c in text]).encode()
+
+
+def shown(path: bytes) -> bytes:
+    """A path with each byte that is not UTF-8 as U+FFFD and its two digits, so that the same bytes can be had again."""
+    text = path.decode("utf-8", "surrogateescape")
+    odd = [f"\ufffd{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text]
+    return "".join(odd).encode()
 
 
 def cwd() -> bytes:

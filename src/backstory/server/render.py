@@ -18,6 +18,7 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Keyword, Literal, Name, Operator
 from pygments.util import ClassNotFound
 
+from backstory.model.paths import to_text
 from backstory.model.sessions import Tokens
 from backstory.model.text import clean, count, one_line, plural
 from backstory.model.times import to_iso
@@ -325,8 +326,8 @@ def used(tokens: Tokens) -> str:
 
 def at_home(path: str | None, home: PurePath) -> str:
     """A folder as people write it."""
-    place = PurePath(path or "")
-    return str("~" / place.relative_to(home)) if place.is_relative_to(home) else path or ""
+    place, own = PurePath(path or ""), to_text(home)
+    return str("~" / place.relative_to(own)) if place.is_relative_to(own) else path or ""
 
 
 def project(identity: str | None, names: Names | None = None) -> str:

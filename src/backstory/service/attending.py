@@ -15,6 +15,7 @@ from backstory.agents.claude.running import Registered, Registry
 from backstory.capture.alive import Ident, Processes
 from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
+from backstory.model.paths import to_path
 from backstory.model.sessions import Session, Tokens
 from backstory.model.signals import Signal
 from backstory.service.lately import lately
@@ -214,7 +215,7 @@ class Attending:
                 continue
             for field in ("transcript_path", "agent_transcript_path"):
                 if isinstance(path := signal.data.get(field), str):
-                    named[signal.agent, Path(path)] = None
+                    named[signal.agent, to_path(path)] = None
             each = self._attended.get((signal.session_agent, signal.session_id))
             if each is not None:
                 _tell(each, of_signal(signal))

@@ -22,6 +22,7 @@ from backstory.git.place import GitPlace
 from backstory.git.run import ask
 from backstory.model.errors import BadInput, NotFound
 from backstory.model.events import StoredEvent
+from backstory.model.paths import to_path, to_text
 from backstory.model.sessions import Project, Session
 from backstory.service.lately import lately
 from backstory.service.library import Library, reading
@@ -178,7 +179,7 @@ def projects(settings: Settings) -> list[Known]:
         found = []
         for number, project in known:
             sessions, last = active.get(number, (0, None))
-            there = project.path if project.path and Path(project.path).is_dir() else None
+            there = project.path if project.path and to_path(project.path).is_dir() else None
             found.append(Known(project, sessions, last, there))
     return sorted(found, key=lambda item: (-(item.last_at or 0), item.project.identity))
 
@@ -204,7 +205,7 @@ def timeline(settings: Settings, identity: str, which: Which, *, limit: int, aft
         names = {part.name: part for one in found if one.checkpoint for part in one.checkpoint.parts}
         sessions = {name: library.reader.session(part.session_id, part.agent) for name, part in names.items()}
         more = None if done else _sealed((tip, skip))
-        return TimelinePage(project, str(folder), _branches(folder), found, sessions, more)
+        return TimelinePage(project, to_text(folder), _branches(folder), found, sessions, more)
 
 
 def story_of(settings: Settings, sha: str) -> tuple[Story, GitPlace | None]:
@@ -231,10 +232,10 @@ def _folders(library: Library) -> Iterator[Path]:
     """A folder of each project that git can be asked in. A submodule's path is its git folder: its places then."""
     places = library.reader.places()
     for number, project in library.reader.projects():
-        if project.path and (Path(project.path) / ".git").exists():
-            yield Path(project.path)
+        if project.path and (to_path(project.path) / ".git").exists():
+            yield to_path(project.path)
         else:
-            yield from (Path(cwd) for cwd, of in places.items() if of == number)
+            yield from (to_path(cwd) for cwd, of in places.items() if of == number)
 
 
 def _repository(library: Library, identity: str) -> tuple[Project, GitPlace]:

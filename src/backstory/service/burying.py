@@ -22,6 +22,7 @@ from backstory.config import Settings
 from backstory.files import replace
 from backstory.model.checkpoints import Annotation, Checkpoint, Part
 from backstory.model.gaps import FILLER
+from backstory.model.paths import to_path
 from backstory.model.sources import Source
 from backstory.service.erasing import Draft, Name, Track, merged, of_git
 from backstory.service.linking import publish
@@ -422,7 +423,7 @@ def _blank(places: dict[str, list[tuple[int, int]]]) -> None:
     """In place: a hook may append at any moment, and what it appends stays where it is."""
     for name, spans in places.items():
         try:
-            with Path(name).open("r+b") as file:
+            with to_path(name).open("r+b") as file:
                 for first, last in spans:
                     file.seek(first)
                     line = file.read(last - first)

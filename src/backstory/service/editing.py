@@ -18,6 +18,7 @@ from backstory.git.identity import identify
 from backstory.git.place import GitPlace, name_place
 from backstory.model.checkpoints import TAGS, Checkpoint, Note
 from backstory.model.errors import BadInput, NotFound
+from backstory.model.paths import to_text
 from backstory.model.sessions import Project
 from backstory.service.checkpointing import Outcome
 from backstory.service.ingesting import LOCK_WAIT
@@ -74,8 +75,8 @@ def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> R
         return found
     now = wall_clock()
     with kept(db, record):
-        number = Writer(db).learn_place(str(found.folder), found.project, [], now)
-        record.add(PlaceEntry(str(found.folder), found.project, now))
+        number = Writer(db).learn_place(to_text(found.folder), found.project, [], now)
+        record.add(PlaceEntry(to_text(found.folder), found.project, now))
     return msgspec.structs.replace(found, id=number)
 
 
@@ -206,7 +207,7 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
     if not repository.is_dir():
         raise NotFound(f"there is no folder {repository}", "Give the repository's folder as it is now.")
     folder = top(name_place(repository))
-    project = identify(str(folder), named=True) if folder else None
+    project = identify(to_text(folder), named=True) if folder else None
     if folder is None or project is None or project.evidence == "path":
         raise BadInput(
             f"{repository} is not a git repository with a commit", "Give the repository's folder as it is now."
@@ -219,8 +220,8 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
         now = wall_clock()
         with kept(db, record):
             writer = Writer(db)
-            writer.learn_place(str(folder), project, [], now)
-            record.add(PlaceEntry(str(folder), project, now))
+            writer.learn_place(to_text(folder), project, [], now)
+            record.add(PlaceEntry(to_text(folder), project, now))
             entry = AliasEntry(path, project, now)
             number = writer.adopt(path, project)
             Checkpoints(db).alias(entry)

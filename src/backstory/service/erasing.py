@@ -17,6 +17,7 @@ from backstory.capture.forgotten import Needle, Span, lines, messages, narrowed,
 from backstory.model.checkpoints import Checkpoint
 from backstory.model.errors import StoreError
 from backstory.model.gaps import holes
+from backstory.model.paths import to_text
 from backstory.model.signals import Signal
 from backstory.model.sources import Problem
 from backstory.store.address import Address, parse
@@ -368,13 +369,13 @@ class Draft:
         """What hooks said since the last ingest."""
         for path in spool.files(home):
             with path.open("rb") as file:
-                start = file.seek(positions.get(str(path), 0))
+                start = file.seek(positions.get(to_text(path), 0))
                 data = file.read()
             for (first, last), line in lines(data):
                 if self._unheard(line):
                     self.records += 1
                     self.bytes += len(line)
-                    self.spool.setdefault(str(path), []).append((start + first, start + last))
+                    self.spool.setdefault(to_text(path), []).append((start + first, start + last))
 
     def _unheard(self, line: bytes) -> bool:
         wish = self.wish

@@ -10,6 +10,7 @@ from backstory.agents.base import Agent
 from backstory.capture import exclude, tail, whereabouts
 from backstory.capture.exclude import Excluded
 from backstory.config import Settings
+from backstory.model.paths import to_text
 from backstory.model.sources import Source
 from backstory.model.text import plural
 from backstory.service.library import reading
@@ -52,9 +53,9 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
         shape = agent.sniff(path, tail.head(path))
         if shape is None or shape.framing == "rows":
             return False
-        source = Source(0, agent.name, str(path), shape.session_id, shape.framing, cwd=shape.cwd)
+        source = Source(0, agent.name, to_text(path), shape.session_id, shape.framing, cwd=shape.cwd)
         place = whereabouts.of_file(source, path)
-    except OSError:
+    except Exception:  # ingest says why it cannot be read
         return False
     return place is None or found.covers(place)
 

@@ -21,6 +21,7 @@ from backstory.service.live import Standing
 from backstory.service.notifying import Notifying
 from backstory.service.serving import serves
 from backstory.service.watching import LOOK, Audience, watch
+from backstory.store.sqlite import open_file
 
 ASK = 2.0  # seconds between two questions who reads
 
@@ -106,7 +107,7 @@ def _first(settings: Settings) -> Iterator[bool]:
     """Whether nobody else who looks reads; while it lasts nobody will. A home one cannot write to is only looked at."""
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        db = apsw.Connection(str(settings.home / "top.lock"))
+        db = open_file(settings.home / "top.lock")
     except (OSError, apsw.Error):
         yield False
         return

@@ -13,6 +13,7 @@ from backstory.config import Settings
 from backstory.files import make_folders, replace
 from backstory.hook import FILES
 from backstory.model.errors import BackstoryError, BadInput
+from backstory.model.paths import to_path, to_text
 
 Rewrite = Callable[[bytes], bytes]
 
@@ -89,14 +90,14 @@ def change(
         before = path.read_bytes() if path.exists() else None
         after = to(before or b"")
         foreign = without(before or b"")
-        known = footprint.files.get(str(path))
+        known = footprint.files.get(to_text(path))
         step.state = (
             "unchanged" if before == after else "updated" if known or foreign != (before or b"") else "installed"
         )
         if known is None:
             record.original = None if before is None else foreign
-            record.folders = [str(at) for at in (path.parent, *path.parent.parents) if not at.exists()]
-            footprint.files[str(path)] = record
+            record.folders = [to_text(at) for at in (path.parent, *path.parent.parents) if not at.exists()]
+            footprint.files[to_text(path)] = record
         else:
             known.annotate = record.annotate
             known.lines = list(dict.fromkeys([*known.lines, *record.lines]))
@@ -110,7 +111,7 @@ def change(
 
 
 def put_back(path: Path, changed: Changed, *, dry_run: bool) -> Step:
-    step = Step(changed.kind, changed.agent, "removed", str(path))
+    step = Step(changed.kind, changed.agent, "removed", to_text(path))
     try:
         now = path.read_bytes() if path.exists() else None
         after = None if now is None else _without_us(now, changed)
@@ -152,7 +153,7 @@ def _without_us(now: bytes, changed: Changed) -> bytes | None:
 def _remove_empty(folders: list[str]) -> None:
     for folder in folders:
         try:
-            Path(folder).rmdir()
+            to_path(folder).rmdir()
         except OSError:
             return  # somebody has put something there
 

@@ -18,6 +18,7 @@ from backstory.capture.lock import ingest_lock
 from backstory.capture.recover import recover
 from backstory.config import Settings
 from backstory.model.errors import BadInput, NotFound
+from backstory.model.paths import to_path, to_text
 from backstory.model.times import parse_when
 from backstory.service.burying import bury, numbers
 from backstory.service.erasing import Draft, Name, Wish, named_messages
@@ -129,7 +130,7 @@ def _drafted(
     for name in ("config.toml", "hook/installed.json"):
         file = settings.home / name
         if wish.needle is not None and file.exists() and wish.needle.stands_in(file.read_bytes()):
-            draft.elsewhere.add(str(file))
+            draft.elsewhere.add(to_text(file))
     return draft
 
 
@@ -260,7 +261,7 @@ def _report(db: apsw.Connection, draft: Draft, *, dry_run: bool) -> Report:
         notes=draft.notes,
         commits=sorted({*stories, *wish.commits, *(draft.commits if wish.needle else ())}),
         copies=_copies(db, gone),
-        files=sorted(path for path in files if Path(path).exists()),
+        files=sorted(path for path in files if to_path(path).exists()),
         elsewhere=sorted(draft.elsewhere),
         dry_run=dry_run,
     )

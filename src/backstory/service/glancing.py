@@ -14,6 +14,7 @@ from backstory.capture.ingest import wall_clock
 from backstory.config import Settings
 from backstory.model.errors import NotFound
 from backstory.model.events import StoredEvent
+from backstory.model.paths import to_text
 from backstory.model.query import Filters
 from backstory.model.sessions import Session
 from backstory.model.text import one_line
@@ -262,4 +263,5 @@ def _last(library: Library) -> Session | None:
 def _place(session: Session, home: Path) -> str:
     """Where it works, as one would say it."""
     cwd = session.cwd or ""
-    return f"~{cwd[len(str(home)) :]}" if cwd == str(home) or cwd.startswith(f"{home}/") else cwd
+    own = to_text(home)
+    return f"~{cwd[len(own) :]}" if cwd == own or cwd.startswith(f"{own}/") else cwd

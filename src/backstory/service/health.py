@@ -15,8 +15,10 @@ from backstory.capture.compare import HINT, compare
 from backstory.capture.discover import Unreadable, at_home, roots
 from backstory.capture.exclude import Excluded
 from backstory.capture.ingest import wall_clock
+from backstory.capture.unreadable import UnreadableFiles
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
+from backstory.model.paths import to_path, to_text
 from backstory.model.text import plural
 from backstory.model.times import to_iso
 from backstory.service.excluding import excluded, excluded_note, passed_over, stored
@@ -113,7 +115,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     problems += [Problem(False, what, NOTIFY_HINT) for what in unsent(settings)]
     paused = [told(pause) for pause in in_effect(settings)]
     problems += [_pause_problem(pause, wall_clock()) for pause in paused]
-    return Health(str(settings.home), agents, hooks, store, problems, paused)
+    return Health(to_text(settings.home), agents, hooks, store, problems, paused)
 
 
 def _excluded_problems(settings: Settings, library: Library) -> list[Problem]:
@@ -143,20 +145,25 @@ def _pause_problem(pause: Paused, now: int) -> Problem:
 def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:
     folders = roots(agent, settings)
     health = AgentHealth(
-        agent.name, agent.title, [str(f) for f in folders], any(f.exists() for f in folders), unreadable=[]
+        agent.name, agent.title, [to_text(f) for f in folders], any(f.exists() for f in folders), unreadable=[]
     )
+    failed = UnreadableFiles(settings.home).reasons()
     for found in at_home([agent], settings, health.unreadable):
         try:
-            sizes[str(found.path)] = tail.stat(found.path).size
-            why = None if os.access(found.path, os.R_OK) else "Permission denied"
+            sizes[to_text(found.path)] = tail.stat(found.path).size
+            why = failed.get(to_text(found.path))
+            if not os.access(found.path, os.R_OK):
+                why = "Permission denied"
         except FileNotFoundError:
             continue  # gone since it was listed, or a link to nowhere: there is nothing to read
         except OSError as error:
             why = error.strerror or str(error)
         health.files += 1
-        health.bytes += sizes.get(str(found.path), 0)
+        health.bytes += sizes.get(to_text(found.path), 0)
         if why:
-            health.unreadable.append(Unreadable(str(found.path), why))
+            health.unreadable.append(Unreadable(to_text(found.path), why))
+    parts = [(path, why) for path, why in failed.items() if "#" in path and path not in sizes]
+    health.unreadable += [Unreadable(path, why) for path, why in parts if path.rsplit("#", 1)[0] in sizes]
     return health
 
 
@@ -167,11 +174,13 @@ def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int], out:
         known[path] = size
         health.records += records
         health.unfinished += bool(unfinished)
-        health.gone += not Path(path.split("#")[0]).exists()
+        health.gone += not to_path(path.split("#")[0]).exists()
         if error:
             health.unreadable.append(Unreadable(path, error))
     changed = [path for path, now in sizes.items() if now and known.get(path, -1) != now]
-    health.waiting = sum(1 for path in changed if not passed_over(out, AGENTS[health.agent], Path(path)))
+    unreadable = {item.path for item in health.unreadable}
+    changed = [path for path in changed if path not in unreadable]
+    health.waiting = sum(1 for path in changed if not passed_over(out, AGENTS[health.agent], to_path(path)))
     health.last_record_at = reader.last_record(health.agent)
     health.unparsed_files = reader.unparsed(health.agent)
     for _, reason, number in health.unparsed_files:

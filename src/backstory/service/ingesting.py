@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from backstory.capture.recover import Announce, is_damaged, rebuild_database, re
 from backstory.capture.unwanted import Unwanted
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, Disagreement, NotFound, StoreError
+from backstory.model.paths import to_text
 from backstory.service.excluding import excluded, tell_hooks
 from backstory.service.library import journal
 from backstory.service.linking import link_waiting, publish
@@ -250,8 +252,10 @@ def writable(settings: Settings) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, OSError) and not type(error).__module__.startswith("obstore"):
             raise
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            raise  # it is not about our home
         raise StoreError(
-            f"cannot write to {settings.home}: {first_line(error)}",
+            f"cannot write to {to_text(settings.home)}: {first_line(error)}",
             "Nothing was lost. Free some space or check permissions, then: backstory ingest",
         ) from error
 

@@ -31,6 +31,7 @@ from backstory.files import make_folders, replace
 from backstory.git import hooks as git_hooks
 from backstory.hook import FILES
 from backstory.model.errors import BackstoryError, BadInput, StoreError
+from backstory.model.paths import to_path, to_text
 from backstory.service import footprint as prints
 from backstory.service.footprint import Changed, Step, hook_folder, reason
 from backstory.service.ingesting import IngestReport, ingest
@@ -63,13 +64,22 @@ def interpreter() -> str:
 
 def launcher() -> bytes:
     """The command that starts an ingest, one word per line."""
-    return "\n".join([sys.executable, "-I", "-m", "backstory", "ingest", "--background", ""]).encode()
+    return os.fsencode("\n".join([sys.executable, "-I", "-m", "backstory", "ingest", "--background", ""]))
 
 
 def hook_command(settings: Settings, agent: str, on: On, annotate: bool) -> str:
-    python, hook = shlex.quote(interpreter()), shlex.quote(str(hook_folder(settings) / "hook.py"))
+    python, hook = _quoted(interpreter()), _quoted(str(hook_folder(settings) / "hook.py"))
     asks = "--annotate " if annotate and on.annotate else ""
     return f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; exit 0 {MARK}"
+
+
+def _quoted(word: str) -> str:
+    """Return a word for a shell; settings are JSON, so what is not UTF-8 is written as printf's octal escapes."""
+    if to_text(word) == word:
+        return shlex.quote(word)
+    safe = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
+    escaped = "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in os.fsencode(word))
+    return f"\"$(printf '{escaped}')\""
 
 
 def hook_files() -> dict[str, bytes]:
@@ -115,7 +125,7 @@ def init(
     if with_git:
         work.git(folder, notice)
     steps = sorted(work.steps, key=lambda step: step.state == "absent")
-    report = InitReport(str(repository.top) if repository else None, dry_run, steps, work.todo)
+    report = InitReport(to_text(repository.top) if repository else None, dry_run, steps, work.todo)
     if not dry_run:
         report.ingest = ingest(settings, announce=announce, linking=linking)
     return report
@@ -164,13 +174,13 @@ class _Init:
     def settle(self, agent: Hookable, local: bool) -> None:
         """Our entries in an agent's settings."""
         path = self.repository.top / agent.local if local and self.repository else self._below(agent, agent.file)
-        step = Step("agent", agent.agent, "failed", str(path), [on.event for on in agent.events])
+        step = Step("agent", agent.agent, "failed", to_text(path), [on.event for on in agent.events])
         self.steps.append(step)
         if local and self.repository and git_hooks.tracked(self.repository, path):
             step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
             return
         record = Changed("agent", agent.agent, wall_clock(), annotate=self.annotate)
-        record.repository = str(self.repository.common) if local and self.repository else None
+        record.repository = to_text(self.repository.common) if local and self.repository else None
         self._change(
             path,
             record,
@@ -188,13 +198,13 @@ class _Init:
         text = files("backstory").joinpath("agents", "skill.md").read_bytes()
         for agent in agents:
             path = self._below(agent, f"{agent.skills}/{SKILL}/SKILL.md")
-            known = self.footprint.files.get(str(path))
+            known = self.footprint.files.get(to_text(path))
             if self.annotate and agent.skills:
-                self.steps.append(step := Step("skill", agent.agent, "failed", str(path)))
+                self.steps.append(step := Step("skill", agent.agent, "failed", to_text(path)))
                 self._change(path, Changed("skill", agent.agent, wall_clock()), step, lambda _: text)
             elif known:
                 self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
-                self.footprint.files.pop(str(path))
+                self.footprint.files.pop(to_text(path))
                 self._keep()
 
     def exclude(self, names: list[str]) -> None:
@@ -206,8 +216,8 @@ class _Init:
         if not lines:
             return
         path = git_hooks.exclude_file(self.repository)
-        self.steps.append(step := Step("exclude", "git", "failed", str(path), note=", ".join(lines)))
-        record = Changed("exclude", "git", wall_clock(), repository=str(self.repository.common), lines=lines)
+        self.steps.append(step := Step("exclude", "git", "failed", to_text(path), note=", ".join(lines)))
+        record = Changed("exclude", "git", wall_clock(), repository=to_text(self.repository.common), lines=lines)
         added = "".join(f"{line}\n" for line in lines).encode()
         self._change(path, record, step, lambda was: was + b"\n" * (was[-1:] not in (b"", b"\n")) + added)
 
@@ -216,7 +226,7 @@ class _Init:
             note = "a bare repository: nobody commits in it" if git_hooks.is_bare(folder) else "not in a repository"
             self.steps.append(Step("git", "git", "absent", note=f"{note}; agents' hooks only"))
             return
-        common = str(self.repository.common)
+        common = to_text(self.repository.common)
         self.footprint.repositories.setdefault(common, not self.repository.plain.exists())
         beside = git_hooks.beside(self.repository)
         try:
@@ -228,7 +238,7 @@ class _Init:
         for state in dict.fromkeys(done.values()):
             paths = [path for path, was in done.items() if was == state]
             self.steps.append(
-                Step("git", "git", state, str(paths[0].parent), [path.name for path in paths], note=beside)
+                Step("git", "git", state, to_text(paths[0].parent), [path.name for path in paths], note=beside)
             )
 
     def _below(self, agent: Hookable, name: str) -> Path:
@@ -249,18 +259,18 @@ def uninstall(settings: Settings, folder: Path, *, everything: bool = False, dry
     """This repository's hooks; with the last repository, or with everything, those in agents' settings too."""
     repository = git_hooks.find(folder)
     footprint = prints.load(settings)
-    report = UninstallReport(str(repository.top) if repository else None, dry_run, [], [])
-    here = str(repository.common) if repository else None
+    report = UninstallReport(to_text(repository.top) if repository else None, dry_run, [], [])
+    here = to_text(repository.common) if repository else None
     for common in dict.fromkeys([here, *(footprint.repositories if everything else ())]):
         if common:
-            report.steps += _out_of(Path(common), footprint.repositories.pop(common, False), dry_run)
+            report.steps += _out_of(to_path(common), footprint.repositories.pop(common, False), dry_run)
     _recall(settings, footprint)
-    left = {common: made for common, made in footprint.repositories.items() if Path(common).is_dir()}
+    left = {common: made for common, made in footprint.repositories.items() if to_path(common).is_dir()}
     footprint.repositories = left
     for path, changed in list(footprint.files.items()):
         goes = changed.repository == here if changed.repository else not left
         if goes or everything:
-            report.steps.append(step := prints.put_back(Path(path), changed, dry_run=dry_run))
+            report.steps.append(step := prints.put_back(to_path(path), changed, dry_run=dry_run))
             if step.state != "failed":
                 del footprint.files[path]
     if left and footprint.files:
@@ -274,13 +284,14 @@ def _recall(settings: Settings, footprint: prints.Footprint) -> None:
     """Entries of ours in agents' own settings that are on no record: somebody has deleted our folder."""
     for agent in HOOKABLE.values():
         path = agent.folder(settings.user_home, settings.env) / agent.file
-        if str(path) in footprint.files or not path.is_file():
+        if to_text(path) in footprint.files or not path.is_file():
             continue
         with suppress(OSError, Unmergeable):
             content = path.read_bytes()
-            if any(str(hook_folder(settings)) in command for command in commands(content, agent).values()):
+            ours = _quoted(str(hook_folder(settings) / "hook.py"))
+            if any(ours in command for command in commands(content, agent).values()):
                 bare = None if same_but_for_ours(content, b"", agent) else remove(content, agent)
-                footprint.files[str(path)] = Changed("agent", agent.agent, 0, original=bare)
+                footprint.files[to_text(path)] = Changed("agent", agent.agent, 0, original=bare)
 
 
 def _out_of(common: Path, made: bool, dry_run: bool) -> list[Step]:
@@ -289,8 +300,8 @@ def _out_of(common: Path, made: bool, dry_run: bool) -> list[Step]:
     try:
         taken = git_hooks.uninstall(git_hooks.Repository(common, common), made_folder=made, dry_run=dry_run)
     except (OSError, BackstoryError) as error:
-        return [Step("git", "git", "failed", str(common), note=reason(error))]
+        return [Step("git", "git", "failed", to_text(common), note=reason(error))]
     folders = dict.fromkeys(path.parent for path in taken)
     return [
-        Step("git", "git", "removed", str(at), [path.name for path in taken if path.parent == at]) for at in folders
+        Step("git", "git", "removed", to_text(at), [path.name for path in taken if path.parent == at]) for at in folders
     ]

@@ -16,6 +16,7 @@ import msgspec
 from backstory.capture.pauses import Pauses
 from backstory.git import history
 from backstory.git.run import ask
+from backstory.model.paths import to_text
 from backstory.service.candidates import Candidates, Row
 from backstory.service.checkpointing import Assembly, Outcome, known_links
 from backstory.service.repositories import ALL, Repository, lost
@@ -187,7 +188,7 @@ class _Run:
         pauses = Pauses(None, load_pauses(self.db))
         if not pauses:
             return {}
-        place = str(self.repository.folder)
+        place = to_text(self.repository.folder)
         told = {row[0] for row in self._by_git(set(commits))}  # git's hook says nothing in a pause
         found: dict[str, bool] = {}
         for sha, commit in commits.items():

@@ -16,6 +16,7 @@ from backstory.capture import pauses, spool
 from backstory.config import Settings
 from backstory.hook import FILES
 from backstory.model.errors import BadInput, Busy, NotFound, StoreError
+from backstory.model.paths import to_path, to_text
 from backstory.model.signals import Process
 from backstory.model.times import to_iso
 from backstory.service.library import journal, reading, writing
@@ -151,20 +152,20 @@ def scope_of(settings: Settings, cwd: Path, repository: str | None, session: str
 
 def _repository(settings: Settings, folder: Path) -> Scope:
     for known in in_effect(settings):  # it may be gone by now
-        if known.repository and os.path.normpath(folder) in (known.repository, *known.folders):
+        if known.repository and to_text(os.path.normpath(folder)) in (known.repository, *known.folders):
             return Scope(repository=known.repository, folders=known.folders)
     from backstory.git import hooks as git_hooks
 
     found = git_hooks.find(folder)
     if found is None:
         raise NotFound(f"{folder} is in no repository", "Name one: backstory pause --repo PATH")
-    trees = pauses.work_trees(str(found.common))
-    folders = list(dict.fromkeys([str(found.top), *(str(Path(tree)) for tree in trees)]))
-    if any("\n" in name for name in (str(found.common), *folders)):
+    trees = pauses.work_trees(to_text(found.common))
+    folders = list(dict.fromkeys([to_text(found.top), *(to_text(Path(tree)) for tree in trees)]))
+    if any("\n" in name for name in (to_text(found.common), *folders)):
         raise BadInput("its path has a line break in it", "Pause everything instead: backstory pause")
-    if main := next((tree for tree in folders if os.path.realpath(Path(tree, ".git")) == str(found.common)), None):
+    if main := next((tree for tree in folders if os.path.realpath(to_path(tree) / ".git") == str(found.common)), None):
         folders = [main, *(folder for folder in folders if folder != main)]
-    return Scope(repository=str(found.common), folders=folders)
+    return Scope(repository=to_text(found.common), folders=folders)
 
 
 def _session(settings: Settings, given: str) -> Scope:

@@ -17,6 +17,7 @@ from backstory.agents.hooks import CODEX, HOOKABLE, Hookable, Unmergeable, comma
 from backstory.capture import spool
 from backstory.config import Settings
 from backstory.git import hooks as git_hooks
+from backstory.model.paths import to_path, to_text
 from backstory.service import footprint as prints
 from backstory.service.footprint import Changed, hook_folder
 from backstory.service.installing import caller, hook_command, hook_files, interpreter
@@ -69,12 +70,12 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
     found = [_launch(settings)]
     for path, changed in footprint.files.items():
         if changed.kind == "agent":
-            found.append(_settings_file(settings, Path(path), changed, shots))
+            found.append(_settings_file(settings, to_path(path), changed, shots))
     for common in footprint.repositories:
-        found.append(_repository(settings, Path(common), shots))
+        found.append(_repository(settings, to_path(common), shots))
     repository = git_hooks.find(here) if here else None
-    if repository and str(repository.common) not in footprint.repositories:
-        health = HookHealth("git", "git", str(repository.common))
+    if repository and to_text(repository.common) not in footprint.repositories:
+        health = HookHealth("git", "git", to_text(repository.common))
         health.say("stale", "this repository has no hooks of ours", "Install them: backstory init")
         found.append(health)
     _fire(settings, shots)
@@ -87,7 +88,7 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
 def _launch(settings: Settings) -> HookHealth:
     """What every hook runs, and what it starts."""
     folder = hook_folder(settings)
-    health = HookHealth("launch", "ingest", str(folder))
+    health = HookHealth("launch", "ingest", to_text(folder))
     for name, content in hook_files().items():
         try:
             now = (folder / name).read_bytes()
@@ -102,7 +103,7 @@ def _launch(settings: Settings) -> HookHealth:
 
 
 def _cannot_start(launch: bytes) -> str:
-    python = launch.decode("utf-8", "replace").partition("\n")[0]
+    python = os.fsdecode(launch).partition("\n")[0]
     try:
         done = subprocess.run(
             [python, "-I", "-c", "import backstory"], capture_output=True, timeout=FIRED, text=True, cwd="/"
@@ -114,7 +115,7 @@ def _cannot_start(launch: bytes) -> str:
 
 def _settings_file(settings: Settings, path: Path, changed: Changed, shots: list[_Shot]) -> HookHealth:
     agent = HOOKABLE[changed.agent]
-    health = HookHealth("agent", agent.agent, str(path))
+    health = HookHealth("agent", agent.agent, to_text(path))
     try:
         content = path.read_bytes()
         found, off = commands(content, agent), turned_off(content, agent)
@@ -160,7 +161,7 @@ def _snake(event: str) -> str:
 
 
 def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHealth:
-    health = HookHealth("git", "git", str(common))
+    health = HookHealth("git", "git", to_text(common))
     if not common.is_dir():
         health.say("stale", f"the repository of {common} is gone", "If it moved, go there and run: backstory init")
         return health

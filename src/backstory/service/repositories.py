@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import apsw
 import msgspec
@@ -12,6 +11,7 @@ from backstory.git import history
 from backstory.git.identity import has_commit, identify, still
 from backstory.git.place import GitDir, GitPlace
 from backstory.git.run import ask
+from backstory.model.paths import to_path, to_text
 from backstory.model.sessions import Project
 from backstory.store.checkpoints import Checkpoints
 from backstory.store.read import Reader
@@ -43,15 +43,15 @@ def repository_of(db: apsw.Connection, project: int) -> Repository | None:
     places = [cwd for cwd, number in Reader(db).places().items() if number == project]
     for folder in dict.fromkeys(path for path in (known[project].path, *places) if path):
         same = still(folder, known[project]) or identify(folder).identity == known[project].identity
-        if same and Path(folder).is_dir():
-            return _repository(project, known[project], Path(folder), places)
+        if same and to_path(folder).is_dir():
+            return _repository(project, known[project], to_path(folder), places)
     return None
 
 
 def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
     """The repository a folder is in; of number 0 if nothing is known of it but what sessions elsewhere wrote there."""
     known = _placed(db, folder)
-    project = known[1] if known else identify(str(folder), named=isinstance(folder, GitDir))
+    project = known[1] if known else identify(to_text(folder), named=isinstance(folder, GitDir))
     if project.evidence == "path":
         return None
     known = known or Checkpoints(db).project(project.identity) or _formerly(db, folder, project)
@@ -74,9 +74,9 @@ def _repository(number: int, project: Project, folder: GitPlace, places: list[st
 
 def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None:
     """The project the folder was known for, if it still is that."""
-    number = Reader(db).places().get(str(folder))
+    number = Reader(db).places().get(to_text(folder))
     project = dict(Reader(db).projects()).get(number) if number is not None else None
-    return (number, project) if number is not None and project and still(str(folder), project) else None
+    return (number, project) if number is not None and project and still(to_text(folder), project) else None
 
 
 def _formerly(db: apsw.Connection, folder: GitPlace, project: Project) -> tuple[int, Project] | None:

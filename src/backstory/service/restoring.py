@@ -15,6 +15,7 @@ from backstory.agents.conversation import WRITERS, File, Place, writer
 from backstory.config import Settings
 from backstory.files import make_folders, replace
 from backstory.model.errors import BadInput, NotFound, StoreError
+from backstory.model.paths import to_path, to_text
 from backstory.service.assembling import assembled, beside, ended
 from backstory.service.library import reading
 
@@ -108,11 +109,11 @@ def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Pat
 
 def active(settings: Settings, cwd: Path) -> list[Active]:
     """Sessions that seem to be at work in a folder right now."""
-    here, limit = str(cwd), _now() - RECENT
+    here, limit = to_text(cwd), _now() - RECENT
     found: dict[str, Active] = {}
     with reading(settings) as library:
         for agent, ident, title, ended, path, size in library.reader.begun_in(here):
-            if (ended or 0) > limit or _grows(Path(path), size, limit):
+            if (ended or 0) > limit or _grows(to_path(path), size, limit):
                 found.setdefault(ident, Active(agent, ident, title))
     for ident, folder in running(settings.user_home, settings.env):
         if folder == here:
@@ -149,7 +150,7 @@ def _restore(settings: Settings, wish: Wanted) -> Restored:
         own = [session for session, _ in parts if session.agent == wish.agent]
         place = Place(
             session_id=pen.new_id(now),
-            cwd=str(wish.cwd),
+            cwd=to_text(wish.cwd),
             title=wish.title,
             now=now,
             home=settings.user_home,
@@ -160,12 +161,12 @@ def _restore(settings: Settings, wish: Wanted) -> Restored:
         moved = {old: file for one in own for old, file in beside(library, pen, one, session.content, place)}
     content = session.content
     for old, file in moved.items():  # the agent is told where a large result lies
-        content = content.replace(old.encode(), str(file.path).encode())
+        content = content.replace(old.encode(), to_text(file.path).encode())
     _write([*moved.values(), File(session.path, content), *others])
     return Restored(
         wish.agent,
         place.session_id,
-        str(session.path),
+        to_text(session.path),
         pen.command(place.session_id),
         place.cwd,
         [{"agent": one.agent, "session_id": one.session_id, "up_to": last} for one, last in parts],

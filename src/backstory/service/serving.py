@@ -18,6 +18,7 @@ from backstory import files
 from backstory.capture.alive import exists
 from backstory.config import Settings
 from backstory.model.errors import Busy, StoreError
+from backstory.store.sqlite import open_file
 
 ONCE_SECONDS = 60
 _WAIT = 5.0  # for a server that has just begun to say where it is
@@ -116,7 +117,7 @@ def alone(settings: Settings) -> Iterator[None]:
     with _usable(settings.home):
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        db = apsw.Connection(str(settings.home / "serve.lock"))
+        db = open_file(settings.home / "serve.lock")
     except apsw.Error as error:
         raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions and free space.") from None
     try:
@@ -174,7 +175,7 @@ def serves(settings: Settings) -> bool:
 def _held(lock: Path) -> bool:
     """A pid may be somebody else's by now; a lock is dropped with its holder."""
     try:
-        db = apsw.Connection(str(lock), flags=apsw.SQLITE_OPEN_READONLY)
+        db = open_file(lock, apsw.SQLITE_OPEN_READONLY)
     except apsw.Error:
         return False
     try:

@@ -17,6 +17,7 @@ from backstory.git.run import ask
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.errors import Ambiguous, BadInput, NotFound
 from backstory.model.events import StoredEvent
+from backstory.model.paths import to_path
 from backstory.model.sessions import Session, Tokens
 from backstory.model.times import to_iso
 from backstory.service.checkpointing import NO_SESSION
@@ -70,7 +71,7 @@ def top(cwd: GitPlace) -> GitPlace | None:
     if isinstance(cwd, GitDir):
         return cwd if ask(cwd, "rev-parse", "--git-dir") else None
     found = ask(cwd, "rev-parse", "--show-toplevel")
-    return Path(found) if found else None
+    return to_path(found) if found else None
 
 
 def inside(cwd: GitPlace, hint: str = "Go to one, or list sessions: backstory sessions") -> GitPlace:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -16,6 +18,7 @@ from backstory.capture.recover import agrees, recover
 from backstory.capture.wake import answer
 from backstory.config import Settings
 from backstory.model.errors import Busy, CorruptStore, StoreError
+from backstory.model.paths import to_text
 from backstory.model.sources import Source
 from backstory.service.ingesting import catch_up, log_error, sound, unwanted, writable
 from backstory.service.library import journal
@@ -53,17 +56,23 @@ class Taking:
             if stamp(settings.home / "config.toml") != self.configured:
                 raise Busy("the configuration has changed", "It is read again.")  # something may be excluded now
             self.asked = answer(settings.home) or self.asked  # before the spool is read: hooks after this ask again
-            try:
-                with sound(settings):
-                    run = self._run(found)
-            except CorruptStore as error:
-                self.close()
-                for repair in recover(settings, damaged=True):
-                    log_error(settings, StoreError(repair))
-                raise Busy(error.message, "It was rebuilt; what is new is read again.") from error
+            with self._mending():
+                run = self._run(found)
             self._sources = run.sources
             self.unreadable = run.counts.unreadable
-        return [item for item in found if not any((name, str(item.path)) in run.sources for name in NAMES)]
+        return [item for item in found if not any((name, to_text(item.path)) in run.sources for name in NAMES)]
+
+    @contextmanager
+    def _mending(self) -> Iterator[None]:
+        """Under the lock. A database that turns out to be damaged is rebuilt, and Busy is raised: try again."""
+        try:
+            with sound(self.settings):
+                yield
+        except CorruptStore as error:
+            self.close()
+            for repair in recover(self.settings, damaged=True):
+                log_error(self.settings, StoreError(repair))
+            raise Busy(error.message, "It was rebuilt; what is new is read again.") from error
 
     def _run(self, found: list[Found]) -> Ingest:
         settings = self.settings
@@ -82,8 +91,8 @@ class Taking:
         """The next project that something new was read of; whether there are more."""
         settings = self.settings
         with writable(settings), ingest_lock(settings.home, wait):
-            db = self._connected()
-            with explained(settings.database):
+            with self._mending(), explained(settings.database):
+                db = self._connected()
                 if self._round is None:
                     newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
                     self._round = newest, waiting(db)

@@ -19,6 +19,7 @@ from backstory.git import history
 from backstory.git.run import ask
 from backstory.model.checkpoints import EVIDENCE, Checkpoint, Part
 from backstory.model.errors import BadInput, NotFound
+from backstory.model.paths import to_text
 from backstory.model.sessions import Project, Session
 from backstory.service.behind import as_commit
 from backstory.service.browsing import Which
@@ -203,7 +204,7 @@ class _Page:
         before = sum(base + n < start for n in fits)
         return Timeline(
             project=self.project,
-            folder=str(self.folder) if self.folder else None,
+            folder=to_text(self.folder) if self.folder else None,
             worktrees=self._worktrees(),
             sessions=self.ranges.sessions_since(self.number, self.which.since or 0),
             branches=branches,

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from backstory.files import sync
+from backstory.files import need_descriptors, sync
 from backstory.model.errors import StoreError
 from backstory.store.address import Merged, current, parse
 from backstory.store.journal import Journal
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LEVEL = 1  # 3 saves a tenth of the space for half as much CPU again
 MAX_SEGMENT = 256 << 20  # capped before decompression: an object that claims more is not ours
 JOURNAL = "journal.jsonl"  # beside the segments: it knows what was merged into what
+_DESCRIPTORS = 10  # that obstore's runtime takes; it panics if it does not get them
 _AT_HAND = 8  # merged objects: their parts are asked for one by one
 _TRIES = 3  # a merge may move what is being looked for
 
@@ -72,6 +73,8 @@ class FolderBlobs:
         return digest
 
     def _put(self, name: str, content: bytes) -> None:
+        if self._store is None:
+            need_descriptors(_DESCRIPTORS)
         import obstore
         import zstandard
         from obstore.store import LocalStore

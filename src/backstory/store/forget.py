@@ -15,7 +15,7 @@ from backstory.files import replace
 from backstory.model.errors import StoreError
 from backstory.store.journal import ForgottenEntry
 from backstory.store.schema import SEQ_BITS
-from backstory.store.sqlite import fetch
+from backstory.store.sqlite import fetch, file_name, open_file
 
 try:
     from _blake2 import blake2b  # as in model/ids.py: hashlib would bring OpenSSL along
@@ -214,8 +214,8 @@ def scrub(db: apsw.Connection, copy: Path) -> bool:
     """
     db.execute("INSERT INTO words(words) VALUES('optimize')")
     replace(copy, b"")
-    db.execute("VACUUM INTO ?", (str(copy),))
-    clean = apsw.Connection(str(copy))
+    db.execute("VACUUM INTO ?", (file_name(copy),))
+    clean = open_file(copy)
     try:
         with db.backup("main", clean, "main") as pages:
             while not pages.done:

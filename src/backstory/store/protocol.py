@@ -21,6 +21,9 @@ class StoreWriter(Protocol):
     def sources(self) -> dict[tuple[str, str], Source]:
         """Every source by agent and path, without its state."""
 
+    def source(self, agent: str, path: str) -> Source | None:
+        """One of them, without its state."""
+
     def load_state(self, source: Source) -> None: ...
 
     def save_source(self, source: Source) -> None: ...

@@ -10,7 +10,9 @@ from typing import Any
 
 import apsw
 
+from backstory.files import need_descriptors
 from backstory.model.errors import BackstoryError, Busy, CorruptStore, StoreError
+from backstory.model.paths import to_text
 from backstory.store import schema
 
 BUSY_MS = 10_000
@@ -29,7 +31,10 @@ def explained(path: Path) -> Iterator[None]:
         raise Busy("another process is writing to the database", "Wait a moment and try again.") from None
     except apsw.FullError:
         raise StoreError("the disk is full; nothing was lost", "Free some space, then: backstory ingest") from None
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+    except apsw.CantOpenError as error:
+        need_descriptors(1)  # if there are none left, that is why
+        raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError) as error:
         raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set BACKSTORY_HOME.") from None
 
 
@@ -40,7 +45,7 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
             flags = apsw.SQLITE_OPEN_READONLY
         else:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        db = apsw.Connection(str(path), flags=flags)
+        db = open_file(path, flags)
         try:
             db.set_busy_timeout(BUSY_MS)
             _prepare(db, readonly)
@@ -48,6 +53,20 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
             db.close(True)
             raise
         return db
+
+
+def open_file(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
+    """Return a bare connection to a file, whatever its name is."""
+    name = file_name(path)
+    if name != str(path):
+        flags |= apsw.SQLITE_OPEN_URI
+    return apsw.Connection(name, flags=flags)
+
+
+def file_name(path: Path) -> str:
+    """Return how SQLite is told of a file: by its path, or where that is not UTF-8, by a URI."""
+    name = str(path)
+    return name if to_text(name) == name else path.absolute().as_uri()
 
 
 def _prepare(db: apsw.Connection, readonly: bool) -> None:

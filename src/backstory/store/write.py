@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -40,6 +41,13 @@ class Live:
         self.named = False  # a legacy title names one of its messages
         self.indexed_title = _own_title(row)
 
+    def copy(self) -> Live:
+        """Return the same as it is now; its keys are looked up from then on."""
+        other = Live(self.id, dict(self.row), created=False)
+        for name in ("dirty_from", "usage_changed", "named", "indexed_title"):
+            setattr(other, name, getattr(self, name))
+        return other
+
 
 def _own_title(row: dict[str, Any]) -> str | None:
     """A title that says more than the first prompt does."""
@@ -61,7 +69,36 @@ class Writer(Segments):
         self._changed: dict[int, Live] = {}
         self._leaves: set[int] | None = None  # keys of messages that legacy titles name
         self._titles_added = False
+        self._before: dict[tuple[str, str], Live | None] | None = None  # sessions as they were before an attempt
         self._log = Changes(db)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Do something that may fail, inside the caller's transaction: what it wrote is taken back, the rest stays."""
+        self._before, titles = {}, self._titles_added
+        self.db.execute("SAVEPOINT attempt")
+        try:
+            yield
+        except BaseException:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK TO attempt")
+            self._set_back(self._before)
+            self._titles_added, self._leaves = titles, None
+            raise
+        finally:
+            self._before = None
+            if self.db.in_transaction:
+                self.db.execute("RELEASE attempt")
+
+    def _set_back(self, sessions: dict[tuple[str, str], Live | None]) -> None:
+        for key, before in sessions.items():
+            now = self._live.pop(key, None)
+            if now is not None and before is None:
+                self._changed.pop(now.id, None)
+            if before is not None:
+                self._live[key] = before
+                if before.id in self._changed:
+                    self._changed[before.id] = before
 
     # -- sources ---------------------------------------------------------------------------------
 
@@ -73,6 +110,13 @@ class Writer(Segments):
             source = Source(**dict(zip(names, row, strict=True)))
             found[source.agent, source.path] = source
         return found
+
+    def source(self, agent: str, path: str) -> Source | None:
+        """Return one of them, without its state."""
+        names = [name for name in Source.__struct_fields__ if name != "state"]
+        sql = f"SELECT {', '.join(names)} FROM sources WHERE agent=? AND path=?"
+        row = first(self.db, sql, (agent, path))
+        return Source(**dict(zip(names, row, strict=True))) if row else None
 
     def load_state(self, source: Source) -> None:
         row = first(self.db, "SELECT state FROM sources WHERE id=?", (source.id,))
@@ -220,9 +264,12 @@ class Writer(Segments):
     # -- sessions and events ---------------------------------------------------------------------
 
     def live(self, agent: str, session_id: str, parent: str | None) -> Live:
-        live = self._live.get((agent, session_id))
+        key = (agent, session_id)
+        live = self._live.get(key)
+        if self._before is not None and key not in self._before:
+            self._before[key] = live.copy() if live else None
         if live is None:
-            live = self._live[agent, session_id] = self._load(agent, session_id, parent)
+            live = self._live[key] = self._load(agent, session_id, parent)
         return live
 
     def _load(self, agent: str, session_id: str, parent: str | None) -> Live:

@@ -112,7 +112,10 @@ def _project_folder(path: Path) -> str | None:
 
 
 def _small_file(path: Path) -> bytes:
+    """Return what a plain file begins with; empty for all else, so that nobody waits for a pipe."""
     try:
+        if not path.is_file():
+            return b""
         with path.open("rb") as file:
             return file.read(_SMALL)
     except OSError:

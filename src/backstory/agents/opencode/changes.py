@@ -27,6 +27,9 @@ def new_rows(path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
                 for rows in _batches(db, known):
                     if db.moved():
                         break
+                    if rows.error is not None:
+                        yield rows
+                        continue
                     known[rows.session_id] = rows.position
                     yield rows
                 else:
@@ -49,6 +52,11 @@ def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
             db.query("BEGIN")
             try:
                 done = batch.fill()
+            except (apsw.Error, OSError):
+                raise
+            except Exception as error:
+                yield Rows(ident, parent, b"", position, error)
+                break
             finally:
                 db.query("ROLLBACK")
             if batch.lines:
@@ -148,7 +156,10 @@ class Batch:
 
     def _is_prompt(self, message: Item) -> bool:
         sql = "SELECT CASE WHEN json_valid(data) THEN data ->> '$.role' END FROM message WHERE id=?"
-        return bool(next(message.table.db.query(sql, message.ident))[0] == "user")
+        try:
+            return bool(next(message.table.db.query(sql, message.ident))[0] == "user")
+        except apsw.TooBigError:
+            return False
 
     def _is_new(self, item: Item) -> bool:
         inserted = item.rowid > (as_int(self.last.get(item.table.name)) or 0)

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
+from backstory.agents.base import MAX_DECODED
+
 NEEDED = {
     "session": {"id"},
     "message": {"id", "session_id", "data"},
@@ -65,6 +67,7 @@ class Database:
         connection = apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=flags)
         self._undo.callback(connection.close)
         connection.set_busy_timeout(BUSY)
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_DECODED)
         return connection
 
     def _is_logged(self) -> bool:
@@ -110,10 +113,13 @@ class Table:
         return [Item(self, *row) for row in self.db.query(sql, ident)]
 
     def line(self, ident: str) -> bytes:
-        """A row as it is, all columns of it."""
+        """A row as it is, all columns of it; of one that is too large, only that there is one."""
         names = ['"' + column.replace('"', '""') + '"' for column in self.columns]
         try:
             row = self._row(names, ident)
+        except apsw.TooBigError:
+            about = {"type": f"{self.name} of more than {MAX_DECODED >> 20} MB", "row": {"id": ident}}
+            return msgspec.json.encode(about) + b"\n"
         except UnicodeDecodeError:
             raw = self._row([f"CAST({name} AS BLOB)" for name in names], ident)
             row = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in raw)

@@ -11,9 +11,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
+from backstory.capture import tail
 from backstory.model.errors import BadInput, NotFound
 
 _PACKED = b"\x28\xb5\x2f\xfd"  # how zstd begins
+
+
+_PIECE = 1024  # bytes that are unpacked at once: they may hold 30 MB
 
 
 class Input(NamedTuple):
@@ -56,14 +60,19 @@ def _copied(source: BinaryIO, copy: IO[bytes]) -> Input:
         copy.write(first)
         shutil.copyfileobj(source, copy, 1 << 20)
         return Input(cast(BinaryIO, copy), copy.tell(), None)
-    frame, piece = None, first
+    frame, piece, packed = None, first, len(first)
     try:
         while piece:
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
             copy.write(frame.decompress(piece))
+            if copy.tell() > max(tail.ALWAYS_UNPACKED, tail.RATIO * packed):
+                what = f"this is packed with zstd, and its first {packed:,} bytes unpack to {copy.tell():,}"
+                raise BadInput(what, "No text packs so well. If it is what you want: zstd -d")
             piece = frame.unused_data if frame.eof else b""
             frame = None if frame.eof else frame
-            piece = piece or source.read(1 << 20)
+            if not piece:
+                piece = source.read(_PIECE)
+                packed += len(piece)
     except zstandard.ZstdError as error:
         raise BadInput(f"this is packed with zstd, and damaged: {error}", "Unpack it yourself: zstd -d") from None
     if frame is not None:
