@@ -90,19 +90,23 @@ class Taking:
     def link(self, wait: float) -> bool:
         """The next project that something new was read of; whether there are more."""
         settings = self.settings
-        with writable(settings), ingest_lock(settings.home, wait):
-            with self._mending(), explained(settings.database):
-                db = self._connected()
-                if self._round is None:
-                    newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
-                    self._round = newest, waiting(db)
-                newest, projects = self._round
-                if projects:
-                    outcome = link_project(db, journal(settings), projects.pop())
-                    self._linked = self._linked or bool(outcome.looked)
-                if not projects:
-                    self._round = None
-                    self._finish(db, newest)
+        with (
+            writable(settings),
+            ingest_lock(settings.home, wait),
+            self._mending(),
+            explained(settings.database),
+        ):
+            db = self._connected()
+            if self._round is None:
+                newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
+                self._round = newest, waiting(db)
+            newest, projects = self._round
+            if projects:
+                outcome = link_project(db, journal(settings), projects.pop())
+                self._linked = self._linked or bool(outcome.looked)
+            if not projects:
+                self._round = None
+                self._finish(db, newest)
         return bool(projects)
 
     def _finish(self, db: apsw.Connection, newest: int) -> None:
