@@ -1,0 +1,1 @@
+"""Attempts to break what is promised: each test is one attack, and states what must hold."""
