@@ -14,6 +14,7 @@ from backstory.capture import tail
 from backstory.capture.discover import Unreadable, at_home, roots
 from backstory.capture.exclude import Excluded
 from backstory.capture.ingest import wall_clock
+from backstory.capture.permissions import exposures
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
 from backstory.model.text import plural
@@ -81,7 +82,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
     sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}  # of each agent's files, by path
     agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
-    problems: list[Problem] = []
+    problems = [Problem(False, found.what, found.mend) for found in exposures(settings.home)]
     try:
         with reading(settings) as library:
             out = excluded(settings, library.db)
