@@ -65,7 +65,8 @@ def payload(hook: Installed, index: int = 0) -> Any:
 
 
 def test_the_deadline_lies_below_every_limit_an_agent_sets() -> None:
-    assert announce.SILENCE < announce.LONGEST < CODEX_SESSION_END < SECONDS
+    assert announce.SILENCE * announce.PAUSE < announce.LAST < CODEX_SESSION_END
+    assert announce.LONGEST < SECONDS
 
 
 def test_a_stdin_that_says_nothing_and_never_closes_is_not_waited_for(hook: Installed) -> None:
@@ -135,7 +136,7 @@ def test_a_writer_that_drips_for_ever_is_left(hook: Installed) -> None:
     script = 'printf \'{"session_id":"s-1","x":"\'; while printf y; do sleep 0.2; done'
     with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as writer:
         assert writer.stdout is not None
-        with running(hook, writer.stdout.fileno(), "claude", "Stop"):
+        with running(hook, writer.stdout.fileno(), "claude", "SessionEnd"):
             pass
         writer.kill()
     assert payload(hook) == {"session_id": "s-1"}
@@ -146,7 +147,7 @@ def test_a_writer_that_never_stops_fills_neither_memory_nor_spool(hook: Installe
     script = 'printf \'{"session_id":"s-1","x":"\'; exec yes'
     with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as writer:
         assert writer.stdout is not None
-        with running(hook, writer.stdout.fileno(), "claude", "Stop"):
+        with running(hook, writer.stdout.fileno(), "claude", "SessionEnd"):
             pass
         writer.kill()
     assert payload(hook) == {"session_id": "s-1"}

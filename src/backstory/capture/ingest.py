@@ -72,7 +72,8 @@ class Ingest:
         self.unwanted.place = self.writer.whereabouts
         self.absorber = Absorber(self.writer, journal, now)
         known = Forgotten(self.forgotten)
-        self.withholding = Withholding(self.writer, self.unwanted.gaps, known.narrowed if known else None)
+        narrowed = known.narrowed if known else None
+        self.withholding = Withholding(self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded)
         self.sources = self.writer.sources() if sources is None else sources  # of a run that nobody wrote after
         self.merging = Merging(self.writer, blobs, journal)
         self.counts = Counts()

@@ -20,6 +20,7 @@ TOLD = (
 ASKS = b"UserPromptSubmit BeforeAgent userPromptSubmitted".split()
 ENDS = b"SessionEnd sessionEnd".split()
 OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()  # of an event in a private turn
+FILES = b"file_path filePath path notebook_path absolute_path".split()  # of the tool call an event tells of
 PATH = 5000  # bytes of one of these, and what stands before it
 BLANK = b" \t\\nrt"  # escaped ones too
 # What an agent tells again when a turn ends. Some of it may have been said in a pause; all of it is in its transcript.
@@ -31,10 +32,12 @@ RETOLD = {
 GENERATIONS = 12
 PIECES = 1000  # of one write; systems take 1024
 # How long stdin is waited for, in seconds. Agents write what they have to say at once and close the pipe; where nobody
-# closes it, they must not wait for us. The shortest limit a hook of ours has is 3 s (SessionEnd of Codex), else 5.
-SILENCE = 1.0  # without a byte
-LONGEST = 2.0  # in all
+# closes it, they must not wait for us. A hook of ours may take 5 s, which `init` asks for, and 3 s at a session's end,
+# where Codex allows no more.
 PAUSE = 0.1  # without a byte, behind a payload that is whole JSON already: the pipe is open, but nobody writes to it
+SILENCE = 20  # pauses without a byte; not a time, because on a busy machine each takes longer, as the writer does
+LONGEST = 4.0  # in all
+LAST = 2.5  # in all, at a session's end
 LARGEST = 32 << 20  # bytes of a payload that are kept; the rest is read and dropped, so that its writer sees no error
 # Bytes of a payload that are searched for private text, at a microsecond each at worst, and how many words `private`
 # a larger one may have to be asked whether one of them is a tag. Of what is not searched nothing is written down.
@@ -53,7 +56,7 @@ def main(argv: list[bytes]) -> None:
     given = arguments(argv[1:])
     event = given[b"event"]
     home = above(above(argv[0] if argv[0][:1] == b"/" else posix.getcwdb() + b"/" + argv[0]))
-    payload, whole = stdin()
+    payload, whole = stdin(LAST if event in ENDS else LONGEST)
     if not whole:
         given[b"incomplete"] = b"true"
         payload = [outline(b"".join(payload))]
@@ -94,8 +97,8 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     return given
 
 
-def stdin() -> tuple[list[bytes], bool]:
-    """Return what we were told, on one line, and whether that is all of it.
+def stdin(longest: float) -> tuple[list[bytes], bool]:
+    """Return what we were told within so many seconds, on one line, and whether that is all of it.
 
     Read by a thread, because a read cannot be given up: who holds the other end may neither write nor close it. In
     pieces, because a copy of a big one takes time.
@@ -110,7 +113,7 @@ def stdin() -> tuple[list[bytes], bool]:
         _thread.start_new_thread(read_all, (parts, size, ended))
     except RuntimeError:
         read_all(parts, size, ended)  # no thread to be had
-    whole = await_end(parts, size, ended) and size[0] <= LARGEST
+    whole = await_end(parts, size, ended, longest) and size[0] <= LARGEST
     told = parts[:]  # the thread may still be adding to the other list
     return (told if len(told) < PIECES else [b"".join(told)]), whole
 
@@ -127,19 +130,20 @@ def read_all(parts: list[bytes], size: list[int], ended: "_thread.LockType") -> 
         pass  # what is there is not all of it; nobody may be told
 
 
-def await_end(parts: list[bytes], size: list[int], ended: "_thread.LockType") -> bool:
-    """Return whether all that can be had was read, within SILENCE of the last byte and LONGEST of the first moment."""
-    begun = heard = time.monotonic()
-    known = looked = 0
+def await_end(parts: list[bytes], size: list[int], ended: "_thread.LockType", longest: float) -> bool:
+    """Return whether all that can be had was read; False after SILENCE, or so many seconds."""
+    begun = time.monotonic()
+    known = looked = quiet = 0
     while not ended.acquire(timeout=PAUSE):
-        now = time.monotonic()
         if size[0] > known:
-            known, heard = size[0], now
-        elif looked < known <= SEARCHED:
+            known, quiet = size[0], 0
+        else:
+            quiet += 1
+        if quiet and looked < known <= SEARCHED:
             looked = known
             if is_whole(parts):
                 return True
-        if now - heard >= SILENCE or now - begun >= LONGEST:
+        if quiet >= SILENCE or time.monotonic() - begun >= longest:
             return False
     return True
 
@@ -272,7 +276,10 @@ def unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
     shared = [git_folder(place) for place in places]
     if agent == b"git" and b"GIT_DIR" in posix.environ:
         shared.append(common(posix.environ[b"GIT_DIR"]))
-    return is_excluded(excluded, agent, places, shared) or is_paused(folder, paused, agent, told, places, shared)
+    if is_excluded(excluded, agent, places, shared) or is_paused(folder, paused, agent, told, places, shared):
+        return True
+    files = [path for name in FILES if (path := field(told, name))[:1] == b"/" and b"\0" not in path]
+    return is_excluded(excluded, agent, files, [git_folder(path) for path in files])
 
 
 def emptied(payload: bytes, name: bytes) -> bytes:

@@ -116,7 +116,9 @@ def _excluded_problems(settings: Settings, library: Library) -> list[Problem]:
     """What is left out because of [exclude], and what was kept before it said so."""
     found = []
     if left_out := excluded_note(settings):
-        found.append(Problem(False, f"{left_out} By [exclude] in config.toml", "Change it there, if you want them."))
+        how = "Change it there, if you want them. What counts is where a session ran, and the files its tools name; "
+        how += "what a shell command printed in a session that ran elsewhere is stored."
+        found.append(Problem(False, f"{left_out} By [exclude] in config.toml", how))
     if before := stored(settings, library.db):
         what = f"{plural(len(before), 'session')} of excluded projects or agents were stored before they were excluded"
         found.append(Problem(False, what, f"Remove them, one by one: backstory forget {before[0]}"))
