@@ -19,7 +19,8 @@ def _beside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_private(payload: bytes) -> bytes:
-    return announce.without_private(payload)
+    left, _ = announce.without_private([payload])
+    return b"".join(left)
 
 
 @pytest.mark.parametrize(

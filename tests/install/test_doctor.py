@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -216,3 +217,96 @@ def test_a_repository_that_moved_or_was_never_installed_is_told(
     os.chdir(tmp_path / "moved")
     told = [hook["what"] for hook in cli("doctor", "--json").json["hooks"] if hook["name"] == "git"]
     assert "this repository has no hooks of ours" in told
+
+
+# -- who else can reach it ---------------------------------------------------------------------------------------------
+
+
+def warnings(result: Result) -> list[tuple[str, str]]:
+    return [(problem["what"], problem["next"]) for problem in result.json["problems"] if not problem["dropped"]]
+
+
+@pytest.fixture
+def stored(home: Path, cli: Cli) -> None:
+    said = Transcript("one")
+    said.prompt("hello")
+    said.save(home)
+    assert cli("ingest").code == 0
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_home_of_our_own_making_draws_no_word(cli: Cli) -> None:
+    assert warnings(cli("doctor", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "what"),
+    [(0o777, "change what is recorded"), (0o770, "change what"), (0o755, "read what is in it"), (0o711, "enter it")],
+)
+def test_a_home_that_was_open_before_we_came_is_named_until_it_is_closed(
+    mode: int, what: str, cli: Cli, home: Path, settings: Settings
+) -> None:
+    settings.home.mkdir()
+    settings.home.chmod(mode)
+    cli("ingest")
+    ((said, mend),) = warnings(cli("doctor", "--json"))
+    assert str(settings.home) in said
+    assert what in said
+    assert mend == f"Close it: chmod 700 {settings.home}"
+    subprocess.run(mend.partition(": ")[2], shell=True, check=True)
+    assert warnings(cli("doctor", "--json")) == []
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("name", ["backstory.db", "journal.jsonl", "segments", "spool", "hook", "config.toml"])
+def test_what_others_can_reach_in_the_home_is_named_and_closed_by_ingest(
+    name: str, cli: Cli, settings: Settings
+) -> None:
+    path = settings.home / name
+    if name in ("spool", "hook"):
+        path.mkdir(exist_ok=True)
+    elif not path.exists():
+        path.touch()
+    before = path.stat().st_mode & 0o777
+    path.chmod(before | 0o066)
+    ((said, mend),) = warnings(cli("doctor", "--json"))
+    assert str(path) in said
+    assert mend == f"Close it: chmod -R go-rwx {path}"
+    assert cli("doctor", "--json").code == 0
+    cli("ingest")
+    assert path.stat().st_mode & 0o777 == before & 0o700
+    assert warnings(cli("doctor", "--json")) == []
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_key_others_may_have_read_is_to_be_made_anew(cli: Cli, settings: Settings) -> None:
+    token = settings.home / "serve.token"
+    token.write_text("key")
+    token.chmod(0o644)
+    cli("ingest")  # closing it would only hide that it was open
+    said = warnings(cli("doctor", "--json"))
+    assert [mend for _, mend in said][1:] == [f"Delete it, and the next serve makes a new one: rm {token}"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.usefixtures("stored")
+def test_a_home_that_belongs_to_somebody_else_is_named(cli: Cli, settings: Settings) -> None:
+    os.chown(settings.home, 12345, -1)
+    ((said, mend),) = warnings(cli("doctor", "--json"))
+    assert "another user (uid 12345)" in said
+    assert mend == f"Take it over: sudo chown -R 0 {settings.home}"
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_folder_above_that_everybody_may_write_to_is_named_unless_it_is_sticky(
+    cli: Cli, settings: Settings, tmp_path: Path
+) -> None:
+    try:
+        tmp_path.chmod(0o777)
+        ((said, mend),) = warnings(cli("doctor", "--json"))
+        assert f"{tmp_path}, above {settings.home}" in said
+        assert mend.endswith(f": chmod o-w {tmp_path}")
+        tmp_path.chmod(0o1777)
+        assert warnings(cli("doctor", "--json")) == []
+    finally:
+        tmp_path.chmod(0o700)

@@ -38,6 +38,7 @@ class Excluded:
         self._by_project = [_pattern(item) for item in self.projects]
         self._known = known
         self._judged: dict[str, bool] = {}
+        self._files: dict[str, bool] = {}  # by folder
 
     @property
     def by_place(self) -> bool:
@@ -51,6 +52,30 @@ class Excluded:
             self._judged[cwd] = self._covers(cwd)
         return self._judged[cwd]
 
+    def covers_file(self, path: str, cwd: str | None = None) -> bool:
+        """Return whether a file or folder lies in an excluded project; a relative path is taken from `cwd`."""
+        if not self.by_place:
+            return False
+        whole = os.path.normpath(os.path.join(cwd or "", path))  # noqa: PTH118 - as it is written, `..` resolved
+        if not whole.startswith("/") or "\0" in whole:
+            return False
+        if any(pattern.match(spelling) for spelling in spellings(whole) for pattern in self._by_path):
+            return True
+        if not self._by_project:
+            return False
+        folder = whole if _is_top(whole) else whole.rpartition("/")[0] or "/"
+        if folder not in self._files:
+            self._files[folder] = self._in_project(folder)
+        return self._files[folder]
+
+    def _in_project(self, folder: str) -> bool:
+        """By the repository around it, where that is still there, and by folders known to have been the project's."""
+        around = [folder, *map(str, Path(folder).parents)]
+        if any(self.is_project(identity) for place in around if (identity := self._known(place))):
+            return True
+        top = next((place for place in around if _is_top(place)), None)
+        return self.covers(top)
+
     def is_project(self, identity: str) -> bool:
         return any(pattern.match(identity.lower()) for pattern in self._by_project)
 
@@ -61,6 +86,13 @@ class Excluded:
             return False
         found = {identify(cwd).identity, self._known(cwd)}
         return any(self.is_project(identity) for identity in found if identity)
+
+
+def _is_top(folder: str) -> bool:
+    try:
+        return Path(folder, ".git").exists()
+    except OSError:  # a name no file system takes
+        return False
 
 
 def spellings(path: str) -> set[str]:

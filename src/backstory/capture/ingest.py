@@ -104,7 +104,8 @@ class Ingest:
         self.unwanted.place = self.writer.whereabouts
         self.absorber = Absorber(self.writer, self.journal, self.now)
         known = Forgotten(self.forgotten)
-        self.withholding = Withholding(self.writer, self.unwanted.gaps, known.narrowed if known else None)
+        narrowed = known.narrowed if known else None
+        self.withholding = Withholding(self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded)
         self.merging = Merging(self.writer, self.blobs, self.journal)
 
     def run(

@@ -51,6 +51,7 @@ class Envelope(msgspec.Struct, frozen=True):
     sha: str = ""
     args: list[str] = []
     rebasing: bool = False
+    incomplete: bool = False  # nobody closed the hook's stdin, or too much came: the payload says whose event it was
     payload: bytes = b""
 
 

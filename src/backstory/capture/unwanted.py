@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from backstory.agents import paths as agent_paths
 from backstory.agents.base import MAX_DECODED, as_dict, as_list, as_str
 from backstory.capture import decode, spool, tail
 from backstory.capture.exclude import Excluded
@@ -217,9 +218,16 @@ class Unwanted:
         sessions = [(envelope.agent, ident), *spool.named(envelope.env)]
         if envelope.agent in self.excluded.agents or any(self.excluded.covers(cwd) for cwd in cwds):
             return True
+        if self.excluded.by_place and self._names_excluded(payload, envelope.cwd):
+            return True
         return any(
             self.pauses.covers(envelope.at, cwd, agent, session) for cwd in _each(cwds) for agent, session in sessions
         )
+
+    def _names_excluded(self, payload: Any, cwd: str) -> bool:
+        """Whether the call that a hook announced names a file of an excluded project."""
+        told = [as_dict(payload).get(name) for name in ("tool_input", "toolArgs", "details")]
+        return any(self.excluded.covers_file(path, cwd) for path in agent_paths.named_paths(told) if path)
 
 
 def _each(cwds: set[str]) -> set[str | None]:

@@ -2,10 +2,14 @@
 
 Private text goes where it stands. A prompt that is nothing but private hides its turn: every record up to the next
 prompt, the subagents it started, and what the agent derives from it later.
+
+A session that ran elsewhere may still read and write files of an excluded project: the calls that name one of its
+paths, and what came back, keep their structure and lose their words.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
@@ -15,8 +19,10 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from backstory.agents import AGENTS
+from backstory.agents import paths as agent_paths
 from backstory.agents.base import Agent, Framing, Reader, Record, Shape, Sink, as_dict, as_str
 from backstory.capture import decode, spool, tail
+from backstory.capture.exclude import Excluded
 from backstory.model.events import Event
 from backstory.model.findings import TITLE_AGENT, Bucket
 from backstory.model.gaps import FILLER, Gap, filled, joined, without
@@ -31,6 +37,7 @@ Unwanted = Callable[[Source, bytes, int], list[Gap]]  # what of a source's bytes
 Narrowed = Callable[[Source, int, bytes, list[Gap]], tuple[bytes, list[Gap]]]  # kept bytes, less what was forgotten
 _MOST = 5000  # ids of a source that are remembered
 _DERIVED = ("compaction",)
+_ABSOLUTE = re.compile(rb"/[^\x00-\x1f\"'`<>|:*?\\]{2,1000}")
 
 
 class Kept(NamedTuple):
@@ -70,10 +77,18 @@ class Hiding(msgspec.Struct, omit_defaults=True):
 class Withholding:
     """Asked about every run of bytes that ingest is about to store."""
 
-    def __init__(self, writer: StoreWriter, unwanted: Unwanted | None = None, narrowed: Narrowed | None = None) -> None:
+    def __init__(
+        self,
+        writer: StoreWriter,
+        unwanted: Unwanted | None = None,
+        narrowed: Narrowed | None = None,
+        excluded: Excluded | None = None,
+    ) -> None:
         self.writer = writer
         self.unwanted = unwanted
         self.narrowed = narrowed
+        self.excluded = excluded if excluded is not None and excluded.by_place else None
+        self.records = 0  # that named a file of an excluded project
         self._known: dict[tuple[int, int], Hiding] | None = None
         self._sessions: dict[tuple[str, str], dict[int, Hiding]] = {}
 
@@ -88,10 +103,14 @@ class Withholding:
 
     def _transcript(self, source: Source, chunk: tail.Chunk) -> tuple[list[Gap], Record | None]:
         before, around = self._hiding(source), self._around(source)
-        if before is None and not around and not private.marked(chunk.data):
+        if before is None and not around and not self.excluded and not private.marked(chunk.data):
             return [], None
         walk = _Walk(source, deepcopy(before) or Hiding(), around)
+        if self.excluded is not None:
+            walk.excluded = self.excluded
+            walk.cwd = source.cwd or self.writer.whereabouts(source.agent, source.session_id)
         gaps = joined(walk.gaps(chunk))
+        self.records += walk.elsewhere if not chunk.partial else 0
         if chunk.partial or walk.hiding == (before or Hiding()):
             return gaps, None
         self._remember(source, walk.hiding)
@@ -162,6 +181,10 @@ class _Walk:
         self.at: int | None = None
         self.begun = source.position > 0
         self.parts = private.Parts(*hiding.split)
+        self.excluded: Excluded | None = None
+        self.cwd: str | None = None
+        self.partial = False
+        self.elsewhere = 0  # records that named a file of an excluded project
 
     def _reader(self, state: Record) -> Reader:
         source = self.source
@@ -170,6 +193,7 @@ class _Walk:
 
     def gaps(self, chunk: tail.Chunk) -> Iterator[Gap]:
         data = chunk.data
+        self.partial = chunk.partial
         if self.source.framing == "lines":
             if self.agent.under({}) is not None:
                 self._look_ahead(data, chunk.start)
@@ -204,6 +228,7 @@ class _Walk:
         found = decode.records(shown, offset)
         if isinstance(found, Problem):  # torn, or still being written: nobody can say to which turn it belongs
             doubtful = self.hiding.turns or self.hiding.whole or (self.around and not self.begun)
+            doubtful = doubtful or self._may_name_excluded(line)
             return None if spans or doubtful else []
         sink = Sink(self.source.session_id, self.source.parent)
         for index, record in enumerate(found):
@@ -234,7 +259,7 @@ class _Walk:
         name = self.source.path.replace("\\", "/").rsplit("/", 1)[-1]
         sink = Sink(self.source.session_id, self.source.parent)
         self.reader.read({"name": name, "text": ""}, 0, b"", sink)
-        if self._judged([], sink, False) is _Does.GO:
+        if self._judged([], sink, False) is not _Does.STAY:
             return None
         return private.text_spans(data)
 
@@ -311,6 +336,10 @@ class _Walk:
             hiding.whole = any(one.whole or one.holds(self.at) for one in self.around) and not self.source.sidecar
         if hiding.whole or self._is_answer(sink):
             return self._gone(records, sink)
+        if self.excluded is not None and self._names_excluded(records, sink):
+            self.elsewhere += 1
+            says = any(bucket.events for bucket in sink.buckets.values())
+            return _Does.HOLLOW if says or any("uuid" in record for record in records) else _Does.GO
         if records and (place := self.agent.under(records[0])) is not None:
             return self._judged_row(*place, sink, marked)
         prompts = [event for event in main.events if event.kind == "user.prompt"]
@@ -324,6 +353,34 @@ class _Walk:
         if hiding.open:
             return _Does.HOLLOW if any(map(self.agent.begins, records)) else self._gone(records, sink)
         return _Does.HOLLOW if hiding.turns and _is_derived(main) else _Does.STAY
+
+    # -- files of excluded projects ----------------------------------------------------------------
+
+    def _names_excluded(self, records: list[Record], sink: Sink) -> bool:
+        """Whether a record names a file there, or is about a call that did; its calls are known from now on."""
+        assert self.excluded is not None
+        events = [event for bucket in sink.buckets.values() for event in bucket.events]
+        for event in events:
+            self.cwd = as_str(as_dict(event.data).get("cwd")) or self.cwd
+        calls = [*agent_paths.call_ids(records), *_call_names(events)]
+        if any(self._knows(f"elsewhere {name}") for name in calls):
+            return True
+        told = [records, [as_dict(event.data).get("input") for event in events]]
+        named = {*agent_paths.named_paths(told)}
+        named.update(touch.path for bucket in sink.buckets.values() for touch in bucket.touches)
+        if not any(self.excluded.covers_file(path, self.cwd) for path in named if path):
+            return False
+        self._learn(f"elsewhere {name}" for name in calls)
+        return True
+
+    def _may_name_excluded(self, line: bytes) -> bool:
+        """Of a line that is no record: one that is still being written, or that says the path of such a file."""
+        if self.excluded is None:
+            return False
+        if self.partial:
+            return True
+        named = (found.decode("utf-8", "surrogateescape") for found in _ABSOLUTE.findall(line))
+        return any(self.excluded.covers_file(path) for path in named)
 
     def _gone(self, records: list[Record], sink: Sink) -> _Does:
         names = [as_str(record.get("id")) or as_str(record.get("uuid")) for record in records]
@@ -348,6 +405,12 @@ class _Walk:
         for record in records:
             self.at = parse_iso(record.get("timestamp")) or self.at
         self.at = next((event.created_at for event in sink.main.events if event.created_at), self.at)
+
+
+def _call_names(events: list[Event]) -> list[str]:
+    """The ids of the calls among these, and of those that are answered."""
+    calls = (event for event in events if event.kind in ("tool.call", "tool.result"))
+    return [ident for event in calls if isinstance(ident := as_dict(event.data).get("id"), str)]
 
 
 def _is_empty(text: str, data: Any) -> bool:

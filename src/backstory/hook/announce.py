@@ -1,9 +1,10 @@
 """From an event to a line in the spool, and what follows from it.
 
-Imports only what a bare interpreter holds already: `posix` is what `os` is made of, and `os`, `json` or `re` would each
-cost more than all that is done here.
+Imports only what a bare interpreter holds already: `posix` is what `os` is made of, `_thread` what `threading` is, and
+`os`, `json` or `re` would each cost more than all that is done here.
 """
 
+import _thread
 import posix
 import sys
 import time
@@ -19,6 +20,8 @@ TOLD = (
 ASKS = b"UserPromptSubmit BeforeAgent userPromptSubmitted".split()
 ENDS = b"SessionEnd sessionEnd".split()
 OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()  # of an event in a private turn
+FILES = b"file_path filePath path notebook_path absolute_path".split()  # of the tool call an event tells of
+PATH = 5000  # bytes of one of these, and what stands before it
 BLANK = b" \t\\nrt"  # escaped ones too
 # What an agent tells again when a turn ends. Some of it may have been said in a pause; all of it is in its transcript.
 RETOLD = {
@@ -28,6 +31,18 @@ RETOLD = {
 }
 GENERATIONS = 12
 PIECES = 1000  # of one write; systems take 1024
+# How long stdin is waited for, in seconds. Agents write what they have to say at once and close the pipe; where nobody
+# closes it, they must not wait for us. A hook of ours may take 5 s, which `init` asks for, and 3 s at a session's end,
+# where Codex allows no more.
+PAUSE = 0.1  # without a byte, behind a payload that is whole JSON already: the pipe is open, but nobody writes to it
+SILENCE = 20  # pauses without a byte; not a time, because on a busy machine each takes longer, as the writer does
+LONGEST = 4.0  # in all
+LAST = 2.5  # in all, at a session's end
+LARGEST = 32 << 20  # bytes of a payload that are kept; the rest is read and dropped, so that its writer sees no error
+# Bytes of a payload that are searched for private text, at a microsecond each at worst, and how many words `private`
+# a larger one may have to be asked whether one of them is a tag. Of what is not searched nothing is written down.
+SEARCHED = 256 << 10
+WORDS = 1000
 PATIENCE = 600  # seconds: no started ingest waits longer than this for its turn
 LEFT = b"bell"  # in place of an ingest's pid: left to whoever serves
 ASK = (
@@ -41,8 +56,12 @@ def main(argv: list[bytes]) -> None:
     given = arguments(argv[1:])
     event = given[b"event"]
     home = above(above(argv[0] if argv[0][:1] == b"/" else posix.getcwdb() + b"/" + argv[0]))
-    payload, dropped = stdin()
-    payload = hidden(home + b"/hook", event, payload, dropped)
+    payload, whole = stdin(LAST if event in ENDS else LONGEST)
+    if not whole:
+        given[b"incomplete"] = b"true"
+        payload = [outline(b"".join(payload))]
+    payload, dropped = without_private(payload)
+    payload = hidden(home + b"/hook", event, payload, dropped or not whole)
     probe = b"BACKSTORY_PROBE" in posix.environ
     heard = probe or not unwanted(home + b"/hook", given[b"agent"], payload)
     if heard:
@@ -78,25 +97,65 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     return given
 
 
-def stdin() -> tuple[list[bytes], bool]:
-    """What we were told, on one line, without what is private, and whether there was any.
+def stdin(longest: float) -> tuple[list[bytes], bool]:
+    """Return what we were told within so many seconds, on one line, and whether that is all of it.
 
-    In pieces, because a copy of a big one takes time.
+    Read by a thread, because a read cannot be given up: who holds the other end may neither write nor close it. In
+    pieces, because a copy of a big one takes time.
     """
-    parts: list[bytes] = []
-    private, end = False, b""
     if sys.stdin is None or posix.isatty(0):
-        return parts, False
-    while part := read(0):
-        part = part.replace(b"\n", b" ")
-        private = private or b"private" in (end + part).lower()
-        end = part[-6:]
-        parts.append(part)
-    if private:
-        whole = b"".join(parts)
-        left = without_private(whole)
-        return [left], len(left) < len(whole)
-    return (parts if len(parts) < PIECES else [b"".join(parts)]), False
+        return [], True
+    parts: list[bytes] = []
+    size = [0]
+    ended = _thread.allocate_lock()
+    ended.acquire()
+    try:
+        _thread.start_new_thread(read_all, (parts, size, ended))
+    except RuntimeError:
+        read_all(parts, size, ended)  # no thread to be had
+    whole = await_end(parts, size, ended, longest) and size[0] <= LARGEST
+    told = parts[:]  # the thread may still be adding to the other list
+    return (told if len(told) < PIECES else [b"".join(told)]), whole
+
+
+def read_all(parts: list[bytes], size: list[int], ended: "_thread.LockType") -> None:
+    """Collect stdin up to LARGEST and count the rest; release the lock at its end."""
+    try:
+        while part := read(0):
+            if size[0] <= LARGEST:
+                parts.append(part.replace(b"\n", b" "))
+            size[0] += len(part)
+        ended.release()
+    except MemoryError:
+        pass  # what is there is not all of it; nobody may be told
+
+
+def await_end(parts: list[bytes], size: list[int], ended: "_thread.LockType", longest: float) -> bool:
+    """Return whether all that can be had was read; False after SILENCE, or so many seconds."""
+    begun = time.monotonic()
+    known = looked = quiet = 0
+    while not ended.acquire(timeout=PAUSE):
+        if size[0] > known:
+            known, quiet = size[0], 0
+        else:
+            quiet += 1
+        if quiet and looked < known <= SEARCHED:
+            looked = known
+            if is_whole(parts):
+                return True
+        if quiet >= SILENCE or time.monotonic() - begun >= longest:
+            return False
+    return True
+
+
+def is_whole(parts: list[bytes]) -> bool:
+    """Return whether this is JSON from its first bracket to its last."""
+    if parts[-1].rstrip()[-1:] not in (b"}", b"]"):
+        return False
+    import private  # type: ignore[import-not-found]  # here: only where nobody closes the pipe
+
+    sound: bool = private.Json(b"".join(parts), frozenset()).sound
+    return sound
 
 
 def append(home: bytes, line: list[bytes]) -> None:
@@ -133,8 +192,9 @@ def header(given: dict[bytes, bytes]) -> bytes:
     ]
     if given[b"agent"] == b"git":
         fields.append(b'"sha":%s,"args":[%s]' % (quoted(given.get(b"sha") or head()), given[b"args"]))
-    if b"rebasing" in given:
-        fields.append(b'"rebasing":true')
+    for name in (b"rebasing", b"incomplete"):
+        if name in given:
+            fields.append(b'"%s":true' % name)
     return b",".join(fields) + b"}"
 
 
@@ -223,7 +283,10 @@ def unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
     shared = [git_folder(place) for place in places]
     if agent == b"git" and b"GIT_DIR" in posix.environ:
         shared.append(common(posix.environ[b"GIT_DIR"]))
-    return is_excluded(excluded, agent, places, shared) or is_paused(folder, paused, agent, told, places, shared)
+    if is_excluded(excluded, agent, places, shared) or is_paused(folder, paused, agent, told, places, shared):
+        return True
+    files = [path for name in FILES if (path := field(told, name))[:1] == b"/" and b"\0" not in path]
+    return is_excluded(excluded, agent, files, [git_folder(path) for path in files])
 
 
 def emptied(payload: bytes, name: bytes) -> bytes:
@@ -357,15 +420,31 @@ def same(one: bytes, other: bytes) -> bool:
 # -- <private> ---------------------------------------------------------------------------------------------------------
 
 
-def without_private(payload: bytes) -> bytes:
-    """Without what stands between private tags; what is no JSON is one text."""
-    import private  # type: ignore[import-not-found]  # here: most payloads have none, and never pay for it
+def without_private(parts: list[bytes]) -> tuple[list[bytes], bool]:
+    """Return a payload without what stands between private tags, and whether something did.
+
+    What is no JSON is one text.
+    One that is too large to be searched is taken to be private as a whole: whose event it was is all that is left.
+    """
+    end = b""
+    for part in parts:
+        if b"private" in (end + part).lower():
+            break
+        end = part[-6:]
+    else:
+        return parts, False
+    payload = b"".join(parts)
+    if len(payload) > SEARCHED and payload.lower().count(b"private") > WORDS:
+        return [outline(payload)], True
+    import private  # here: most payloads have none, and never pay for it
 
     if not private.marked(payload):
-        return payload
+        return [payload], False
+    if len(payload) > SEARCHED:
+        return [outline(payload)], True
     spans = private.spans(payload)
     left: bytes = private.without(payload, private.text_spans(payload) if spans is None else spans)
-    return left
+    return [left], len(left) < len(payload)
 
 
 def hidden(folder: bytes, event: bytes, payload: list[bytes], dropped: bool) -> list[bytes]:
@@ -381,7 +460,7 @@ def hidden(folder: bytes, event: bytes, payload: list[bytes], dropped: bool) -> 
     ident = field(told, b"session_id") or field(told, b"sessionId")
     name = bytes([c if chr(c).isalnum() or c in b"-_" else 95 for c in ident])
     if event in ASKS:
-        if dropped and b'"prompt"' in told and not field(told, b"prompt").strip(BLANK):
+        if dropped and not field(told, b"prompt").strip(BLANK):  # also where nobody could look at it
             if name:
                 make_folder(place)
                 posix.close(posix.open(place + b"/" + name, posix.O_WRONLY | posix.O_CREAT, 0o600))
@@ -402,9 +481,14 @@ def forget(place: bytes, name: bytes, sessions: list[bytes]) -> None:
 
 
 def outline(told: bytes) -> bytes:
-    """Whose event it was, and nothing of what was said."""
-    found = [(name, field(told, name)) for name in OUTLINE]
-    return b"{%s}" % b",".join(b'"%s":"%s"' % item for item in found if item[1])
+    """Whose event it was, and nothing of what was said. `told` may be torn anywhere."""
+    found = []
+    for name in OUTLINE:
+        rest = told.partition(b'"%s"' % name)[2][:PATH].lstrip(b" :\t")
+        value, closing, _ = rest[1:].partition(b'"')
+        if rest[:1] == b'"' and value and closing and value[-1:] != b"\\":
+            found.append(b'"%s":"%s"' % (name, value))
+    return b"{%s}" % b",".join(found)
 
 
 # -- what follows from an event ----------------------------------------------------------------------------------------

@@ -103,6 +103,9 @@ def of_message(lower: bytes, parts: "list[String]", depth: int) -> tuple[list[tu
 
     `depth` is how many tags earlier strings opened; told are also how many are open behind these, and whether one of
     the earlier was closed.
+
+    Behind the last tag that is honoured nothing is read any more: all that the message says goes then, and with it what
+    an earlier record of it left open.
     """
     found: list[tuple[int, int]] = []
     count = since = 0  # since: the string after the one that opened the first of these
@@ -110,7 +113,7 @@ def of_message(lower: bytes, parts: "list[String]", depth: int) -> tuple[list[tu
     for index, (start, stop, *_) in enumerate(parts):
         own = opened = 0
         joined = False
-        for first, last, closing in tags(lower, start, stop):
+        for first, last, closing in tags(lower, start, stop, MOST + 1 - count):
             if not closing:
                 opened = opened if own else first
                 own += 1
@@ -133,8 +136,9 @@ def of_message(lower: bytes, parts: "list[String]", depth: int) -> tuple[list[tu
         if joined and depth:
             found.append((start, stop))
         depth += own
-    if count > MOST:
-        found = [(part[0], part[1]) for part in parts if is_said(lower, part)]
+        if count > MOST:
+            everything_said = [(part[0], part[1]) for part in parts if is_said(lower, part)]
+            return everything_said, depth, closed or carried > 0
     return found, depth, closed
 
 
@@ -151,9 +155,13 @@ def is_said(data: bytes, part: "String") -> bool:
 # -- tags --------------------------------------------------------------------------------------------------------------
 
 
-def tags(lower: bytes, start: int, stop: int) -> list[tuple[int, int, bool]]:
-    """The tags in one string: from, to, whether it closes. Their brackets may be escaped, and the escapes again."""
+def tags(lower: bytes, start: int, stop: int, most: int = 0) -> list[tuple[int, int, bool]]:
+    """The tags in one string: from, to, whether it closes. Their brackets may be escaped, and the escapes again.
+
+    With `most`, up to that many opening ones; what stands behind the last of them is not looked at.
+    """
     found = []
+    opening = 0
     at = start
     while (word := lower.find(b"private", at, stop)) >= 0:
         floor, at = at, word + 7
@@ -164,6 +172,9 @@ def tags(lower: bytes, start: int, stop: int) -> list[tuple[int, int, bool]]:
         if last >= 0:
             found.append((first, last, closing))
             at = last
+            opening += not closing
+            if opening == most and not closing:
+                break
     return found
 
 

@@ -37,6 +37,20 @@ _NAMED = re.compile(  # name: THE_NAME, value: …; variable "the_name" { defaul
     + _BREAK
     + rb"){1,6}\\*[\"']?(?:secret_?)?(?:[vV]alue|default)\\*[\"']?[ \t]*[=:][ \t]*(?P<q>\\*[\"'`])?"
 )
+# {"name": "THE_NAME", "value": …} in any order, its quotes escaped or not; what stands between may be other members.
+_NAMES = rb"\w{0,20}(?:[nN]ame|[kK]ey|[vV]ariable|[iI]d|[fF]ield|[pP]arameter|[hH]eader|[sS]etting|[eE]nv)"
+_VALUES = rb"\w{0,20}(?:[vV]alue|[vV]al|[sS]ecret|[dD]efault)"
+_BLANKS = rb"(?:\s|\\+[nrt])*"
+_IS_NAME = re.compile(rb"(?P<q>\\*[\"'])" + _NAMES + rb"(?P=q)[ \t]*:[ \t]*(?P=q)$")
+_MEMBER = re.compile(
+    rb"(?P<q>\\*[\"'])" + _VALUES + rb"(?P=q)" + _BLANKS + rb":" + _BLANKS + rb"(?P=q)(?=[^\s\"'`<>\\])"
+)
+_BELOW_VALUE = re.compile(  # - value: …, and in the line below it name: THE_NAME
+    rb"\b" + _VALUES + rb"[ \t]*:[ \t]*\\*[\"']?(?P<value>[^\s\"'`\\,{}]{6,512})\\*[\"']?[ \t]*"
+    rb"(?:\r?\n|(?:\\+r)?\\+n)[ \t]+" + _NAMES + rb"[ \t]*:[ \t]*\\*[\"']?$"
+)
+_NAME_KEY, _VALUE_KEY = re.compile(_NAMES.decode()), re.compile(_VALUES.decode())
+PAIR = 600  # bytes between a name and its value in such an object
 _SPACED = re.compile(rb"(?:\\*[\"'])?[ \t]+(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\\-])")
 _BARE = re.compile(rb"(?:[^\s\"'`<>\\,;(){}\[\]|&]|&(?=[^\s\"'`\w;&])){4,512}")
 _MORE = re.compile(  # a value that goes on in the next line, or in the string beside it
@@ -67,6 +81,15 @@ _SHORT_HEX = re.compile(r"[0-9a-f]{7,}(?:\.{2,3}[0-9a-f]{7,})?")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
+def is_name_key(key: str) -> bool:
+    """Return whether what stands under this key may be the name of what stands beside it."""
+    return _NAME_KEY.fullmatch(key) is not None
+
+
+def is_value_key(key: str) -> bool:
+    return _VALUE_KEY.fullmatch(key) is not None
+
+
 class Looker:
     """Looks at one kind of name."""
 
@@ -92,6 +115,8 @@ class Looker:
                 high = mark  # of an address: up to its fragment
         span = self._assigned(data, start, after, low, high, strength, left)
         spans = [span] if span is not None else []
+        if not spans and (span := self._paired(data, start - len(left), after, low, high, strength)) is not None:
+            spans = [span]
         if not spans and strength == 2 and data[start:end].lower() not in _NEVER_SAID:
             spans = self._told(data, start, after, low, high)
         if not spans and strength == 2 and _CELL_END.match(data, after, high):
@@ -152,6 +177,27 @@ class Looker:
             return match
         netrc = self.rule == "password" and not left and _NETRC.search(data[max(low, start - 120) : start])
         return match if netrc else None
+
+    def _paired(self, data: bytes, name: int, after: int, low: int, high: int, strength: int) -> tuple[int, int] | None:
+        """The value of a member beside the one that says this name."""
+        if data[max(low, name - 8) : name].rstrip(b" \t\"'\\")[-1:] != b":":
+            return None
+        lead = data[max(low, name - PAIR) : name]
+        offset = name - len(lead)
+        said = _IS_NAME.search(lead, max(0, len(lead) - 60))
+        if said is None:
+            below = _BELOW_VALUE.search(lead)
+            spans = [(offset + below.start("value"), offset + below.end("value"))] if below else []
+        else:
+            spans = [
+                *_members(data, after, _object_end(data, after, min(high, after + PAIR)), said["q"], high),
+                *_members(data, _object_start(lead, said.start()) + offset, offset + said.start(), said["q"], high),
+            ]
+        for span in spans:
+            word = data[span[0] : min(span[1], span[0] + JUDGED)].decode("utf-8", "replace")
+            if _is_secret(word, self.rule, strength, loose=strength < 2):
+                return span
+        return None
 
     def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> list[tuple[int, int]]:
         """In prose, after the word, where there may be several, or before it."""
@@ -248,6 +294,26 @@ def _value(data: bytes, match: re.Match[bytes], high: int) -> tuple[int, int] | 
     return _trimmed(data, start, _continued(data, bare.end(), high))
 
 
+def _members(data: bytes, low: int, stop: int, quote: bytes, high: int) -> Iterator[tuple[int, int]]:
+    """Values of members in a stretch of an object whose names and values have this quote."""
+    for member in _MEMBER.finditer(data, low, stop):
+        if member["q"] != quote:
+            continue
+        end = _closing(data, member.end(), quote, high)
+        if end is not None and not _INNER_BREAK.search(data, member.end(), end):
+            yield _trimmed(data, member.end(), end, quoted=True)
+
+
+def _object_end(data: bytes, low: int, high: int) -> int:
+    found = _BRACE.search(data, low, high)
+    return found.start() if found else high
+
+
+def _object_start(lead: bytes, stop: int) -> int:
+    return max(lead.rfind(b"{", 0, stop), lead.rfind(b"}", 0, stop)) + 1
+
+
+_BRACE = re.compile(rb"[{}]")
 _INNER_BREAK = re.compile(rb"\\+[nrt]|\\?\n")
 
 

@@ -122,6 +122,7 @@ class Engine:
         self._forms = ahocorasick_rs.BytesAhoCorasick(list(forms), matchkind=kinds.Standard)
         self._looks = [*names.values(), *forms.values()]
         self._named = len(names)
+        self._formed = {rule.id for rule in rules.rules if not rule.near} - assignments.GENERIC
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """Secrets, in order, none overlapping another. With `lines`, nothing is read across a line's end.
@@ -141,6 +142,29 @@ class Engine:
             found += [Finding(*view.original(f.start, f.end), f.rule) for f in self._plain(view.text, lines, [])]
         found += self._encoded(data, 0)
         return self._settled(data, found)
+
+    def find_split(self, data: bytes) -> list[Finding]:
+        """The parts of secrets that begin in one string of a message and end in the next, in records one a line.
+
+        Only of those that have a form of their own: anything else would be found in any two words.
+        """
+        found: list[Finding] = []
+        for low, high, joints in _joined_strings(data):
+            edges = [low, *(edge for joint in joints for edge in joint), high]
+            pieces = list(zip(edges[::2], edges[1::2], strict=True))
+            text = b"".join(data[start:stop] for start, stop in pieces)
+            for item in self._forms_in(text):
+                parts = list(_parts(pieces, item))
+                found += parts if len(parts) > 1 else []
+        return self._settled(data, found)
+
+    def _forms_in(self, text: bytes) -> Iterator[Finding]:
+        """What has a form of its own, and needs no name beside it."""
+        for pattern, start, end in self._forms.find_matches_as_indexes(text.lower(), overlapping=True):
+            for look in self._looks[self._named + pattern]:
+                for begin, finish, rule in look(text, start, end, 0, len(text)):
+                    if rule in self._formed and not _MASK.search(text, begin, finish):
+                        yield Finding(begin, finish, rule)
 
     def _plain(self, data: bytes, lines: bool, escapes: list[int]) -> list[Finding]:
         """What stands there as it is written; where escapes stand is noted."""
@@ -318,6 +342,78 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "luhn": _luhn,
     "iban": _iban,
 }
+
+
+# -- two strings of one message ------------------------------------------------------------------------------------
+
+SPLIT = 400  # bytes on either side of a string's end that are looked at together with the next
+_BLOCKS = re.compile(  # between the texts of two blocks: the one ends, its braces, and the next begins
+    rb"\"(?:\s?,\s?\"type\"\s?:\s?\"\w{0,12}text\")?\s?\}\s?,\s?\{\s?"
+    rb"(?:\"type\"\s?:\s?\"\w{0,12}text\"\s?,\s?)?\"text\"\s?:\s?\""
+)
+_LIST = re.compile(rb"\[\s?\"(?:[^\"\\]++|\\.)*+\"\s?,\s?\"", re.DOTALL)
+_ITEM = re.compile(rb"(?:[^\"\\]++|\\.)*+\"\s?,\s?\"", re.DOTALL)
+_REST = re.compile(rb"(?:[^\"\\\n]++|\\[^\n])*+")
+_COMMA = re.compile(rb"\"\s?,\s?\"\Z")
+
+
+def _joined_strings(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Stretches of strings that follow each other: from, to, and what stands between them. None holds anything else."""
+    group: list[tuple[int, int]] = []
+    low = high = 0
+    for start, end in sorted({*(match.span() for match in _BLOCKS.finditer(data)), *_commas(data)}):
+        if start < high:
+            continue  # inside what was taken for a string
+        if group and start > high:
+            yield low, high, group
+            group = []
+        if not group:
+            low = _string_start(data, start)
+        rest = _REST.match(data, end, end + SPLIT)
+        high = rest.end() if rest else end
+        group.append((start, end))
+    if group:
+        yield low, high, group
+
+
+def _string_start(data: bytes, stop: int) -> int:
+    """Where the string begins that ends here, or SPLIT bytes before."""
+    floor = max(0, stop - SPLIT)
+    quote = data.rfind(b'"', floor, stop)
+    while quote >= 0:
+        back = quote
+        while back > floor and data[back - 1] == 92:
+            back -= 1
+        if (quote - back) % 2 == 0:
+            return quote + 1
+        quote = data.rfind(b'"', floor, back)
+    return floor
+
+
+def _commas(data: bytes) -> Iterator[tuple[int, int]]:
+    """Between the strings of a list of strings."""
+    for first in _LIST.finditer(data):
+        item: re.Match[bytes] | None = first
+        for _ in range(LISTED):
+            if item is None:
+                break
+            comma = _COMMA.search(data, max(item.start(), item.end() - 8), item.end())
+            if comma is not None:
+                yield comma.span()
+            item = _ITEM.match(data, item.end())
+
+
+LISTED = 64  # strings of a list
+
+
+def _parts(pieces: list[tuple[int, int]], item: Finding) -> Iterator[Finding]:
+    """Where a finding in the joined pieces stands in the text they are of."""
+    at = 0
+    for start, stop in pieces:
+        low, high = max(item.start, at), min(item.end, at + stop - start)
+        if low < high:
+            yield Finding(start + low - at, start + high - at, item.rule)
+        at += stop - start
 
 
 # -- views ---------------------------------------------------------------------------------------------------------

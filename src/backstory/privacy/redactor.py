@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from mmap import mmap
 from typing import Any, TypeVar, cast
 
@@ -17,9 +18,11 @@ import ahocorasick_rs
 import msgspec
 
 from backstory.model.errors import NotRedacted
-from backstory.privacy.assignments import GENERIC
-from backstory.privacy.engine import Engine, Finding
+from backstory.privacy.assignments import GENERIC, is_name_key, is_value_key
+from backstory.privacy.engine import SPLIT, Engine, Finding
 from backstory.privacy.shapes import is_hex, is_random
+from backstory.privacy.spread import BEGINS, SpreadKey
+from backstory.privacy.spread import RULE as KEY_RULE
 
 ROUNDS = 16  # of looking at what replacing left; more would mean that it feeds on itself
 FOLLOWED = 12  # characters a value must have for its copies to be looked for where nothing else gives them away
@@ -48,6 +51,7 @@ class Redactor:
         self._numbers: Counter[str] = Counter()
         self._followed: list[bytes] = []
         self._settled = 0  # how many of them are in the first automaton
+        self._key = SpreadKey()  # over the strings of a structure
         self._most: ahocorasick_rs.BytesAhoCorasick | None = None
         self._latest: ahocorasick_rs.BytesAhoCorasick | None = None
 
@@ -55,13 +59,36 @@ class Redactor:
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """What must go. From now on the values are known, and their copies are found too."""
-        return self.with_copies(data, self.learn(data, lines=lines), json=lines)
+        found = self.learn(data, lines=lines)
+        if lines and (spread := list(self.spread(data, SpreadKey()))):
+            found = joined([*found, *spread])
+        return self.with_copies(data, found, json=lines)
+
+    def spread(self, data: bytes, key: SpreadKey, low: int = 0, high: int | None = None) -> Iterator[Finding]:
+        """Lines of a private key in records, one a line; what is found is known from now on."""
+        high = len(data) if high is None else high
+        known = _Strings(data)
+        while low < high:
+            if not key.open:
+                begins = data.find(BEGINS, low, high)
+                if begins < 0:
+                    return
+                low = data.rfind(b"\n", low, begins) + 1 or low
+            stop = data.find(b"\n", low, high)
+            stop = high if stop < 0 else stop
+            for start, end in key.lines(data, low, stop):
+                if known.key(start) not in PROTECTED:
+                    self.know(data[start:end], KEY_RULE)
+                    yield Finding(start, end, KEY_RULE)
+            low = stop + 1
 
     def learn(self, data: bytes, *, lines: bool = False, json: bool = False) -> list[Finding]:
         """What gives itself away where it stands; from now on its value is known. With `json`, strings stay strings."""
         found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
         if lines or json:
             found = [part for item in found for part in in_strings(data, item)]
+            split = self._allowed_to_change(data, self.engine.find_split(data))
+            found = joined([*found, *split]) if split else found
         for item in found:
             self.know(data[item.start : item.end], item.rule)
         return found
@@ -168,6 +195,7 @@ class Redactor:
         if not value:
             return value
         raw = value.encode("utf-8", "surrogatepass")
+        self._follow_key(raw)
         if name and _TELLING.search(name):
             clean = self._until_nothing_is_found(raw, lambda data: self._find_named(data, name))
         else:
@@ -190,6 +218,20 @@ class Redactor:
             self.know(data[item.start : item.end], item.rule)
         return self.with_copies(data, found)
 
+    def _follow_key(self, data: bytes) -> None:
+        """Learn the lines of a private key that earlier strings of the structure began."""
+        if len(data) >= FOLLOWED and (self._key.open or BEGINS in data):  # a key or a kind is no line of a file
+            for start, end in self._key.lines(data, 0, len(data)):
+                self.know(data[start:end], KEY_RULE)
+
+    def _learn_split(self, texts: list[str]) -> None:
+        """Learn the parts of a secret that begins in one of these strings and ends in the next."""
+        for one, other in pairwise(texts):
+            if one and other:
+                record = msgspec.json.encode([one[-SPLIT:], other[:SPLIT]])
+                for item in self.engine.find_split(record):
+                    self.know(record[item.start : item.end], item.rule)
+
     def _identity(self, value: str, name: str) -> str:
         """An id stays what it is, unless somebody put a secret there that has a form of its own."""
         if name in SEALED:
@@ -210,15 +252,26 @@ class Redactor:
         if isinstance(value, str):
             result = self._identity(value, name.lower()) if name.lower() in PROTECTED else self.text(value, name)
         elif isinstance(value, dict):
-            result = {self.anything(k): self.anything(v, k if isinstance(k, str) else name) for k, v in value.items()}
+            result = self._object(value, name)
         elif isinstance(value, list | tuple | set | frozenset):
             kind: Any = type(value)
+            if isinstance(value, list | tuple) and len(value) > 1:
+                self._learn_split([_text_of(item) for item in value])
             items = [self.anything(item, name) for item in value]
             result = kind(*items) if hasattr(value, "_fields") else kind(items)
         elif isinstance(value, msgspec.Struct):
             changed = {f: self.anything(getattr(value, f), f) for f in value.__struct_fields__}
             result = type(value)(**changed)
         return cast(T, result)
+
+    def _object(self, value: dict[Any, Any], name: str) -> dict[Any, Any]:
+        said = _said_name(value)
+        made = {}
+        for key, item in value.items():
+            own = key if isinstance(key, str) else name
+            named = said and is_value_key(own) and not _TELLING.search(own)
+            made[self.anything(key)] = self.anything(item, said if named else own)
+        return made
 
 
 def _automaton(values: list[bytes]) -> ahocorasick_rs.BytesAhoCorasick | None:
@@ -228,6 +281,24 @@ def _automaton(values: list[bytes]) -> ahocorasick_rs.BytesAhoCorasick | None:
 
 
 _TELLING = re.compile(r"(?i)pass|pwd|secret|token|key|auth|cred")
+
+
+def _said_name(value: dict[Any, Any]) -> str:
+    """The name that an object gives its value, where that promises a secret: {"name": "API_KEY", "value": …}."""
+    keys = [key for key in value if isinstance(key, str)]
+    if not any(map(is_value_key, keys)):
+        return ""
+    names = (value[key] for key in keys if is_name_key(key))
+    return next((name for name in names if isinstance(name, str) and len(name) < 100 and _TELLING.search(name)), "")
+
+
+def _text_of(item: object) -> str:
+    """The words of a block of a message; nothing of anything else."""
+    if isinstance(item, dict):
+        item = item.get("text")
+    elif isinstance(item, msgspec.Struct):
+        item = getattr(item, "text", None)
+    return item if isinstance(item, str) else ""
 
 
 def joined(found: Iterable[Finding], above: str = "") -> list[Finding]:

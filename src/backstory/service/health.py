@@ -15,6 +15,7 @@ from backstory.capture.compare import HINT, compare
 from backstory.capture.discover import Unreadable, at_home, roots
 from backstory.capture.exclude import Excluded
 from backstory.capture.ingest import wall_clock
+from backstory.capture.permissions import exposures
 from backstory.capture.unreadable import UnreadableFiles
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, NotFound, StoreError
@@ -87,7 +88,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
     sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}  # of each agent's files, by path
     agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
-    problems: list[Problem] = []
+    problems = [Problem(False, found.what, found.mend) for found in exposures(settings.home)]
     try:
         with reading(settings) as library:
             out = excluded(settings, library.db)
@@ -122,7 +123,9 @@ def _excluded_problems(settings: Settings, library: Library) -> list[Problem]:
     """What is left out because of [exclude], and what was kept before it said so."""
     found = []
     if left_out := excluded_note(settings):
-        found.append(Problem(False, f"{left_out} By [exclude] in config.toml", "Change it there, if you want them."))
+        how = "Change it there, if you want them. What counts is where a session ran, and the files its tools name; "
+        how += "what a shell command printed in a session that ran elsewhere is stored."
+        found.append(Problem(False, f"{left_out} By [exclude] in config.toml", how))
     if before := stored(settings, library.db):
         what = f"{plural(len(before), 'session')} of excluded projects or agents were stored before they were excluded"
         found.append(Problem(False, what, f"Remove them, one by one: backstory forget {before[0]}"))

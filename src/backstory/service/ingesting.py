@@ -146,7 +146,7 @@ def _ingest(
         files=counts.files,
         new_records=counts.new_records,
         unrecognised=counts.unrecognised,
-        withheld=out.records,
+        withheld=out.records + run.withholding.records,
         excluded=len(counts.excluded),
         unplaced=len(counts.unplaced),
         forgotten=expired,

@@ -75,6 +75,9 @@ class StoreWriter(Protocol):
 
     def homeless(self, agent: str, bucket: Bucket) -> bool: ...
 
+    def whereabouts(self, agent: str, session_id: str) -> str | None:
+        """The folder a session is known to have begun in."""
+
     def has_event(self, agent: str, session_id: str, key: int) -> bool: ...
 
     def apply(self, agent: str, bucket: Bucket, observed_at: int, *, mutable: bool) -> int:

@@ -73,7 +73,7 @@ def load(path: Path, rules: str, file: BinaryIO, size: int, output: Path) -> Mar
 def save(path: Path, text: Text, mark: Mark | None, rules: str, output: Path, tail: int) -> None:
     """`tail` is what the output has of a record that is not whole yet."""
     position = _last_record(text.file, text.start, text.stop)
-    if position is None:
+    if position is None or text.open_key:  # what follows may end a private key: then all of it is read again
         path.unlink(missing_ok=True)
         return
     old = mark.values if mark else []

@@ -18,6 +18,7 @@ from backstory.model.errors import NotRedacted
 from backstory.privacy import private
 from backstory.privacy.engine import Engine, Finding
 from backstory.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, joined
+from backstory.privacy.spread import BEGINS, SpreadKey
 from backstory.service.redacting.passages import Passage, Piece, is_record, passages, pieces
 
 NEAR = 20 << 10  # bytes on either side of a replacement in which it may have changed the meaning of other words
@@ -38,6 +39,8 @@ class Text:
         self.labels = Redactor(engine)  # gives values their numbers, in the order of the text
         self._values = Redactor(engine)  # knows them in the order they are found
         self._hidden: list[tuple[int, int]] = []  # private in a document
+        self._spread: list[Finding] = []  # lines of a private key that came one by one
+        self.open_key = False  # a key that was begun in what is before the last whole line, and did not end
         self._depth = 0  # private tags that text before opened and nobody closed
         for value, rule in known:
             self.labels.know(value, rule)
@@ -52,6 +55,7 @@ class Text:
             self.file.seek(0)
             data = self.file.read(self.stop)
             self._hidden = (private.spans(data) or []) if private.marked(data) else []
+        self._read_spread()
         self._pass(self._first_look)
         known = -1
         for _ in range(ROUNDS):
@@ -62,6 +66,23 @@ class Text:
             raise _endless()
         if self.found:
             self._number()
+
+    def _read_spread(self) -> None:
+        """Follow private keys from record to record, over all passages."""
+        key = SpreadKey()
+        for passage in self.passages():
+            data, at = passage.data, passage.at
+            if not key.open and BEGINS not in data:
+                continue
+            for part in [Piece(0, len(data), True)] if self.document else pieces(data):
+                low, high = max(part.start, passage.low), min(part.stop, passage.high)
+                if not part.records or low >= high:
+                    continue
+                last = high if data[high - 1 : high] == b"\n" else data.rfind(b"\n", low, high) + 1 or low
+                for begin, end in ((low, last), (last, high)):  # what has no line end yet may go on
+                    found = self._values.spread(data, key, begin, end)
+                    self._spread += [Finding(at + item.start, at + item.end, item.rule) for item in found]
+                    self.open_key = key.open if begin < last else self.open_key
 
     def redacted(self) -> Iterator[tuple[Passage, bytes]]:
         """Each passage, and what is left of it; records are checked for having stayed what they were."""
@@ -107,8 +128,11 @@ class Text:
         parts = list(pieces(data))
         found = [item for part in parts for item in self._look(data, part)]
         hidden = self._private(passage, parts)
-        if hidden:
-            found = joined([*hidden, *found], above=PRIVATE)
+        low = bisect_left(self._spread, (passage.at,))
+        high = bisect_left(self._spread, (passage.at + len(data),))
+        spread = [Finding(item.start - passage.at, item.end - passage.at, item.rule) for item in self._spread[low:high]]
+        if hidden or spread:
+            found = joined([*hidden, *spread, *found], above=PRIVATE)
         return self._settled(data, found, found)
 
     def _for_copies(self, passage: Passage) -> list[Finding]:
