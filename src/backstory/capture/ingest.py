@@ -48,6 +48,7 @@ class Counts(msgspec.Struct):
     excluded: set[tuple[str, str]] = set()  # sessions of excluded projects and agents
     unplaced: set[tuple[str, str]] = set()  # sessions that may be of such a project: they do not say where they ran
     unreadable: list[Unreadable] = []
+    database_errors: int = 0  # of the unreadable, those that the database failed on: it may be damaged
 
 
 Progress = Callable[[int], None]  # how many bytes are behind us now
@@ -211,6 +212,7 @@ class Ingest:
         if isinstance(error, PartFailed):
             path, error = error.path, error.error
             self._skipped.add(path)
+        self.counts.database_errors += isinstance(error, apsw.Error)
         self.counts.unreadable.append(Unreadable(path, reason_of(error)))
         self.remembered.add(path, error, _stat(job.path))
 

@@ -133,6 +133,8 @@ def _ingest(
             stones = usable(load(db, settings.home))
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
             counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
+            if counts.database_errors and is_damaged(settings):
+                raise CorruptStore("the database is damaged", REBUILD_HINT)
             with explained(settings.database):
                 if not given and every:
                     _count(db, counts)
