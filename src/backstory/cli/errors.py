@@ -11,12 +11,18 @@ import msgspec
 
 from backstory.cli import COMMANDS, root
 from backstory.model.errors import BackstoryError
+from backstory.terminal import clean_streams, say, write_json
 
 
 def run(args: list[str]) -> int:
     as_json = "--json" in args
     if sys.stdout is None:  # started with it closed, by a service manager
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
+    with clean_streams():
+        return _run(args, as_json)
+
+
+def _run(args: list[str], as_json: bool) -> int:
     try:
         result = root.main(args=args, prog_name="backstory", standalone_mode=False)
         sys.stdout.flush()
@@ -42,11 +48,11 @@ def run(args: list[str]) -> int:
 def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> int:
     if as_json:
         body = {"error": {"kind": kind, "message": message, "hint": hint}}
-        sys.stdout.write(msgspec.json.encode(body).decode() + "\n")
+        write_json(msgspec.json.encode(body))
     else:
-        click.secho(f"error: {message}", fg="red", err=True)
+        say(f"error: {message}", stderr=True, fg="red")
         if hint:
-            click.echo(hint, err=True)
+            say(hint, stderr=True)
     return code
 
 
