@@ -5,8 +5,9 @@ Text is shown in one of three ways, and the table says for each class of charact
 - prose (what people and agents wrote): what has no place in prose is taken out, so that it can be read
 - a name (a branch, a path, a model, an error message): what is hidden in it is named, as ⟨U+200B⟩, so that
   two different names never look the same
-- code (a diff, a command somebody has to allow): everything without a shape of its own is named, also what is
-  harmless in prose, because there a hidden character changes what the code does (Trojan Source)
+- code (a diff, a command somebody has to allow): everything without a shape of its own is named, also joiners and
+  odd spaces that are harmless in prose, because there they change what the code does (Trojan Source); an emoji is
+  seen as what it is and stays whole
 
 Line feed and tab are text in all three. A carriage return before a line feed belongs to it.
 """
@@ -68,7 +69,7 @@ TABLE = (
         ),
         "",
         "Nobody sees them, and names that differ only by them look the same. Joiners stay where a script or an "
-        "emoji needs them: see kept().",
+        "emoji needs them: see _PICTURES and _JOINED.",
     ),
     CharacterClass(
         "letters without a shape",
@@ -80,13 +81,13 @@ TABLE = (
         "variation selectors",
         ((0x180B, 0x180D), (0x180F, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)),
         "",
-        "256 of them can carry any bytes unseen. Those that an emoji or Mongolian needs stay: see kept().",
+        "256 of them can carry any bytes unseen. Those of emoji and of Mongolian stay: see _PICTURES and _JOINED.",
     ),
     CharacterClass(
         "tags",
         ((0xE0000, 0xE00FF), (0xE01F0, 0xE0FFF)),
         "",
-        "ASCII that only machines read. The flags of England, Scotland and Wales stay: see kept().",
+        "ASCII that only machines read. The flags of England, Scotland and Wales stay: see _PICTURES.",
     ),
     CharacterClass(
         "interlinear annotations",
@@ -153,17 +154,17 @@ _JOINING = "[\u0620-\u07ff\u0840-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17d3\u
 _REGIONS = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 
 
-def kept() -> str:
-    """A pattern of what stays whole in prose and in names, though hidden characters are part of it."""
-    return "|".join(
-        (
-            f"\U0001f3f4(?:{_REGIONS})\U000e007f",  # three flags
-            "[0-9#*]\ufe0f?\u20e3",  # keycaps
-            f"{_PICTURE}(?:\u200d{_PICTURE})*",  # families, professions, coloured hearts
-            f"(?<={_JOINING})[\u200c\u200d](?![\u200c\u200d])",  # Persian, Hindi
-            "(?<=[\u1820-\u18aa])[\u180b-\u180f]",  # Mongolian
-        )
-    )
+# What stays whole, though hidden characters are part of it: in all three ways,
+_PICTURES = (
+    f"\U0001f3f4(?:{_REGIONS})\U000e007f",  # three flags
+    "[0-9#*]\ufe0f?\u20e3",  # keycaps
+    f"{_PICTURE}(?:\u200d{_PICTURE})*",  # families, professions, coloured hearts
+)
+# and in prose and names.
+_JOINED = (
+    f"(?<={_JOINING})[\u200c\u200d](?![\u200c\u200d])",  # Persian, Hindi
+    "(?<=[\u1820-\u18aa])[\u180b-\u180f]",  # Mongolian
+)
 
 
 # -- the three ways --------------------------------------------------------------------------------
@@ -171,24 +172,26 @@ def kept() -> str:
 
 def clean_prose(text: str) -> str:
     """Return the text without escape sequences and without what the table takes out of prose."""
-    return _replaced(remove_sequences(text), _prose_instead)
+    return _replaced(remove_sequences(text), _prose_instead, _in_names())
 
 
 def show_hidden(text: str) -> str:
     """Return a name, or several lines with names in them, with what is hidden in it named."""
-    return _replaced(text.replace("\r\n", "\n"), name)
+    return _replaced(text.replace("\r\n", "\n"), name, _in_names())
 
 
 def show_code(text: str) -> str:
     """Return code with everything named that has no shape."""
-    return _hidden_in_code().sub(lambda found: name(found[0]), text.replace("\r\n", "\n"))
+    return _replaced(text.replace("\r\n", "\n"), name, _in_code())
 
 
 def split_code(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the pieces of code, and whether a piece is a character without a shape."""
     end = 0
     text = text.replace("\r\n", "\n")
-    for found in _hidden_in_code().finditer(text):
+    for found in _in_code().either.finditer(text):
+        if found["kept"] is not None:
+            continue
         if found.start() > end:
             yield text[end : found.start()], False
         yield found[0], True
@@ -207,9 +210,8 @@ def remove_sequences(text: str) -> str:
 
 def escape_json(text: str) -> str:
     """Return a JSON document with hidden characters written as \\uXXXX; it means the same."""
-    if not _hides(text):
-        return text
-    return _hidden_in_names().sub(_escaped, text)
+    patterns = _in_names()
+    return patterns.hidden.sub(_escaped, text) if patterns.hides(text) else text
 
 
 # -- one character ---------------------------------------------------------------------------------
@@ -243,64 +245,56 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def _replaced(text: str, instead: Callable[[str], str]) -> str:
+def _replaced(text: str, instead: Callable[[str], str], patterns: _Patterns) -> str:
     """The text with every hidden character replaced that is no part of what is kept; line by line, as few need it."""
-    if not _hides(text):
+    if not patterns.hides(text):
         return text
 
     def replace(found: re.Match[str]) -> str:
         return found[0] if found["kept"] is not None else instead(found[0])
 
-    pattern = _kept_or_hidden()
-    return "\n".join(pattern.sub(replace, line) if _hides(line) else line for line in text.split("\n"))
+    lines = text.split("\n")
+    return "\n".join(patterns.either.sub(replace, line) if patterns.hides(line) else line for line in lines)
 
 
-def _hides(text: str) -> bool:
-    """Whether a hidden character may be in a text. Most have none; the whole pattern is ten times slower than this."""
-    if _hidden_below_astral().search(text):
-        return True
-    if not _astral().search(text):
-        return False
-    return _hidden_in_names().search(text) is not None
+class _Patterns:
+    """Finds what is hidden, and what is kept around it."""
+
+    def __init__(self, classes: list[CharacterClass], kept: tuple[str, ...]) -> None:
+        ranges = [each for one in classes for each in one.ranges]
+        self.hidden = re.compile(_set(ranges))
+        self.either = re.compile(f"(?P<kept>{'|'.join(kept)})|{_set(ranges)}")
+        self._below = re.compile(_set([each for each in ranges if each[1] <= 0xFFFF]))
+        self._above = re.compile("[\U00010000-\U0010ffff]")
+
+    def hides(self, text: str) -> bool:
+        """Whether a hidden character is in a text. Most have none; the whole pattern is ten times slower than this."""
+        if self._below.search(text):
+            return True
+        return self._above.search(text) is not None and self.hidden.search(text) is not None
+
+
+def _set(ranges: list[tuple[int, int]]) -> str:
+    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]"
 
 
 # Compiled when they are first needed: --help must not wait for them.
 
 
 @cache
+def _in_names() -> _Patterns:
+    return _Patterns([each for each in TABLE if each.in_prose is not None], _PICTURES + _JOINED)
+
+
+@cache
+def _in_code() -> _Patterns:
+    return _Patterns(list(TABLE), _PICTURES)
+
+
+@cache
 def _sorted() -> tuple[list[int], list[tuple[int, CharacterClass]]]:
     ranges = sorted((first, last, each) for each in TABLE for first, last in each.ranges)
     return [first for first, _, _ in ranges], [(last, each) for _, last, each in ranges]
-
-
-def _set(classes: list[CharacterClass], most: int = 0x10FFFF) -> str:
-    ranges = [(first, last) for each in classes for first, last in each.ranges if last <= most]
-    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]"
-
-
-@cache
-def _hidden_in_names() -> re.Pattern[str]:
-    return re.compile(_set([each for each in TABLE if each.in_prose is not None]))
-
-
-@cache
-def _hidden_below_astral() -> re.Pattern[str]:
-    return re.compile(_set([each for each in TABLE if each.in_prose is not None], 0xFFFF))
-
-
-@cache
-def _astral() -> re.Pattern[str]:
-    return re.compile("[\U00010000-\U0010ffff]")
-
-
-@cache
-def _hidden_in_code() -> re.Pattern[str]:
-    return re.compile(_set(list(TABLE)))
-
-
-@cache
-def _kept_or_hidden() -> re.Pattern[str]:
-    return re.compile(f"(?P<kept>{kept()})|{_hidden_in_names().pattern}")
 
 
 @cache
