@@ -9,11 +9,14 @@ a file or a pipe, cleaned where a terminal would obey it.
 from __future__ import annotations
 
 import codecs
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, BinaryIO, TextIO, cast
+
+import msgspec
 
 from backstory.model.characters import escape_json, show_hidden
 
@@ -116,10 +119,21 @@ def write_data(data: bytes) -> None:
     data_stream().write(data)
 
 
-def write_json(document: bytes) -> None:
-    """Write a JSON document as one line; what would act on a terminal is escaped in it, wherever it goes."""
-    text = document.decode("utf-8", "surrogatepass")
-    raw_stream().buffer.write(escape_json(text).encode() + b"\n")
+def write_json(value: Any) -> None:
+    """Write a value as one JSON document; what would act on a terminal is escaped in it, wherever it goes."""
+    try:
+        document = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a byte of an argument or a file's name that is no UTF-8
+        document = msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value)))
+    raw_stream().buffer.write(escape_json(document.decode()).encode() + b"\n")
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(each) for each in value]
+    return re.sub("[\ud800-\udfff]", "\ufffd", value) if isinstance(value, str) else value
 
 
 def _clean(stream: TextIO) -> TextIO:

@@ -215,32 +215,40 @@ def test_every_command_is_tried() -> None:
     assert set(COMMANDS) <= tried
 
 
-@pytest.mark.parametrize("kind", ATTACKS)
-def test_an_error_quotes_what_was_typed_and_stays_two_lines(kind: str, on_terminal: Callable[..., Shown]) -> None:
-    typed = ATTACKS[kind].replace("\0", "") + LINE
-    for arguments in (
-        [typed],
-        ["show", typed],
-        ["show", f"--{typed}"],
-        ["sessions", "--agent", typed],
-        ["sessions", "--since", typed],
-        ["sessions", "--limit", typed],
-        ["sessions", "--project", typed],
-        ["export", f"a..{typed}"],
-        ["log", typed],
-        ["link", typed, typed],
-        ["ingest", typed],
-        ["redact", typed],
-        ["projects", "alias", typed, typed],
-        ["pause", "--for", typed],
-        ["search", f'"{typed}'],
-    ):
-        found = on_terminal(*arguments)
-        assert found.code == 2, (arguments, found)
-        assert foreign(found.out) + foreign(found.err, bars=True) + forged(found.err) == [], arguments
-        assert found.err.strip().count("\n") <= 1
-        told = on_terminal(*arguments, "--json")
-        assert foreign(told.out) == [] and json.loads(told.out)["error"]["message"]
+@pytest.fixture
+def kept(home: Path, settings: Settings) -> None:
+    made = Transcript("plain")
+    made.prompt("Hello")
+    made.save(home)
+    ingest(settings)
+
+
+ERRORS = """
+{} | show {} | show --{} | sessions --agent {} | sessions --since {} | sessions --limit {} | sessions --project {}
+export a..{} | log {} | link {} {} | ingest {} | redact {} | projects alias {} {} | pause --for {} | search "{}
+"""
+
+
+@pytest.mark.usefixtures("kept")
+def test_an_error_quotes_what_was_typed_and_stays_two_lines(on_terminal: Callable[..., Shown]) -> None:
+    for attack in ATTACKS.values():
+        typed = attack.replace("\0", "") + LINE
+        for words in commands(ERRORS):
+            arguments = [word.replace("{}", typed) for word in words]
+            found = on_terminal(*arguments)
+            assert found.code == 2, (arguments, found)
+            assert foreign(found.out) + foreign(found.err, bars=True) + forged(found.err) == [], arguments
+            assert found.err.strip().count("\n") <= 1
+        told = on_terminal("show", typed, "--json")
+        assert foreign(told.out) == [] and "FORGED" in json.loads(told.out)["error"]["message"]
+
+
+@pytest.mark.usefixtures("kept")
+def test_an_argument_that_is_no_text_is_named_and_leaves_valid_json(on_terminal: Callable[..., Shown]) -> None:
+    found = on_terminal("ingest", "x\udcff")
+    assert found.code == 2 and "⟨U+DCFF⟩" in found.err
+    told = on_terminal("ingest", "x\udcff", "--json")
+    assert "\ufffd" in json.loads(told.out)["error"]["message"]
 
 
 # -- data stays data ---------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 
 from backstory.cli import COMMANDS, root
 from backstory.model.errors import BackstoryError
@@ -48,7 +47,7 @@ def _run(args: list[str], as_json: bool) -> int:
 def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> int:
     if as_json:
         body = {"error": {"kind": kind, "message": message, "hint": hint}}
-        write_json(msgspec.json.encode(body))
+        write_json(body)
     else:
         say(f"error: {message}", stderr=True, fg="red")
         if hint:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from backstory.model.text import clean as clean
 from backstory.model.text import count as count
@@ -46,7 +45,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(value: Any) -> None:
     """Exactly one document on stdout."""
-    write_json(msgspec.json.encode(value))
+    write_json(value)
 
 
 def agent(name: str) -> Text:
