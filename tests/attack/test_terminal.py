@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import html
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from backstory.cli import COMMANDS
 from backstory.config import Settings
 from backstory.model import characters
 from backstory.model.text import clean, label, one_line
+from backstory.server import render
 from backstory.service import notifying
 from backstory.service.exporting import prose
 from backstory.service.ingesting import ingest, log_error
@@ -310,6 +312,15 @@ def test_a_real_terminal_gets_our_styling_and_nothing_else(hostile: Hostile, arg
         assert foreign(window.written, bars=True) == []
 
 
+@pytest.mark.usefixtures("hostile")
+def test_a_server_says_nothing_that_acts() -> None:
+    with Window(["-m", "backstory", "serve", "--port", "0", "--no-open"], os.environ, 140, 40) as window:
+        window.see("Stop it with Ctrl-C.")
+        window.press("\x03")
+        window.leave()
+        assert foreign(window.written, bars=True) == []
+
+
 def test_a_traceback_on_a_real_terminal_does_not_act(tmp_path: Path) -> None:
     program = "import sys\nfrom backstory.__main__ import main\nfrom backstory.cli import log\n"
     program += f"log.config.load = lambda: 1 / 0 if 0 else (_ for _ in ()).throw(ValueError({EVERYTHING!r}))\n"
@@ -394,6 +405,27 @@ def test_a_conversation_in_top_is_clean_on_a_real_terminal(
 def _clean_screen(screen: Screen) -> None:
     assert foreign(screen.text) == []
     assert forged(screen.text) == []
+
+
+# -- pages -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_a_page_names_what_is_hidden_whatever_filter_was_forgotten(kind: str) -> None:
+    attack = f"n{ATTACKS[kind]}m"
+    made = render.environment().from_string("<title>{{ name }}</title><code>{{ name | exact }}</code>")
+    assert foreign(made.render(name=attack)) == []
+    shown_ = str(render.prose(f"{attack}\n\n```python\nx = 1 # {attack}\n```\n`{attack}`"))
+    assert foreign(shown_ + str(render.highlight(attack, "python")) + str(render.typed(attack))) == []
+    value = render.environment().from_string("{{ name | verbatim }}").render(name=attack)
+    assert html.unescape(value) == attack, "what a form sends back is what it was"
+
+
+def test_code_on_a_page_shows_what_hides_in_it() -> None:
+    trojan = "if admin\u202e \u2066# check\u2069 \u2066: pass"
+    for made in (render.prose(f"```python\n{trojan}\n```"), render.prose(f"`{trojan}`"), render.highlight(trojan)):
+        words = re.sub(r"<[^>]+>", "", str(made))
+        assert "admin⟨U+202E⟩" in words and "⟨U+2066⟩# check" in words
 
 
 # -- notices and logs --------------------------------------------------------------------------------

@@ -177,6 +177,8 @@ def clean_prose(text: str) -> str:
 
 def show_hidden(text: str) -> str:
     """Return a name, or several lines with names in them, with what is hidden in it named."""
+    if text.isascii() and text.isprintable():
+        return text
     return _replaced(text.replace("\r\n", "\n"), name, _in_names())
 
 
