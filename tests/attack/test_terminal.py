@@ -8,6 +8,7 @@ import html
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import unicodedata
@@ -316,7 +317,7 @@ def test_a_real_terminal_gets_our_styling_and_nothing_else(hostile: Hostile, arg
 def test_a_server_says_nothing_that_acts() -> None:
     with Window(["-m", "backstory", "serve", "--port", "0", "--no-open"], os.environ, 140, 40) as window:
         window.see("Stop it with Ctrl-C.")
-        window.press("\x03")
+        window.process.send_signal(signal.SIGINT)
         window.leave()
         assert foreign(window.written, bars=True) == []
 
