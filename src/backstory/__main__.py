@@ -12,7 +12,7 @@ def main(arguments: list[str] | None = None) -> int:
     if args == ["--version"]:  # agents and prompts ask this often: answer before importing anything
         from backstory import __version__
 
-        print(f"backstory {__version__}")
+        print(f"backstory {__version__}")  # nobody's words but ours
         return 0
     gc.disable()  # a short life: looking for cycles costs a tenth of start-up and finds nothing
     os.umask(0o077)  # everything we write is its owner's alone

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from pygments.lexers import get_all_lexers
 
+from backstory.model.characters import show_code
 from backstory.model.sessions import Tokens
 from backstory.model.text import clean
 from backstory.server import render, warm
@@ -112,7 +113,7 @@ def test_the_hostile_texts_of_the_export_do_not_act_either() -> None:
 def test_no_text_is_lost_or_becomes_markup(text: str, language: str) -> None:
     Read(str(render.prose(text)))
     shown = render.lines(text, language)
-    assert [Read(str(line)).text for line in shown] == clean(text).removesuffix("\n").split("\n")
+    assert [Read(str(line)).text for line in shown] == show_code(text).removesuffix("\n").split("\n")
     assert Read(str(render.marked(text, [(1, 4)]))).text == clean(text[:1]) + clean(text[1:4]) + clean(text[4:])
 
 

@@ -114,13 +114,17 @@ def _screens(demo: Demo, keep: bool) -> None:
         _kept(demo)
     else:
         note(
-            "\nThat was invented, and is gone again. To look around in it: backstory demo --keep\n"
-            "Your own: backstory ingest, then backstory log in a repository, and backstory show COMMIT"
+            "\nThat was invented, and is gone again. To look around in it: backstory demo --keep",
+            "Your own: backstory ingest, then backstory log in a repository, and backstory show COMMIT",
         )
 
 
 def _kept(demo: Demo) -> None:
     note(
-        f"\nLook around:\n  export HOME={demo.home} BACKSTORY_HOME={demo.backstory_home}\n  cd {demo.repository}\n"
-        "  backstory log\n  backstory show HEAD~4\n  backstory export HEAD~5..HEAD"
+        "\nLook around:",
+        f"  export HOME={demo.home} BACKSTORY_HOME={demo.backstory_home}",
+        f"  cd {demo.repository}",
+        "  backstory log",
+        "  backstory show HEAD~4",
+        "  backstory export HEAD~5..HEAD",
     )

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from backstory import config
-from backstory.cli.render import age, agent, console, fitted, json_option, plural, print_json, size, table
+from backstory.cli.render import age, agent, console, fitted, json_option, label, plural, print_json, size, table
 from backstory.model.times import to_iso
 from backstory.service.health import Health, examine
 from backstory.service.pausing import paused_json
@@ -92,7 +92,7 @@ def _render(found: Health) -> None:
     out.print()
     for problem in found.problems:
         sign = ("✕ ", "red") if problem.dropped else ("! ", "yellow")
-        out.print(Text.assemble(sign, problem.what))
+        out.print(Text.assemble(sign, label(problem.what)))
         out.print(f"  {problem.next}", style="dim")
     if found.ok:
         out.print("✓ Nothing was dropped.", style="green")

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 
 from backstory.cli import COMMANDS, root
 from backstory.model.errors import BackstoryError
 from backstory.model.paths import escape_surrogates
+from backstory.terminal import clean_streams, say, write_json
 
 _FEW_FILES = 64  # with fewer, SQLite, git and imports fail in ways of their own
 _ENOUGH_FILES = 1024
@@ -28,6 +28,11 @@ def run(args: list[str]) -> int:
     _show_odd_names()
     if (limit := _file_limit()) is not None and limit < _FEW_FILES and not {"-h", "--help"} & set(args):
         return 2 if "--background" in args else _tell_limit(limit, as_json)
+    with clean_streams():
+        return _run(args, as_json)
+
+
+def _run(args: list[str], as_json: bool) -> int:
     try:
         result = root.main(args=args, prog_name="backstory", standalone_mode=False)
         sys.stdout.flush()
@@ -102,11 +107,11 @@ def _tell_limit(limit: int | None, as_json: bool) -> int:
 def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> int:
     if as_json:
         body = {"error": {"kind": kind, "message": message, "hint": hint}}
-        sys.stdout.write(msgspec.json.encode(body).decode() + "\n")
+        write_json(body)
     else:
-        click.secho(f"error: {message}", fg="red", err=True)
+        say(f"error: {message}", stderr=True, fg="red")
         if hint:
-            click.echo(hint, err=True)
+            say(hint, stderr=True)
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from backstory import config
 from backstory.cli.render import json_option, note, plural
+from backstory.terminal import write_data
 
 if TYPE_CHECKING:
     from backstory.service.exporting import Exported
@@ -41,7 +41,7 @@ def command(
     wanted = Wanted("json" if as_json else form, thinking, tools, redact=not no_redact)
     made = export(config.load(), reference, Path.cwd(), wanted)
     if output is None:
-        sys.stdout.buffer.write(encoded(made.text))
+        write_data(encoded(made.text))
     else:
         save(output, made.text)
         note(f"Written to {output}")

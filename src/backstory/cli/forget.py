@@ -9,9 +9,10 @@ import click
 import msgspec
 
 from backstory import config
-from backstory.cli.render import console, json_option, note, plural, print_json, progress_bar, size
+from backstory.cli.render import console, json_option, note, one_line, plural, print_json, progress_bar, size
 from backstory.model.errors import BadInput
 from backstory.service.forgetting import Asked, Report, forget
+from backstory.terminal import confirm
 
 _LISTED = 10
 
@@ -73,7 +74,7 @@ def _confirm(planned: Report, as_json: bool) -> None:
             "See what would go with --dry-run, then say --yes.",
         )
     _tell(planned, "Would forget")
-    if not click.confirm("Forget it for good?", err=True):
+    if not confirm("Forget it for good?", stderr=True):
         raise click.Abort
 
 
@@ -87,7 +88,7 @@ def _tell(report: Report, word: str) -> None:
     if report.notes:
         parts.append(plural(report.notes, "note"))
     out.print(f"{word}: {', '.join(parts)}.")
-    _list([f"{gone.agent}:{gone.session_id}  {gone.title or ''}".rstrip() for gone in own])
+    _list([f"{gone.agent}:{gone.session_id}  {one_line(gone.title)}".rstrip() for gone in own])
     if report.commits:
         out.print(f"{plural(len(report.commits), 'commit')} whose story changes or goes:")
         _list([sha[:10] for sha in report.commits])

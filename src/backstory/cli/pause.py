@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from backstory import config
-from backstory.cli.render import json_option, moment, one_line, print_json
+from backstory.cli.render import json_option, label, moment, print_json
 from backstory.service.pausing import Paused, pause, paused_json, scope_of, seconds_of
+from backstory.terminal import say
 
 repo_option = click.option(
     "--repo",
@@ -52,13 +53,13 @@ def command(repo: str | None, session: str | None, length: str | None, as_json: 
         print_json({"begun": begun, "paused": paused})
         return
     if not report.changed:
-        click.echo("Paused already, and for longer.")
+        say("Paused already, and for longer.")
     for item in report.changed or report.paused:
-        click.echo(paused_line(item))
-        click.echo(f"  Record again: {item.resume}")
+        say(paused_line(item))
+        say(f"  Record again: {item.resume}")
 
 
 def paused_line(item: Paused) -> str:
     """Where, since when, until when."""
     end = f", until {moment(item.until)}" if item.until else ", until you resume"
-    return f"Nothing is recorded: {one_line(item.where)}, since {moment(item.since)}{end}."
+    return f"Nothing is recorded: {label(item.where)}, since {moment(item.since)}{end}."

@@ -11,6 +11,7 @@ import msgspec
 from backstory import config
 from backstory.cli.render import console, json_option, note, print_json, table
 from backstory.service.redacting import Outcome, Task, redact, told
+from backstory.terminal import data_stream
 
 
 @click.command()
@@ -38,7 +39,7 @@ def command(
     """
     source = None if file is None or str(file) == "-" else file
     task = Task(source, output, personal, from_scratch, spans=as_json, text=output is not None or not as_json)
-    done = redact(config.load(), task, sys.stdin.buffer, sys.stdout.buffer)
+    done = redact(config.load(), task, sys.stdin.buffer, data_stream())
     if as_json:
         print_json(msgspec.to_builtins(done))
     elif stats:

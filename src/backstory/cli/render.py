@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
-from backstory.model.paths import escape_surrogates
 from backstory.model.text import clean as clean
 from backstory.model.text import count as count
+from backstory.model.text import label as label
 from backstory.model.text import one_line as one_line
 from backstory.model.text import plural as plural
+from backstory.terminal import raw_stream, say, write_json
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take to run; --json never needs it
     from rich.console import Console
@@ -36,37 +36,23 @@ COLOUR = {
 
 def console(*, stderr: bool = False) -> Console:
     """Full width when piped, so that nothing is cut that somebody may want to grep."""
-    from rich.console import Console
+    from backstory.cli.console import CleanConsole
 
-    stream = sys.stderr if stderr else sys.stdout
+    stream = raw_stream(stderr=stderr)
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 200
-    return Console(stderr=stderr, highlight=False, width=width, emoji=False, markup=False)
+    return CleanConsole(file=stream, highlight=False, width=width, emoji=False, markup=False)
 
 
 def print_json(value: Any) -> None:
     """Exactly one document on stdout."""
-    try:
-        body = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a path of this machine that is not UTF-8
-        body = msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
-    sys.stdout.buffer.write(body + b"\n")
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return escape_surrogates(value)
-    if isinstance(value, dict):
-        return {_encodable(name): _encodable(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_encodable(item) for item in value]
-    return value
+    write_json(value)
 
 
 def agent(name: str) -> Text:
     from rich.text import Text
 
     return Text.assemble(
-        (MARK.get(name, name[:2]), f"bold {COLOUR.get(name, '')}")
+        (MARK.get(name) or label(name)[:2], f"bold {COLOUR.get(name, '')}")
     )  # a span: what is added has its own
 
 
@@ -109,12 +95,12 @@ def duration(millis: int) -> str:
 
 
 def project(identity: str | None) -> str:
-    """What people call it: the last part of its identity, or its folder's name."""
+    """What people call it, on one line: the last part of its identity, or its folder's name."""
     if not identity:
         return "–"
     if identity.startswith("git:"):
-        return _named(identity) or f"git:{identity[4:12]}"
-    return re.split(r"[/\\]", identity.rstrip("/\\"))[-1] or identity
+        return label(_named(identity) or f"git:{identity[4:12]}")
+    return label(re.split(r"[/\\]", identity.rstrip("/\\"))[-1] or identity)
 
 
 def _named(identity: str) -> str | None:
@@ -129,9 +115,9 @@ def _named(identity: str) -> str | None:
 
 
 def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
-    from rich.table import Table
+    from backstory.cli.console import CleanTable
 
-    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False, **options)
+    made = CleanTable(box=None, pad_edge=False, header_style="bold", show_edge=False, **options)
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
     return made
@@ -180,10 +166,11 @@ def fitted(made: Table, flexible: int, out: Console) -> Table:
     return made
 
 
-def note(text: str) -> None:
+def note(*lines: str) -> None:
     """Something for a person, never in the way of a machine: stderr."""
     sys.stdout.flush()  # what it is about comes first, also where both go to one file
-    click.secho(text, dim=True, err=True)
+    for line in lines:
+        say(line, stderr=True, dim=True)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")

@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from backstory import config
-from backstory.cli.render import console, json_option, one_line, plural, print_json
+from backstory.cli.render import console, json_option, plural, print_json
 from backstory.model.errors import Busy
 from backstory.service.restoring import Active, Restored, active, restore, wanted
+from backstory.terminal import confirm
 
 
 @click.command()
@@ -47,16 +48,16 @@ def _confirm(busy: list[Active], as_json: bool) -> None:
     told = f"{plural(len(busy), 'session')} at work here: {named}"
     if as_json or not sys.stdin.isatty():
         raise Busy(told, "It will not be touched, but two may then change the same files. Go on: --yes")
-    if not click.confirm(f"{told}. Restore beside it?"):
+    if not confirm(f"{told}. Restore beside it?"):
         raise click.exceptions.Exit(1)
 
 
 def _tell(made: Restored) -> None:
     out = console()
     for one in made.sessions:
-        out.print(one_line(f"{one['agent']} {one['session_id']}, up to event {one['up_to']}"), style="dim")
+        out.print(f"{one['agent']} {one['session_id']}, up to event {one['up_to']}", style="dim")
     for warning in made.warnings:
-        out.print(f"! {one_line(warning)}", style="yellow")
+        out.print(f"! {warning}", style="yellow")
     out.print(f"Written: {made.path}")
     out.print(f"Resume it in {made.cwd}:")
     out.print(f"  {made.command}")

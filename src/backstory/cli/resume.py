@@ -8,8 +8,9 @@ import click
 
 from backstory import config
 from backstory.cli.pause import paused_line, repo_option, session_option
-from backstory.cli.render import json_option, moment, one_line, print_json
+from backstory.cli.render import json_option, label, moment, print_json
 from backstory.service.pausing import paused_json, resume, scope_of
+from backstory.terminal import say
 
 
 @click.command()
@@ -34,9 +35,9 @@ def command(repo: str | None, session: str | None, as_json: bool) -> None:
         print_json({"ended": ended, "paused": paused})
         return
     for item in report.changed:
-        click.echo(f"Recorded again: {one_line(item.where)}. The pause began {moment(item.since)}.")
+        say(f"Recorded again: {label(item.where)}. The pause began {moment(item.since)}.")
     if not report.changed:
-        click.echo("That was not paused.")
+        say("That was not paused.")
     for item in report.paused:
-        click.echo(f"Still: {paused_line(item)}")
-        click.echo(f"  Record again: {item.resume}")
+        say(f"Still: {paused_line(item)}")
+        say(f"  Record again: {item.resume}")

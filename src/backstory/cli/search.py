@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from backstory import config
-from backstory.cli.render import age, agent, clean, console, json_option, note, one_line, print_json, project
+from backstory.cli.render import age, agent, clean, console, json_option, label, note, one_line, print_json, project
 from backstory.service.reading import Hit, Where, hit_json, search
 
 _LABEL = {
@@ -83,11 +83,11 @@ def _render(hits: list[Hit]) -> None:
     for hit in hits:
         session = hit.session
         head = agent(session.agent)
-        head.append(f" {session.session_id[:8]}", style="bold")
+        head.append(f" {label(session.session_id)[:8]}", style="bold")
         head.append(f"  {age(hit.created_at or session.started_at)}  {project(session.project)}  ", style="dim")
         head.append(one_line(session.title)[:90])
         out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
-        where = (f"   {_LABEL.get(hit.kind, hit.kind)} · turn {hit.turn}  ", "dim")
+        where = (f"   {_LABEL.get(hit.kind) or label(hit.kind)} · turn {hit.turn}  ", "dim")
         out.print(Text.assemble(where, _marked(hit)), no_wrap=True, overflow="ellipsis")
     note(f"\nRead one: backstory show {hits[0].session.session_id[:8]}")
 

@@ -12,6 +12,7 @@ from backstory import config
 from backstory.cli.render import json_option, note, print_json
 from backstory.server.run import PORT, serve
 from backstory.service.serving import Running
+from backstory.terminal import say
 
 
 @click.command()
@@ -34,7 +35,7 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
         if as_json:
             print_json({"link": link, "address": running.address, "pid": running.pid, "already": before})
         else:
-            click.echo(link)
+            say(link)
             note("A server runs already; this opens its page." if before else "Stop it with Ctrl-C.")
         sys.stdout.flush()
         if not no_open and _has_display():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from backstory.cli.render import (
     console,
     duration,
     json_option,
+    label,
     moment,
     note,
     one_line,
@@ -26,6 +26,7 @@ from backstory.cli.render import (
     print_json,
     project,
 )
+from backstory.model.characters import show_code
 from backstory.model.events import StoredEvent
 from backstory.model.text import count, spent
 from backstory.service.calls import argument, diff, failed
@@ -39,6 +40,7 @@ from backstory.service.reading import (
     turn_json,
 )
 from backstory.service.stories import is_commit, read, story_json
+from backstory.terminal import data_stream, write_data
 
 _FOLDED_LINES = 12
 _RUN = 5  # more calls than this in a row fold to one line
@@ -77,8 +79,9 @@ def command(
     if as_markdown:
         raise click.UsageError("--markdown is for commits; for a session: backstory export SESSION")
     if as_raw:
+        stdout = data_stream()
         for piece in raw(settings, reference):
-            sys.stdout.buffer.write(piece)
+            stdout.write(piece)
         return
     found = conversation(settings, reference)
     if as_json:
@@ -94,9 +97,9 @@ def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdow
     if as_json:
         print_json(story_json(settings, story))
     elif as_markdown:
-        from backstory.service.exporting import commit_markdown
+        from backstory.service.exporting import commit_markdown, encoded
 
-        sys.stdout.write(commit_markdown(story))
+        write_data(encoded(commit_markdown(story)))
     else:
         from backstory.cli.story import tell
 
@@ -122,10 +125,10 @@ def _head(out: Console, found: Conversation) -> None:
     line = agent(session.agent)
     line.append(f" {one_line(session.title) or '(no title)'}", style="bold")
     out.print(line)
-    facts = [session.session_id, project(session.project), session.branch or "", moment(session.started_at)]
+    facts = [session.session_id, project(session.project), label(session.branch), moment(session.started_at)]
     if session.started_at and session.ended_at:
         facts.append(duration(session.ended_at - session.started_at))
-    out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
+    out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
     counts = f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, {spent(session.tokens)}"
     out.print(f"   {counts}  ·  {', '.join(session.models) or 'model unknown'}", style="dim")
     if session.parent_session_id:
@@ -143,10 +146,10 @@ def _turns(out: Console, found: Conversation) -> None:
             continue
         out.print()
         _prompt(out, turn.prompt or "", turn, turn.turn in found.abandoned)
-        tools = ", ".join(f"{name} ×{number}" for name, number in turn.tools.items())
+        tools = ", ".join(f"{label(name)} ×{number}" for name, number in turn.tools.items())
         facts = [tools, plural(turn.failures, "failure") if turn.failures else "", _took(turn)]
         facts.append(spent(turn.tokens) if turn.tokens else "")
-        out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
+        out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
         if turn.closing:
             out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3), expand=False))
         if turn.interrupted:
@@ -216,7 +219,7 @@ def _event(
         case "question.asked":
             answer = (results.get(data.get("id")) or event).data or {}
             said = "; ".join(map(str, (answer.get("answers") or {}).values()))
-            chosen = (f"  → {clean(said)}" if said else "", "bold")
+            chosen = (f"  → {one_line(said)}" if said else "", "bold")
             return Text.assemble((f"   ? {one_line(event.text)}", "dim"), chosen)
         case "error":
             return Text(f"   ✕ {one_line(event.text)[:300]}", style="red")
@@ -233,7 +236,7 @@ def _event(
 
 def _compacted(data: dict[str, Any]) -> str:
     before, after = data.get("preTokens"), data.get("postTokens")
-    return f"{count(before)} → {count(after)} tokens" if before else str(data.get("trigger") or "summary")
+    return f"{count(before)} → {count(after)} tokens" if before else label(str(data.get("trigger") or "summary"))
 
 
 def _markdown(text: str) -> Markdown:
@@ -246,7 +249,8 @@ def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent]
         kinds: dict[str, int] = {}
         for call in run:
             kinds[call.name or "?"] = kinds.get(call.name or "?", 0) + 1
-        out.print(Text("   ▸ " + ", ".join(f"{name} ×{number}" for name, number in kinds.items()), style="dim"))
+        told = ", ".join(f"{label(name)} ×{number}" for name, number in kinds.items())
+        out.print(Text(f"   ▸ {told}", style="dim"))
         run = [call for call in run if call in edits or failed(_result(call, results))]
     for call in run:
         out.print(_call(call, results, tools, cwd))
@@ -259,7 +263,7 @@ def _result(call: StoredEvent, results: dict[Any, StoredEvent]) -> StoredEvent |
 def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str) -> RenderableType:
     result = _result(call, results)
     line = Text.assemble(("   ▸ ", "dim"))
-    line.append(clean(call.name or "?"), style="bold")
+    line.append(label(call.name) or "?", style="bold")
     line.append("  " + one_line(_short(argument(call), cwd))[:120], style="dim")
     if result is None:
         line.append("  no result recorded", style="dim italic")
@@ -285,7 +289,7 @@ def _coloured(lines: list[str], most: int | None) -> Text:
     text = Text()
     for line in lines[:most]:
         style = {"+": "green", "-": "red"}.get(line[:1], "dim")
-        text.append(clean(line) + "\n", style=style)
+        text.append(show_code(line.removesuffix("\r")).replace("\n", " ") + "\n", style=style)
     if most is not None and len(lines) > most:
         text.append(f"… {len(lines) - most} more lines\n", style="dim")
     text.rstrip()

@@ -7,7 +7,7 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from backstory.cli.render import MARK, agent, clean, moment, one_line, plural
+from backstory.cli.render import MARK, agent, clean, label, moment, one_line, plural
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.text import spent
 from backstory.service.stories import Said, Story
@@ -18,9 +18,9 @@ _CLOSING = 1200  # characters of the agent's last words
 
 def tell(out: Console, story: Story) -> None:
     commit, checkpoint = story.told.commit, story.told.checkpoint
-    out.print(Text.assemble((commit.sha[:10], "bold"), f"  {clean(commit.subject)}"))
+    out.print(Text.assemble((commit.sha[:10], "bold"), f"  {one_line(commit.subject)}"))
     facts = [commit.author, moment(commit.committed_at), checkpoint.id[:12] if checkpoint else ""]
-    out.print("   " + "  ·  ".join(clean(fact) for fact in facts if fact), style="dim")
+    out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
     if checkpoint is None or not checkpoint.parts:
         _without(out, story)
         return
@@ -53,7 +53,7 @@ def _without(out: Console, story: Story) -> None:
     out.print()
     out.print(f"No story: {story.told.reason}.")
     for hint in story.told.nearby:
-        mark = MARK.get(hint["agent"], hint["agent"])
+        mark = MARK.get(hint["agent"]) or label(hint["agent"])
         out.print(f"   nearby: {mark} {hint['session_id'][:8]} {one_line(hint['why'])}", style="dim")
         out.print(f"   If it is this session's: backstory link {story.told.commit.sha[:8]} {hint['session_id'][:8]}")
     if story.reverts:
@@ -66,13 +66,13 @@ def _annotation(out: Console, checkpoint: Checkpoint) -> None:
     if note is None:
         return
     out.print()
-    head = Text.assemble((one_line(note.title), "bold"), (f"  {note.tag}", "dim"))
-    head.append("" if note.by == "derived" else f"  noted by {note.by}", style="dim")
+    head = Text.assemble((one_line(note.title), "bold"), (f"  {label(note.tag)}", "dim"))
+    head.append("" if note.by == "derived" else f"  noted by {label(note.by)}", style="dim")
     out.print(head)
     if note.intent:
         out.print(Text(clean(note.intent)))
     for alternative in note.alternatives:
-        out.print(Text(f"  ✗ {clean(alternative)}", style="dim"))
+        out.print(Text(f"  ✗ {one_line(alternative)}", style="dim"))
 
 
 def _said(out: Console, said: Said) -> None:
@@ -91,7 +91,9 @@ def _said(out: Console, said: Said) -> None:
 
 def _part(out: Console, part: Part, story: Story) -> None:
     session = story.sessions[part.name]
-    line = Text.assemble("session   ", agent(part.agent), f" {part.session_id[:8]}  {one_line(session.title)[:60]}")
+    line = Text.assemble(
+        "session   ", agent(part.agent), f" {label(part.session_id)[:8]}  {one_line(session.title)[:60]}"
+    )
     out.print(line)
     facts = [
         f"events {part.first}–{part.last}",
@@ -104,7 +106,7 @@ def _part(out: Console, part: Part, story: Story) -> None:
 
 def _files(out: Console, checkpoint: Checkpoint) -> None:
     for index, file in enumerate(checkpoint.files[:_FILES]):
-        line = Text(f"{'files' if index == 0 else '':10}{clean(file.path)}  ", style="dim")
+        line = Text(f"{'files' if index == 0 else '':10}{label(file.path)}  ", style="dim")
         line.append(f"+{file.added}", style="green")
         line.append(f" −{file.removed}", style="red")
         out.print(line)

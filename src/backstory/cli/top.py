@@ -80,8 +80,8 @@ def _print(board: Board) -> None:
             made.add_row(
                 Text(f"{shape} {word}", style=style),
                 words.mark(card),
-                words.short(place, 24),
-                words.short(card.session.branch, 24),
+                words.named(place, 24),
+                words.named(card.session.branch, 24),
                 words.short(words.title(card), 60),
                 "" if card.status.approval else words.short(words.activity(card), 60),
                 age(card.status.since if card.status.phase.startswith("waiting") else card.status.heard_at),

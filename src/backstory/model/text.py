@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import re
-
+from backstory.model.characters import clean_prose, remove_sequences, show_hidden
 from backstory.model.sessions import Tokens
-
-# Escape sequences and control characters in a transcript are data; nothing that shows them may obey them.
-_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])"
-_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def clean(text: str) -> str:
-    return re.sub(_CONTROL, "", plain(text))
+    """Prose, line by line, without what acts or cannot be seen."""
+    return clean_prose(text)
 
 
 def plain(text: str) -> str:
     """Without escape sequences; other control characters stay, to be shown."""
-    return re.sub(_SEQUENCE, "", text.replace("\r\n", "\n"))
+    return remove_sequences(text)
 
 
 def one_line(text: str | None) -> str:
+    """Prose on one line: a title, a question."""
     return " ".join(clean(text or "").split())
+
+
+def label(text: str | None) -> str:
+    """A name on one line: a branch, a path, a model, an error. What is hidden in it is named, line ends are spaces."""
+    return " ".join(show_hidden(text or "").split())
 
 
 def count(number: int | None) -> str:

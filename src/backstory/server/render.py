@@ -18,11 +18,13 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Keyword, Literal, Name, Operator
 from pygments.util import ClassNotFound
 
+from backstory.model.characters import show_code, show_hidden, split_code
 from backstory.model.paths import to_text
 from backstory.model.sessions import Tokens
-from backstory.model.text import clean, count, one_line, plural
+from backstory.model.text import clean, count, label, one_line, plain, plural
 from backstory.model.times import to_iso
 from backstory.service.exporting.document import agent_title
+from backstory.service.exporting.prose import mind_hidden
 from backstory.service.naming import Names
 
 WEB = Path(__file__).parent.parent / "web"
@@ -35,11 +37,6 @@ STATUS = {
     "exited": "Exited",
     "unknown": "Unknown",
 }
-# Controls, soft hyphens, and all of Unicode that steers or joins without showing: directions, joiners, tags.
-_UNSEEN = re.compile(
-    "([\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f"
-    "\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff])"
-)
 _COMMAND = re.compile(r"\b((?:backstory|git) [a-z][\w-]*(?: --?[a-z][\w-]*| [A-Z]+\b)*)")
 # Characters; more is shown plain. Neither parser is linear, and a transcript may be made to hold up a page.
 _PROSE = 40_000
@@ -68,6 +65,7 @@ def environment(names: Names | None = None) -> Environment:
         loader=FileSystemLoader(WEB / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -88,6 +86,7 @@ def environment(names: Names | None = None) -> Environment:
         "hinted": hinted,
         "inline": inline,
         "iso": to_iso,
+        "label": label,
         "lines": lines,
         "marked": marked,
         "moment": moment,
@@ -100,8 +99,21 @@ def environment(names: Names | None = None) -> Environment:
         "took": took,
         "typed": typed,
         "used": used,
+        "verbatim": verbatim,
     }
     return made
+
+
+def _shown(value: Any) -> Any:
+    """Whatever a template puts out, no filter needs to be remembered: what is hidden in a string is named."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return show_hidden(value)
+    return value
+
+
+def verbatim(value: str) -> Markup:
+    """For a value that comes back, as an option's: it is escaped and nothing else."""
+    return escape(value)
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -111,7 +123,7 @@ def prose(text: str | None) -> Markup:
     """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the same."""
     if len(text or "") > _PROSE:
         return typed(text)
-    rendered: str = _parser().render(clean(text or ""))
+    rendered: str = _parser().render(plain(text or ""))
     return Markup(
         nh3.clean(
             rendered,
@@ -155,9 +167,9 @@ def exact(text: str) -> Markup:
     """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape is named."""
     return Markup("").join(
         Markup('<span class="unseen" title="{}">U+{:04X}</span>').format(_name(piece), ord(piece))
-        if len(piece) == 1 and _UNSEEN.match(piece)
+        if hidden
         else escape(piece)
-        for piece in _UNSEEN.split(text.replace("\r\n", "\n"))
+        for piece, hidden in split_code(text)
     )
 
 
@@ -182,6 +194,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.disable(["reference", "html_block", "html_inline"])
     parser.validateLink = lambda url: bool(_LINK.match(url.strip()))  # type: ignore[method-assign]
+    parser.core.ruler.push("hidden", mind_hidden)
     parser.add_render_rule("image", lambda _, tokens, index, *__: str(escape(_picture(tokens[index].content))))
     parser.add_render_rule("heading_open", lambda *_: "<h4>")
     parser.add_render_rule("heading_close", lambda *_: "</h4>\n")
@@ -206,14 +219,14 @@ def highlight(code: str, language: str = "") -> Markup:
 
 def lines(code: str, language: str = "") -> list[Markup]:
     """The same line by line, for diffs: what spans lines is coloured on each of them."""
-    code = clean(code)
-    plain = code.removesuffix("\n").split("\n")
+    code = show_code(code)
+    bare = code.removesuffix("\n").split("\n")
     lexer = _lexer(language)
-    if lexer is None or len(code) > _COLOURED or any(len(line) > _COLOURED_LINE for line in plain):
-        return [escape(line) for line in plain]
+    if lexer is None or len(code) > _COLOURED or any(len(line) > _COLOURED_LINE for line in bare):
+        return [escape(line) for line in bare]
     tokens = list(lexer.get_tokens(code))
     if "".join(value for _, value in tokens).removesuffix("\n") != code.removesuffix("\n"):
-        return [escape(line) for line in plain]  # some of them do not give back what they got
+        return [escape(line) for line in bare]  # some of them do not give back what they got
     found: list[list[Markup]] = [[]]
     for kind, value in tokens:
         for at, piece in enumerate(value.split("\n")):
@@ -222,7 +235,7 @@ def lines(code: str, language: str = "") -> list[Markup]:
             if piece:
                 found[-1].append(_coloured(kind, piece))
     made = [Markup("").join(pieces) for pieces in found]
-    return made[: len(plain)]
+    return made[: len(bare)]
 
 
 def _coloured(kind: Any, text: str) -> Markup:

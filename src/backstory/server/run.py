@@ -7,7 +7,6 @@ import errno
 import gc
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from backstory.service import serving
 from backstory.service.live import Hub
 from backstory.service.notifying import Notifying
 from backstory.service.watching import watch
+from backstory.terminal import say
 
 HOST = "127.0.0.1"
 PORT = 7717
@@ -88,7 +88,7 @@ def bound(port: int | None) -> Iterator[socket.socket]:
 def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
     """What agents write is read as they write it, in a thread of its own; safe to be cut off, like every ingest."""
     stop = threading.Event()
-    audience = Notifying(settings, hub, lambda words: print(words, file=sys.stderr), lambda: hub.looked_at)
+    audience = Notifying(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
     thread = threading.Thread(target=watch, args=(settings, audience, stop), name="backstory-watch", daemon=True)
     thread.start()
     try:

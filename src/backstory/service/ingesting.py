@@ -24,6 +24,7 @@ from backstory.capture.unwanted import Unwanted
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError, CorruptStore, Disagreement, NotFound, StoreError
 from backstory.model.paths import to_text
+from backstory.model.text import label
 from backstory.service.excluding import excluded, tell_hooks
 from backstory.service.library import journal
 from backstory.service.linking import link_waiting, publish
@@ -263,4 +264,4 @@ def writable(settings: Settings) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return label((str(error).splitlines() or [type(error).__name__])[0])

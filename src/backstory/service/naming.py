@@ -6,7 +6,7 @@ from collections import Counter
 
 from backstory.config import Settings
 from backstory.model.errors import NotFound
-from backstory.model.text import one_line
+from backstory.model.text import label
 from backstory.service.library import reading
 
 
@@ -26,7 +26,7 @@ class Names:
         """Two of one name are told apart by their hashes."""
         try:
             with reading(self.settings) as library:
-                found = {one.identity: one_line(one.name) for _, one in library.reader.projects() if one.root_commit}
+                found = {one.identity: label(one.name) for _, one in library.reader.projects() if one.root_commit}
         except NotFound:
             return {}
         often = Counter(found.values())

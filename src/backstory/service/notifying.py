@@ -297,8 +297,10 @@ def _at_home(program: str, settings: Settings) -> str:
 
 
 def _short(text: str) -> str:
-    """One line that any program can be given."""
-    line = one_line(text).encode("utf-8", "replace").decode()
+    """One line that any program can be given: no control characters, and nothing it could take for an option."""
+    line = one_line(text)
+    if line.startswith("-"):
+        line = "–" + line[1:]
     return line if len(line) <= TEXT_MAX else line[: TEXT_MAX - 1] + "…"
 
 

@@ -10,28 +10,33 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, cast
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from textual import events, on
+from textual import constants, events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
+from backstory.cli.console import CleanConsole
 from backstory.cli.screen import words
 from backstory.cli.screen.talk import Talk
+from backstory.cli.screen.widgets import Shown
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError
+from backstory.model.text import label
 from backstory.service.following import follow, standings
 from backstory.service.glancing import Board, Card, Glances
 from backstory.service.live import Standing
 
+ColorSystem = Literal["auto", "standard", "256", "truecolor", "windows"]
+PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"
 STILL = 2.0  # seconds after a key for which nothing moves
 KEYS = (
     ("j k ↓ ↑", "next, previous session; in a session: scroll"),
@@ -75,9 +80,9 @@ class Listener:
             self._loop.call_soon_threadsafe(work)
 
 
-class Heading(Static):
+class Heading(Shown):
     def __init__(self, key: str, number: int) -> None:
-        super().__init__(markup=False, classes="heading")
+        super().__init__(classes="heading")
         self.key = key
         self.tell(number)
 
@@ -86,11 +91,11 @@ class Heading(Static):
         self.update(Text.assemble((f"{shape} {word}", style), (f"  {number}", "dim")))
 
 
-class Row(Static):
+class Row(Shown):
     """A session in the list."""
 
     def __init__(self, card: Card) -> None:
-        super().__init__(markup=False, classes="row")
+        super().__init__(classes="row")
         self.key = card.name
         self._shown: object = None
         self.tell(card)
@@ -141,7 +146,7 @@ class Keys(ModalScreen[None]):
             made.append(f"{keys:<9}", "bold")
             made.append(f"{does}\n", "not bold")
         with VerticalScroll(id="sheet"):
-            yield Static(made, markup=False)
+            yield Shown(made)
 
 
 class Top(App[None]):
@@ -183,6 +188,16 @@ class Top(App[None]):
 
     def __init__(self, settings: Settings, *, watching: bool = True) -> None:
         super().__init__(ansi_color=True)
+        self.console = CleanConsole(
+            color_system=cast(ColorSystem, constants.COLOR_SYSTEM),
+            file=self.console.file,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+            force_terminal=True,
+            safe_box=False,
+        )
         self.theme = "ansi-dark"
         self.settings = settings
         self.fault: Exception | None = None
@@ -200,12 +215,13 @@ class Top(App[None]):
         self._listener: Listener | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static("Now", id="lede", markup=False)
-        yield Static(id="trouble", markup=False)
+        yield Shown("Now", id="lede")
+        yield Shown(id="trouble")
         with VerticalScroll(id="board", can_focus=False):
-            yield Static("Looking …", id="empty", markup=False)
-        yield Input(placeholder="Filter: words of a title, project, branch, agent, status", id="filter")
-        yield Static("j k choose  Enter open  / filter  ? keys  q quit", id="hints", markup=False)
+            yield Shown("Looking …", id="empty")
+        asked = "Filter: words of a title, project, branch, agent, status"
+        yield Input(placeholder=asked, id="filter", restrict=PRINTABLE)
+        yield Shown("j k choose  Enter open  / filter  ? keys  q quit", id="hints")
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -226,12 +242,15 @@ class Top(App[None]):
         assert listener is not None
 
         def say(words_: str) -> None:
-            listener.call(lambda: self.notify(words_, severity="warning", markup=False))
+            listener.call(lambda: self.notify(words_, severity="warning"))
 
         follow(self.settings, listener, self._stop, say, self._looked_at)
 
     def on_unmount(self) -> None:
         self._stop.set()
+
+    def notify(self, message: str, *, title: str = "", markup: bool = False, **options: Any) -> None:
+        super().notify(label(message), title=label(title), markup=markup, **options)
 
     def _fatal_error(self) -> None:
         """The terminal is left first; then the error is told as every other is, not with what variables held."""
@@ -265,7 +284,7 @@ class Top(App[None]):
                     self._standings = known if self._standings is None else self._standings
                 self._shown = await asyncio.to_thread(self._glances.board, self._standings)
             except BackstoryError as error:  # the store cannot be read: what is shown stays, and it is tried again
-                self._tell_trouble([f"! {words.short(error.message)}. {error.hint}"])
+                self._tell_trouble([f"! {words.named(error.message)}. {error.hint}"])
                 self.set_timer(STILL, self._news.set)
                 continue
             await self.show()
@@ -274,8 +293,8 @@ class Top(App[None]):
     def board(self) -> VerticalScroll:
         return self.screen_stack[0].query_one("#board", VerticalScroll)
 
-    def _told(self, name: str) -> Static:
-        return self.screen_stack[0].query_one(name, Static)
+    def _told(self, name: str) -> Shown:
+        return self.screen_stack[0].query_one(name, Shown)
 
     async def show(self) -> None:
         board = self._shown
@@ -318,9 +337,12 @@ class Top(App[None]):
         return Text("No agent is working. Start one in any captured project; it shows up here within a second.")
 
     def _troubles(self, board: Board) -> list[str]:
-        told = [f"! Nothing is recorded {pause.where}. Record again: {pause.resume}" for pause in board.paused]
+        told = [
+            f"! Nothing is recorded {words.named(pause.where)}. Record again: {words.named(pause.resume)}"
+            for pause in board.paused
+        ]
         if self._listener is not None and self._listener.trouble:
-            told.insert(0, f"! Capture is stuck: {words.short(self._listener.trouble)}. See: backstory doctor")
+            told.insert(0, f"! Capture is stuck: {words.named(self._listener.trouble)}. See: backstory doctor")
         told += [f"! Its hooks are silent: {one.agent}. See: backstory doctor" for one in board.health if one.silent]
         return told
 
@@ -342,7 +364,7 @@ class Top(App[None]):
             gone = [each for name, each in {**self.rows, **headings}.items() if name not in order]
             await board.remove_children(gone)
             self.rows = {name: row for name, row in self.rows.items() if name in order}
-            fresh: list[Static] = []
+            fresh: list[Shown] = []
             for key, cards in groups.items():
                 if (heading := headings.get(f"={key}")) is not None:
                     heading.tell(len(cards))
@@ -432,7 +454,7 @@ class Top(App[None]):
         if row is None:
             return
         if not row.card.session.id:
-            self.notify("Nothing of its transcript was read yet.", markup=False)
+            self.notify("Nothing of its transcript was read yet.")
             return
         self.push_screen(Talk(self.settings, row.card))
 

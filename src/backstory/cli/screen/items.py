@@ -8,7 +8,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from backstory.cli.render import clean, count, duration, moment, one_line, plural
-from backstory.cli.screen.words import exact, short
+from backstory.cli.screen.words import exact, named, short
+from backstory.model.characters import show_code
 from backstory.service.conversing.kinds import (
     Call,
     Compaction,
@@ -105,11 +106,11 @@ def _call(item: Call, unfolded: bool) -> RenderableType:
 
 
 def _edit(edit: Edited, unfolded: bool) -> Text:
-    made = Text.assemble((short(edit.path, 200), "bold"), (f"  +{edit.added}", "green"), (f" −{edit.removed}", "red"))
+    made = Text.assemble((named(edit.path, 200), "bold"), (f"  +{edit.added}", "green"), (f" −{edit.removed}", "red"))
     shown = edit.rows if unfolded else edit.rows[:EDITED]
     for row in shown:
         style = {"+": "green", "-": "red"}.get(row.sign, "dim")
-        made.append(f"\n{row.sign or ' '} {clean(row.text)}", style)
+        made.append(f"\n{row.sign or ' '} {show_code(row.text.removesuffix(chr(13)))}", style)
     if left := len(edit.rows) - len(shown) + edit.more:
         made.append(f"\n… {plural(left, 'more line')}", "dim")
     return made
@@ -140,7 +141,7 @@ def _question(item: Question) -> RenderableType:
 def _line(sign: str, verb: str, argument: str, end: str, *, style: str = "", bad: bool = False) -> Text:
     made = Text.assemble((f"{sign} ", "dim"))
     if verb:
-        made.append(f"{short(verb, 60)}  ", style or "bold")
+        made.append(f"{named(verb, 60)}  ", style or "bold")
     made.append(argument, style or "dim")
     if end:
         made.append(f"  {short(end, 120)}", "red" if bad else "dim")

@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import Screen
-from textual.widgets import Static
 
 from backstory.cli.screen import words
 from backstory.cli.screen.items import told
+from backstory.cli.screen.widgets import Shown
 from backstory.config import Settings
 from backstory.model.errors import BackstoryError
+from backstory.model.text import label
 from backstory.service.conversing import Item, Stretch, fragment, resume
 from backstory.service.glancing import Card
 
@@ -25,11 +26,11 @@ PAGES = 12  # that are kept on the screen while it follows; earlier ones are rea
 EVERY = 0.3  # seconds between two looks at a session that grows
 
 
-class Row(Static):
+class Row(Shown):
     """One item."""
 
     def __init__(self, item: Item, unfolded: bool) -> None:
-        super().__init__(told(item, unfolded), markup=False, classes=f"item item-{item.kind}")
+        super().__init__(told(item, unfolded), classes=f"item item-{item.kind}")
         self.item = item
 
     def tell(self, item: Item, unfolded: bool) -> None:
@@ -73,11 +74,11 @@ class Talk(Screen[None]):
         self._loading = False
 
     def compose(self) -> ComposeResult:
-        yield Static(id="head", markup=False)
+        yield Shown(id="head")
         with VerticalScroll(id="talk", can_focus=False):  # it has keys of its own, which know nothing of earlier pages
-            yield Static(id="earlier", markup=False)
-            yield Static(id="ask", markup=False)
-        yield Static(self.HINTS, id="hints", markup=False)
+            yield Shown(id="earlier")
+            yield Shown(id="ask")
+        yield Shown(self.HINTS, id="hints")
 
     @property
     def scroll(self) -> VerticalScroll:
@@ -93,8 +94,8 @@ class Talk(Screen[None]):
         shape, word, style = words.SHAPE["failed" if card.status.failed else card.status.phase]
         head = Text.assemble(words.mark(card), " ", (words.title(card), "bold"), no_wrap=True, overflow="ellipsis")
         under = Text.assemble((f"{shape} {word}", style), ("  " + words.where(card), "dim"), no_wrap=True)
-        self.query_one("#head", Static).update(Group(head, under))
-        ask = self.query_one("#ask", Static)
+        self.query_one("#head", Shown).update(Group(head, under))
+        ask = self.query_one("#ask", Shown)
         asked: list[RenderableType] = [*words.request(card)]
         if asked:
             asked.insert(0, Text("◆ Needs approval", "bold yellow"))
@@ -122,7 +123,7 @@ class Talk(Screen[None]):
                 await self._grow()
                 await asyncio.sleep(EVERY)
         except BackstoryError as error:  # forgotten meanwhile, or the store cannot be read
-            self.app.notify(error.message, severity="warning", markup=False)
+            self.app.notify(error.message, severity="warning")
             self.dismiss()
 
     def _fragment(self, at: int) -> Stretch:
@@ -182,7 +183,7 @@ class Talk(Screen[None]):
         self._mind_earlier()
 
     def _mind_earlier(self) -> None:
-        earlier = self.query_one("#earlier", Static)
+        earlier = self.query_one("#earlier", Shown)
         earlier.display = self._has_earlier()
         earlier.update(Text("┄┄ there is more before this: go on up ┄┄", "dim") if self._has_earlier() else "")
 
@@ -276,9 +277,14 @@ class Talk(Screen[None]):
         self._settle()
 
     def action_copy(self) -> None:
-        if (command := resume(self.card.session)) is not None:
-            self.app.copy_to_clipboard(command)
-            self.app.notify(words.short(command), title="Copied", markup=False)
+        command = resume(self.card.session)
+        if command is None:
+            return
+        if label(command) != command:  # what is pasted, a shell obeys
+            self.app.notify(f"Not copied, something is hidden in it: {words.named(command)}", severity="warning")
+            return
+        self.app.copy_to_clipboard(command)
+        self.app.notify(words.named(command), title="Copied")
 
 
 def _items(stretch: Stretch) -> list[Item]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from rich.text import Text
 
-from backstory.cli.render import COLOUR, MARK, age, one_line, plural, project
+from backstory.cli.render import COLOUR, MARK, age, label, one_line, plural, project
+from backstory.model.characters import split_code
 from backstory.service.glancing import Board, Card
 
 TITLE_MAX = 200
@@ -31,32 +30,30 @@ WANTS = {
     "subagent": "Wants to start a subagent",
     "plan": "Wants you to agree to its plan",
 }
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters and marks without a shape
 
 
 def exact(text: str) -> Text:
     """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape is named."""
     made = Text(overflow="fold")
-    for character in text.replace("\r\n", "\n"):
-        if _unseen(character):
-            made.append(f"<U+{ord(character):04X}>", style="reverse")
+    for piece, hidden in split_code(text):
+        if hidden:
+            made.append(f"<U+{ord(piece):04X}>", style="reverse")
         else:
-            made.append(character)
+            made.append(piece)
     return made
 
 
-def _unseen(character: str) -> bool:
-    if character in " \n\t":
-        return False
-    if character in _FILLERS or "\ufe00" <= character <= "\ufe0f" or "\U000e0000" <= character <= "\U000e0fff":
-        return True
-    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs") or (
-        "\u180b" <= character <= "\u180f"
-    )
-
-
 def short(text: str | None, limit: int = LINE_MAX) -> str:
-    line = one_line(text).encode("utf-8", "replace").decode()
+    """Prose on one line, cut where it is too long."""
+    return _cut(one_line(text), limit)
+
+
+def named(text: str | None, limit: int = LINE_MAX) -> str:
+    """A name on one line: what is hidden in it is named."""
+    return _cut(label(text), limit)
+
+
+def _cut(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -83,12 +80,12 @@ def title(card: Card) -> str:
 
 def where(card: Card) -> str:
     place = project(card.session.project) if card.session.project else card.place
-    return "  ".join(filter(None, (short(place, 60) or "no project", short(card.session.branch, 60))))
+    return "  ".join(filter(None, (named(place, 60) or "no project", named(card.session.branch, 60))))
 
 
 def mark(card: Card) -> Text:
     name = card.session.agent
-    return Text.assemble((MARK.get(name, name[:2]), f"bold {COLOUR.get(name, '')}"))
+    return Text.assemble((MARK.get(name) or label(name)[:2], f"bold {COLOUR.get(name, '')}"))
 
 
 def old(card: Card) -> str:
@@ -125,7 +122,7 @@ def _done(card: Card) -> str:
 
 def wants(card: Card) -> str:
     asked = card.status.approval
-    known = WANTS.get(card.asks) or f"Wants to use {short(asked.tool if asked else None, 60) or 'a tool'}"
+    known = WANTS.get(card.asks) or f"Wants to use {named(asked.tool if asked else None, 60) or 'a tool'}"
     outside = {"edit": "Wants to write outside its folder", "read": "Wants to read outside its folder"}
     return outside.get(card.asks, known) if card.outside else known
 
@@ -145,7 +142,7 @@ def request(card: Card) -> list[Text]:
     if asked.action and not asked.certain:
         made.append(Text("! Several of its calls could be meant; this is the likeliest.", "yellow"))
     by = "asked by a subagent " if asked.subagent else ""
-    place = f"in {short(card.place, 120)} · " if card.place else ""
+    place = f"in {named(card.place, 120)} · " if card.place else ""
     made.append(Text(f"{by}{place}answer in its terminal" + (f", pid {card.pid}" if card.pid else ""), "dim"))
     return made
 

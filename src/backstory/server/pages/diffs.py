@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
+from backstory.model.characters import show_code
 from backstory.server.render import lines
 from backstory.service.changes import Row
 
 _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
-_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def painted(rows: Sequence[Row], path: str, old_path: str | None = None) -> list[Markup]:
@@ -51,11 +51,7 @@ def _side(path: str, texts: tuple[str, ...]) -> tuple[Markup, ...]:
 
 def visible(text: str) -> str:
     """Control characters and marks of direction can make code look like other code: their names are shown instead."""
-    return _HIDDEN.sub(lambda found: _name(ord(found[0])), text)
-
-
-def _name(code: int) -> str:
-    return chr(0x2400 + code) if code < 32 else f"⟨U+{code:04X}⟩"
+    return show_code(text)
 
 
 def emphasised(code: Markup, marks: Sequence[tuple[int, int]]) -> Markup:

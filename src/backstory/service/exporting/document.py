@@ -14,7 +14,7 @@ from backstory.git.place import GitPlace
 from backstory.model.checkpoints import Checkpoint, Part
 from backstory.model.events import StoredEvent
 from backstory.model.sessions import Session
-from backstory.model.text import clean, one_line, plural, spent
+from backstory.model.text import label, one_line, plain, plural, spent
 from backstory.service import calls
 from backstory.service.library import Library
 from backstory.service.reading import Conversation
@@ -229,7 +229,7 @@ def _lines(
 
 
 def _names(run: list[StoredEvent]) -> str:
-    names = Counter(one_line(call.name) or "?" for call in run)
+    names = Counter(label(call.name) or "?" for call in run)
     return ", ".join(f"{name} ×{number}" if number > 1 else name for name, number in names.items())
 
 
@@ -252,12 +252,12 @@ def _told(event: StoredEvent, thinking: bool) -> tuple[str, str] | None:
 
 def _call(call: StoredEvent, results: dict[object, StoredEvent], cwd: str | None) -> Call:
     result = results.get((call.data or {}).get("id"))
-    given = one_line(calls.argument(call))
+    given = label(calls.argument(call))
     return Call(
-        one_line(call.name) or "?",
+        label(call.name) or "?",
         given.replace(f"{cwd}/", "") if cwd else given,
         _shortened(calls.diff(call, result)),
-        _shortened(clean(result.text).split("\n")) if result is not None and result.text else "",
+        _shortened(plain(result.text).split("\n")) if result is not None and result.text else "",
         calls.failed(result),
     )
 

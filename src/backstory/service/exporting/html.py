@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
+from backstory.model.characters import show_code
 from backstory.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
-from backstory.model.text import clean, one_line, spent
+from backstory.model.text import clean, label, one_line, spent
 from backstory.service.exporting import prose
 from backstory.service.exporting.document import (
     Call,
@@ -50,13 +51,21 @@ def _text(value: str | None) -> str:
     return escape(one_line(value))
 
 
+def _name(value: str | None) -> str:
+    return escape(label(value))
+
+
 def _block(value: str) -> str:
     return escape(clean(value))
 
 
+def _code(value: str) -> str:
+    return escape(show_code(value))
+
+
 def _facts(facts: Iterable[str], tag: str = "") -> str:
     chip = f'<li class="tag">{_text(tag)}</li>' if tag else ""
-    return f'<ul class="facts">{chip}{"".join(f"<li>{_text(fact)}</li>" for fact in facts if fact)}</ul>'
+    return f'<ul class="facts">{chip}{"".join(f"<li>{_name(fact)}</li>" for fact in facts if fact)}</ul>'
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -146,7 +155,7 @@ def _session(part: Part, story: Story) -> Iterator[str]:
 
 
 def _file(file: ChangedFile) -> Iterator[str]:
-    yield f'<code class="path">{_text(file.path)}</code>'
+    yield f'<code class="path">{_name(file.path)}</code>'
     yield f'<span class="plus">+{file.added}</span>'
     yield f'<span class="minus">−{file.removed}</span>'
 
@@ -181,15 +190,15 @@ def _line(line: Line) -> str:
 
 def _call(call: Call) -> str:
     bad = ' <span class="bad">failed</span>' if call.failed else ""
-    head = f'<p class="call"><b>{_text(call.name)}</b> <code>{_text(call.given)}</code>{bad}</p>'
+    head = f'<p class="call"><b>{_name(call.name)}</b> <code>{_name(call.given)}</code>{bad}</p>'
     diff = f"<pre><code>{''.join(map(_changed_line, call.diff.split(chr(10))))}</code></pre>" if call.diff else ""
-    result = f"<pre><code>{_block(call.result)}</code></pre>" if call.result else ""
+    result = f"<pre><code>{_code(call.result)}</code></pre>" if call.result else ""
     return head + diff + result
 
 
 def _changed_line(line: str) -> str:
     kind = {"+": "d-add", "-": "d-del"}.get(line[:1])
-    return f'<span class="{kind}">{_block(line)}</span>' if kind else f"{_block(line)}\n"
+    return f'<span class="{kind}">{_code(line)}</span>' if kind else f"{_code(line)}\n"
 
 
 def _folded(summary: str, inside: str) -> str:

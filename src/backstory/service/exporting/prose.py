@@ -13,10 +13,12 @@ from html import escape
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
-from backstory.model.text import clean, one_line
+from backstory.model.characters import show_code
+from backstory.model.text import clean, label, one_line, plain
 
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}\[\]()]*[^\s<>\"'`|\\^{}\[\]().,;:!?*_~]")
 _LINK = re.compile(r"(?:https?://|mailto:)", re.I)
@@ -28,6 +30,7 @@ _GAP = "\u200b"  # nothing to see, but no reference any more
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|!(?=\[|$)|(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", _GAP: "&#8203;"}
 _START = re.compile(r"(?m)^([-+=:/#]|\d{1,9}(?=[.)]))")  # a list, a rule, a heading, a forge's /command
+_SEPARATOR = re.compile("[\u2028\u2029]")
 _HEADING = 5  # ours are above
 
 
@@ -40,7 +43,7 @@ def inline(text: str | None) -> str:
 
 
 def code(text: str) -> str:
-    words = one_line(text)
+    words = label(text)
     run = "`" * (_longest_run(words) + 1)
     pad = " " if words.startswith("`") or words.endswith("`") else ""
     return f"{run}{pad}{words}{pad}{run}" if words else ""
@@ -48,19 +51,19 @@ def code(text: str) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """A block of code that nothing in it can end."""
-    words = clean(text).rstrip("\n")
+    words = show_code(text).rstrip("\n")
     run = "`" * max(3, _longest_run(words) + 1)
     return f"{run}{language}\n{words}\n{run}"
 
 
 def quoted(text: str) -> str:
     """What a person typed, line by line; only code is taken as markup."""
-    return _prefixed(_blocks(SyntaxTreeNode(_typed().parse(clean(text))).children, typed=True), "> ", "> ")
+    return _prefixed(_blocks(SyntaxTreeNode(_typed().parse(plain(text))).children, typed=True), "> ", "> ")
 
 
 def prose(text: str) -> str:
     """What an agent wrote, in its own markup."""
-    return _blocks(SyntaxTreeNode(_written().parse(clean(text))).children)
+    return _blocks(SyntaxTreeNode(_written().parse(plain(text))).children)
 
 
 def cell(markdown: str) -> str:
@@ -198,7 +201,7 @@ def _link(node: SyntaxTreeNode) -> str:
 
 def html(text: str) -> str:
     """What an agent wrote, as HTML; nothing in it is passed through."""
-    rendered: str = _written().render(clean(text))
+    rendered: str = _written().render(plain(text))
     return rendered
 
 
@@ -207,7 +210,9 @@ def html(text: str) -> str:
 
 @cache
 def _typed() -> MarkdownIt:
-    return MarkdownIt("zero").enable(["fence", "backticks"])
+    parser = MarkdownIt("zero").enable(["fence", "backticks"])
+    parser.core.ruler.push("hidden", mind_hidden)
+    return parser
 
 
 @cache
@@ -216,11 +221,25 @@ def _written() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.disable(["reference", "html_block", "html_inline"])
     parser.validateLink = lambda url: bool(_LINK.match(url.strip()))  # type: ignore[method-assign]
+    parser.core.ruler.push("hidden", mind_hidden)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("image", lambda _, tokens, index, *__: escape(_image(tokens[index].content)))
     parser.add_render_rule("heading_open", lambda *_: f"<h{_HEADING}>")
     parser.add_render_rule("heading_close", lambda *_: f"</h{_HEADING}>\n")
     return parser
+
+
+def mind_hidden(state: StateCore) -> None:
+    """In prose hidden characters are taken out, in code they are named; which is which is known after parsing."""
+    for token in state.tokens:
+        token.info = label(token.info)
+        if token.type in ("fence", "code_block"):
+            token.content = show_code(token.content)
+        for child in token.children or ():
+            if child.type == "code_inline":
+                child.content = show_code(child.content)
+            else:  # a separator in it ends no line of a table
+                child.content = clean(_SEPARATOR.sub(" ", child.content))
 
 
 def _link_open(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:

@@ -73,8 +73,11 @@ class _Cleaner(Redactor):
     def text(self, value: str, name: str = "") -> str:
         """Cleaned of what rendering drops: two halves that stand together on the page must stand together here."""
         before = self.counts.total()
-        words = super().text(self._public(clean(value) if self.rendered else value), name)
+        given = clean(value) if self.rendered else value
+        words = super().text(self._public(given), name)
         words = self._whole(words)
+        if words == given:
+            return value  # what is hidden in code is shown there
         if self.counts.total() > before and self.session:
             self.sessions[self.session] = None
         return words
