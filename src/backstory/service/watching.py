@@ -194,6 +194,8 @@ class Watching:
             self._one_by_one = len(batch)
             raise
         self._kept_out = None
+        for item in self._taking.unreadable:
+            log_error(self.settings, StoreError(f"cannot read {item.path}: {item.reason}"))
         self._passed(batch)
         self._one_by_one = max(0, self._one_by_one - 1)
         self._drain = False
