@@ -100,3 +100,11 @@ def test_the_readme_names_both_commands_on_its_first_screen() -> None:
     first_screen = (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()[:25]
     assert any(line.startswith("make run") for line in first_screen)
     assert any(line.startswith("make test") for line in first_screen)
+
+
+def test_every_test_that_the_security_page_names_is_there() -> None:
+    page = (REPOSITORY / "SECURITY.md").read_text()
+    named = set(re.findall(r"`((?:tests/[\w/]+/)?test_\w+\.py)`", page))
+    assert len(named) > 10
+    missing = [name for name in named if not (REPOSITORY / name).exists()]
+    assert [name for name in missing if not (REPOSITORY / "tests" / "attack" / name).exists()] == []
