@@ -5,8 +5,8 @@ BIN := .venv/bin
 .PHONY: run test lint bench shots clean
 
 run: .venv/run.stamp
-	@$(BIN)/backstory ingest
-	@$(BIN)/backstory sessions --limit 10
+	@$(BIN)/whyfor ingest
+	@$(BIN)/whyfor sessions --limit 10
 
 test: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 test: .venv/dev.stamp

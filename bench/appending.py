@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from backstory.privacy.engine import Engine
-from backstory.privacy.redactor import Redactor
-from backstory.privacy.rules import load
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.redactor import Redactor
+from whyfor.privacy.rules import load
 
 from throughput import plain_record, planted_record
 

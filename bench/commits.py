@@ -15,8 +15,8 @@ from random import Random
 from statistics import median, quantiles
 
 import msgspec
-from backstory.capture.lock import ingest_lock
-from backstory.store.sqlite import connect, fetch
+from whyfor.capture.lock import ingest_lock
+from whyfor.store.sqlite import connect, fetch
 
 from measure import CommandFailed, Cost, Env, clean_env, middle, run, typical
 from report import Cell, Check, Report, Table, ratio
@@ -37,7 +37,7 @@ Times = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Scene:
-    """A repository after `backstory init`, the same one without, and a home whose sessions worked in it."""
+    """A repository after `whyfor init`, the same one without, and a home whose sessions worked in it."""
 
     commits: int
     sessions: int
@@ -51,7 +51,7 @@ class Scene:
     def name(self) -> str:
         return f"{self.commits:,} commits, {self.sessions} sessions"
 
-    def backstory(self, *arguments: str) -> Cost:
+    def whyfor(self, *arguments: str) -> Cost:
         return run([self.program, *arguments], self.env, self.repository)
 
 
@@ -145,11 +145,11 @@ def _scene(folder: Path, history: Path, number: int, sessions: int, program: Pat
     shas = _marks(history.parent)
     for index in range(sessions):
         _worked(Random(index), repository, number - 1 - index, shas).save(home, {})
-    env = clean_env(home, folder) | _git_env(home) | {"BACKSTORY_HOME": str(store)}
+    env = clean_env(home, folder) | _git_env(home) | {"WHYFOR_HOME": str(store)}
     for copy in (repository, twin):  # fresh copies have other inodes than the index says
         subprocess.run(["git", "-C", copy, "status", "--short"], env=env, check=True, capture_output=True)
     scene = Scene(number, sessions, repository, twin, store, env, str(program))
-    return scene, scene.backstory("init")
+    return scene, scene.whyfor("init")
 
 
 def _worked(rng: Random, repository: Path, number: int, shas: dict[int, str]) -> Claude:
@@ -173,10 +173,10 @@ def _measured(scene: Scene, init: Cost, rounds: int, stories: int) -> Measured:
     coalesced = _coalesced(scene, session, rounds)
     alone, delays = _awaited(scene, session, stories)
     ingest = middle([_ingest(scene, session) for _ in range(_RUNS)])
-    last = msgspec.json.decode(scene.backstory("log", "--limit", "1", "--json").output)
+    last = msgspec.json.decode(scene.whyfor("log", "--limit", "1", "--json").output)
     if [c["checkpoint"] and c["checkpoint"]["evidence"] for c in last] != ["hook"]:
         raise CommandFailed(f"{scene.name}: the last commit has no story that its hook told of")
-    reading = {name: typical(_RUNS, partial(scene.backstory, *name.split())) for name in _READERS}
+    reading = {name: typical(_RUNS, partial(scene.whyfor, *name.split())) for name in _READERS}
     return Measured(scene, init, coalesced, alone, delays, ingest, reading)
 
 
@@ -235,7 +235,7 @@ def _ingest(scene: Scene, session: Claude) -> Cost:
     with _claimed(scene.store):
         _commit(scene, AGENT, session)
         time.sleep(_PAUSE)
-        return scene.backstory("ingest", "--background")
+        return scene.whyfor("ingest", "--background")
 
 
 @contextmanager
@@ -252,7 +252,7 @@ def _claimed(store: Path) -> Iterator[None]:
 def _await_story(scene: Scene) -> None:
     head = run(["git", "rev-parse", "HEAD"], scene.env, scene.repository).output.decode().strip()
     deadline = time.monotonic() + _PATIENCE
-    with closing(connect(scene.store / "backstory.db", readonly=True)) as db:
+    with closing(connect(scene.store / "whyfor.db", readonly=True)) as db:
         while not fetch(db, "SELECT 1 FROM checkpoints WHERE sha=? AND evidence IS NOT NULL", (head,)):
             if time.monotonic() > deadline:
                 raise CommandFailed(f"{scene.name}: no story after {_PATIENCE:.0f} s")
@@ -311,7 +311,7 @@ def _report_delays(report: Report, found: list[Measured]) -> None:
         "purpose, for the last lines of the agent's transcript.\n"
         f"Ingest: what a commit starts in the background, median of {_RUNS}. Init reads and links everything."
     )
-    columns = ["", "p50 s", "p95 s", "ingest CPU ms", "ingest wall ms", "backstory init s"]
+    columns = ["", "p50 s", "p95 s", "ingest CPU ms", "ingest wall ms", "whyfor init s"]
     check = Check("from commit to story, p95", max(_p95(m.delays) for m in found), 2, unit=" s")
     report.add(Table("From commit to story", columns, rows, note), check)
 

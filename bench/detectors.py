@@ -31,11 +31,11 @@ def _batches(texts: list[str]) -> Iterator[list[str]]:
         yield texts[start : start + _BATCH]
 
 
-def backstory() -> Callable[[list[str]], Iterator[Redacted]]:
-    from backstory.model.errors import NotRedacted
-    from backstory.privacy.engine import Engine
-    from backstory.privacy.redactor import Redactor
-    from backstory.privacy.rules import load
+def whyfor() -> Callable[[list[str]], Iterator[Redacted]]:
+    from whyfor.model.errors import NotRedacted
+    from whyfor.privacy.engine import Engine
+    from whyfor.privacy.redactor import Redactor
+    from whyfor.privacy.rules import load
 
     engine = Engine(load())
 
@@ -115,7 +115,7 @@ def credsweeper() -> Callable[[list[str]], Iterator[Redacted]]:
 
 
 DETECTORS = {
-    "ours": backstory,
+    "ours": whyfor,
     "detect-secrets": detect_secrets,
     "d-s --string": detect_secrets_string,
     "CredSweeper": credsweeper,

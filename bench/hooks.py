@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from threading import Thread
 
-from backstory import hook
+from whyfor import hook
 
 from report import Cell, Check, Report, Table, ratio
 

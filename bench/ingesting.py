@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from measure import Cost, best, folder_mb, middle
-from peers import Agentsview, Backstory, Raw
+from peers import Agentsview, Raw, Whyfor
 from raw import transcripts
 from report import Cell, Check, Report, Table, ratio
 
@@ -25,7 +25,7 @@ class Place:
     name: str
     home: Path
     scratch: Path
-    ours: Backstory | None
+    ours: Whyfor | None
     theirs: Agentsview | None
 
     @property
@@ -93,13 +93,13 @@ def ingest(report: Report, place: Place, both_ways: bool = True) -> First:
     first = first_ingest(place, both_ways)
     (ours_again, theirs_again), (ours_line, theirs_line) = _again(place), _appended(place)
     rows = [
-        _row("first: backstory ingest", first.ours, first.ours),
+        _row("first: whyfor ingest", first.ours, first.ours),
         _row("first: agentsview sync", first.plain, first.ours),
         _row("first: agentsview sync --full", first.full, first.ours),
         _row("first: raw decode", first.raw, first.ours),
-        _row("no-op: backstory ingest", ours_again, ours_again),
+        _row("no-op: whyfor ingest", ours_again, ours_again),
         _row("no-op: agentsview sync", theirs_again, ours_again),
-        _row("one line: backstory ingest", ours_line, ours_line),
+        _row("one line: whyfor ingest", ours_line, ours_line),
         _row("one line: agentsview sync", theirs_line, ours_line),
     ]
     title = f"Ingest of {place.name}: {place.files:,} files, {place.megabytes:,.0f} MB"
@@ -176,7 +176,7 @@ def huge_file(report: Report, place: Place) -> None:
     """One session in one file: memory must not follow its size."""
     first = first_ingest(place)
     rows = [
-        _row("backstory ingest", first.ours, first.ours),
+        _row("whyfor ingest", first.ours, first.ours),
         _row("agentsview sync --full", first.full, first.ours),
         _row("raw decode", first.raw, first.ours),
     ]

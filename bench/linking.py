@@ -100,7 +100,7 @@ def link(place: Place, program: Path) -> Linked:
 
 def _ask(place: Place, program: Path, *arguments: str) -> Cost:
     assert place.ours is not None
-    env = clean_env(place.home, place.scratch) | {"BACKSTORY_HOME": str(place.ours.store)}
+    env = clean_env(place.home, place.scratch) | {"WHYFOR_HOME": str(place.ours.store)}
     inside = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(place.scratch / "shop")]
     return run([*inside, str(program), *arguments], env)
 

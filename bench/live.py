@@ -58,7 +58,7 @@ def _measured(scratch: Path, count: int, seconds: float, *, streams: bool) -> di
 
 
 def _watched(home: Path, scratch: Path, sessions: list[Session], seconds: float, *, streams: bool) -> dict[str, Any]:
-    env = clean_env(home, scratch) | {"BACKSTORY_HOME": str(scratch / "backstory")}
+    env = clean_env(home, scratch) | {"WHYFOR_HOME": str(scratch / "whyfor")}
     command = [sys.executable, str(_HERE / "watched.py"), str(seconds)]
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin and child.stdout

@@ -26,7 +26,7 @@ _ROUNDS = 25
 _TARGET = 100  # ms
 _KEY = 0.18  # seconds from key to key of somebody who types 65 words a minute
 _PAUSE = 0.12  # seconds without a key after which the page asks, as in search.js
-_NOTE = """Milliseconds from request to the last byte of the page, on one connection to `backstory serve`, which watches
+_NOTE = """Milliseconds from request to the last byte of the page, on one connection to `whyfor serve`, which watches
 the home meanwhile; CPU is the server's, per answer. First: the first time after the server began to listen. Each home
 also has a repository, for Timeline and Commit. Session is the one with the most messages of the newest 100. Typed: six
 queries letter by letter, a key every 180 ms, asked for as the page does, 120 ms after each key, whether or not the
@@ -98,7 +98,7 @@ class Times:
 @contextmanager
 def serving(place: Place, program: Path) -> Iterator[Client]:
     assert place.ours is not None
-    env = clean_env(place.home, place.scratch) | {"BACKSTORY_HOME": str(place.ours.store)}
+    env = clean_env(place.home, place.scratch) | {"WHYFOR_HOME": str(place.ours.store)}
     command = [str(program), "serve", "--json", "--no-open", "--port", "0"]
     with subprocess.Popen(
         command, env=env, cwd=place.home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -118,7 +118,7 @@ def _link(server: subprocess.Popen[bytes]) -> _Link:
             return msgspec.json.decode(said, type=_Link)
         except msgspec.DecodeError:
             continue  # a document of several lines
-    raise CommandFailed("backstory serve ended before it listened")
+    raise CommandFailed("whyfor serve ended before it listened")
 
 
 def _views(client: Client, place: Place) -> dict[str, str]:

@@ -60,11 +60,11 @@ class Raw:
         return run([sys.executable, str(Path(__file__).with_name("raw.py")), str(home)], clean_env(home, scratch))
 
 
-class Backstory:
+class Whyfor:
     def __init__(self, program: Path, home: Path, scratch: Path) -> None:
-        self.store = scratch / "backstory"
+        self.store = scratch / "whyfor"
         self._program = str(program)
-        self._env: Env = clean_env(home, scratch) | {"BACKSTORY_HOME": str(self.store)}
+        self._env: Env = clean_env(home, scratch) | {"WHYFOR_HOME": str(self.store)}
 
     def ingest(self) -> Cost:
         return run([self._program, "ingest", "--json"], self._env)
@@ -156,8 +156,8 @@ def _cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def find_backstory() -> Path | None:
-    program = Path(sys.executable).with_name("backstory")
+def find_whyfor() -> Path | None:
+    program = Path(sys.executable).with_name("whyfor")
     return program if program.exists() else None
 
 

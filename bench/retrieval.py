@@ -10,7 +10,7 @@ import msgspec
 
 from ingesting import Place
 from measure import CommandFailed, clean_env, run
-from peers import Backstory
+from peers import Whyfor
 from report import Cell, Check, Report, Table
 
 _NOTE = """Sessions ranked by their first hit among 20 hits.
@@ -36,7 +36,7 @@ def _scores(ranks: list[int | None]) -> tuple[float, float]:
     return reciprocal, mean(1.0 if rank and rank <= 5 else 0.0 for rank in ranks)
 
 
-def _ours(ours: Backstory, questions: list[Question]) -> tuple[list[list[str]], int]:
+def _ours(ours: Whyfor, questions: list[Question]) -> tuple[list[list[str]], int]:
     """What each query finds, and how many the program refused: those count as not found."""
     found: list[list[str]] = []
     refused = 0
@@ -69,7 +69,7 @@ def retrieval(report: Report, place: Place, path: Path) -> None:
     score: float | None = None
     if place.ours:
         found, refused = _ours(place.ours, questions)
-        row, score = _row("backstory search", found, questions, refused)
+        row, score = _row("whyfor search", found, questions, refused)
         rows.append(row)
     rows.append(_row("plain FTS5 over whole sessions", _baseline(place, questions), questions, 0)[0])
     title, columns = f"Retrieval, {len(questions)} queries", ["", "MRR", "R@5", "not found", "refused"]

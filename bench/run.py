@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,7 @@ from linking import linking
 from live import live
 from measure import CommandFailed
 from pages import pages
-from peers import Agentsview, Backstory, find_agentsview, find_backstory
+from peers import Agentsview, Whyfor, find_agentsview, find_whyfor
 from redaction import quality, real
 from report import Report, console, show, write
 from retrieval import retrieval
@@ -37,13 +38,13 @@ PARTS = ("ingest", "huge", "corpus", "hooks", "commits", "linking", "pages", "li
 class Bench:
     """One run: a scratch folder, the programs found, and what has been reported so far."""
 
-    def __init__(self, scratch: Path, backstory: Path | None) -> None:
+    def __init__(self, scratch: Path, whyfor: Path | None) -> None:
         self.report = Report()
         self.scratch = scratch
-        self.backstory = backstory
+        self.whyfor = whyfor
         self._agentsview = find_agentsview()
-        if not backstory:
-            self.report.skip("backstory is not installed beside this interpreter: only the others are measured")
+        if not whyfor:
+            self.report.skip("whyfor is not installed beside this interpreter: only the others are measured")
         if not self._agentsview:
             self.report.skip("agentsview could not be installed: no comparison with it")
 
@@ -51,7 +52,7 @@ class Bench:
         scratch = self.scratch / name.replace(" ", "-")
         home = scratch / "home"
         home.mkdir(parents=True)
-        ours = Backstory(self.backstory, home, scratch) if self.backstory else None
+        ours = Whyfor(self.whyfor, home, scratch) if self.whyfor else None
         theirs = Agentsview(self._agentsview, home, scratch) if self._agentsview else None
         return Place(name, home, scratch, ours, theirs)
 
@@ -85,7 +86,8 @@ class Bench:
     def unpacked(self, archive: Path) -> Place:
         place = self.place("corpus")
         with tarfile.open(archive) as tar:
-            tar.extractall(place.home, filter="data")
+            options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # from 3.11.4 on
+            tar.extractall(place.home, **options)
         return place
 
 
@@ -166,33 +168,33 @@ def on_corpus(bench: Bench, effort: Effort, corpus: Path) -> None:
 
 
 def on_commits(bench: Bench, effort: Effort) -> None:
-    if bench.backstory:
+    if bench.whyfor:
         rounds, stories = effort.commit_rounds, effort.story_rounds
-        commits(bench.report, bench.scratch, bench.backstory, effort.repositories, rounds, stories)
+        commits(bench.report, bench.scratch, bench.whyfor, effort.repositories, rounds, stories)
 
 
 def on_histories(bench: Bench, effort: Effort) -> None:
-    if bench.backstory:
+    if bench.whyfor:
         sizes = {f"history {scale}x": effort.linked_commits * scale // effort.scales[-1] for scale in effort.scales}
-        linking(bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.backstory)
+        linking(bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.whyfor)
 
 
 def on_pages(bench: Bench, effort: Effort) -> None:
-    if bench.backstory:
+    if bench.whyfor:
         places = [bench.busy(f"{sessions:,} sessions", sessions, 1000) for sessions in effort.paged]
-        pages(bench.report, places, bench.backstory)
+        pages(bench.report, places, bench.whyfor)
 
 
 def on_live(bench: Bench, effort: Effort) -> None:
     live(bench.report, bench.scratch, effort.live_sessions, effort.live_seconds)
-    if bench.backstory:
+    if bench.whyfor:
         places = {beside: bench.place(f"shown beside {beside}") for beside in effort.shown_beside}
-        showing(bench.report, places, bench.backstory, effort.shown_seconds)
+        showing(bench.report, places, bench.whyfor, effort.shown_seconds)
 
 
 def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
     """Cost first: what is judged afterwards makes this process larger."""
-    if not bench.backstory:
+    if not bench.whyfor:
         return
     peers = find_peers()
     if not peers:
@@ -204,8 +206,8 @@ def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
     sessions = [session(name, place.home) for name, place in homes.items()]
     home = bench.scratch / "corpus" / "home"
     real_ones = together(home, bench.scratch) if home.exists() else None
-    whole_sessions(bench.report, bench.backstory, sessions, real_ones, bench.scratch)
-    appending(bench.report, bench.backstory, sessions, bench.scratch)
+    whole_sessions(bench.report, bench.whyfor, sessions, real_ones, bench.scratch)
+    appending(bench.report, bench.whyfor, sessions, bench.scratch)
     speed(bench.report, scanners, sessions[0], effort.redacted_seconds)
     if not (corpus / "secrets-dev.jsonl.gz").exists():
         bench.report.skip("the corpus is not there (--corpus DIR): no secrets to find")
@@ -240,7 +242,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="100 sessions instead of 1,000")
     parser.add_argument("--only", choices=PARTS, help="this part alone; with --write the others stay as they are")
     parser.add_argument("--corpus", type=Path, default=_CORPUS, help="folder with dev-home.tar.xz")
-    parser.add_argument("--backstory", type=Path, default=find_backstory(), help="the program to measure")
+    parser.add_argument("--whyfor", type=Path, default=find_whyfor(), help="the program to measure")
     parser.add_argument("--json", type=Path, help="write all figures here")
     parser.add_argument("--write", type=Path, help="write the tables here as Markdown")
     return parser.parse_args()
@@ -248,8 +250,8 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     chosen = options()
-    with tempfile.TemporaryDirectory(prefix="backstory-bench-") as scratch:
-        bench = Bench(Path(scratch), chosen.backstory)
+    with tempfile.TemporaryDirectory(prefix="whyfor-bench-") as scratch:
+        bench = Bench(Path(scratch), chosen.whyfor)
         bench.warm_up()
         run(bench, QUICK if chosen.quick else FULL, chosen.corpus, chosen.only)
     report = bench.report

@@ -39,7 +39,7 @@ class Scanner:
 
     def scan(self, texts: list[str], seconds: float | None = None) -> Scan:
         """All of them, or as many as it gets done in that many CPU seconds."""
-        with tempfile.TemporaryDirectory(prefix="backstory-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="whyfor-bench-") as folder:
             source, target = Path(folder, "texts.json"), Path(folder, "out.json")
             source.write_bytes(msgspec.json.encode(texts))
             command = [str(self.python), str(_HERE / "detectors.py"), self.name, str(source), str(target)]

@@ -25,7 +25,7 @@ _QUERIES = {
 _FIGURES = ["CPU ms", "wall ms", "hits"]
 _COLUMNS = ["", *(f"{who} {figure}" for who in ("ours", "substring", "FTS") for figure in _FIGURES)]
 _NOTE = """Whole commands, median of 5, at most 20 hits each; children, one-shot and automated sessions too.
-Ours: backstory search --json over prompts, answers, thinking and tools.
+Ours: whyfor search --json over prompts, answers, thinking and tools.
 Substring: agentsview session search, its only way over the same content.
 FTS: the same with --fts, which covers messages only and takes the * of a prefix literally.
 agentsview 0.46.1 refuses to search without a daemon: CPU is client plus daemon, the daemon running."""
@@ -100,13 +100,13 @@ def startup(report: Report, place: Place) -> None:
     costs: dict[str, Cost] = {"python -I -S -c pass": bare, "python -c pass": plain}
     ours = place.ours
     if ours:
-        costs["backstory --version"] = typical(_STARTS, ours.version)
-        costs["backstory search (rare word)"] = typical(_STARTS, lambda: ours.search(RARE))
+        costs["whyfor --version"] = typical(_STARTS, ours.version)
+        costs["whyfor search (rare word)"] = typical(_STARTS, lambda: ours.search(RARE))
     rows: list[list[Cell]] = [
         [name, cost.cpu * 1000, cost.wall * 1000, cost.cpu / bare.cpu, cost.cpu / plain.cpu]
         for name, cost in costs.items()
     ]
-    version = costs.get("backstory --version")
+    version = costs.get("whyfor --version")
     columns = ["", "CPU ms", "wall ms", "× bare (-I -S)", "× python -c pass"]
     slower = version.cpu / bare.cpu if version else None
     check = Check("--version CPU / bare interpreter (-I -S)", slower, 4)

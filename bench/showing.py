@@ -130,7 +130,7 @@ def _ours(place: Place, program: Path, browser: str, sessions: list[Session], se
     assert place.ours is not None
     folder = installed(place.ours.store)
     hook = [_PYTHON, "-I", "-S", str(folder / "hook" / "hook.py"), "--agent", "claude", "PostToolUse"]
-    env = clean_env(place.home, place.scratch) | {"BACKSTORY_HOME": str(place.ours.store)}
+    env = clean_env(place.home, place.scratch) | {"WHYFOR_HOME": str(place.ours.store)}
     with serving(place, program):
         told = msgspec.json.decode(run([str(program), "serve", "--json", "--no-open"], env).output, type=_Link)
         address = told.address.rstrip("/")

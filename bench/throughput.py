@@ -74,7 +74,7 @@ def whole_sessions(
         if one
     ]
     report.add(
-        Table("Redaction: whole sessions", columns, table, "backstory redact FILE, the whole command."),
+        Table("Redaction: whole sessions", columns, table, "whyfor redact FILE, the whole command."),
         *fast,
         Check(f"redaction: CPU per MB, {last} / {first}", ratio(rates[first], rates[last]), 1.2),
     )
@@ -108,7 +108,7 @@ def appending(report: Report, program: Path, sessions: Sequence[Session], scratc
         "process, plain, ms",
         "with a secret",
     ]
-    note = f"""CPU. Command: backstory redact FILE --output OUT again after FILE got a line more, median of {_TIMES}.
+    note = f"""CPU. Command: whyfor redact FILE --output OUT again after FILE got a line more, median of {_TIMES}.
 Process: one that goes on. With a secret: one that is new, whose copies are looked for in all that was there before.
 Before that, one record in {_SPACING} held a secret of its own."""
     sizes = f"{sessions[-1].name} / {sessions[0].name}"
@@ -146,7 +146,7 @@ def redact(program: Path, session: Session, scratch: Path) -> Cost:
 
 
 def _env(scratch: Path) -> Env:
-    return clean_env(scratch, scratch) | {"BACKSTORY_HOME": str(scratch / "redaction-store")}
+    return clean_env(scratch, scratch) | {"WHYFOR_HOME": str(scratch / "redaction-store")}
 
 
 def session(name: str, home: Path) -> Session:

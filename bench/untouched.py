@@ -71,9 +71,9 @@ def _records(data: bytes) -> Iterator[object]:
 
 def look(home: Path) -> Untouched:
     # here, because the benchmark imports this file for its structs and must stay small itself
-    from backstory.privacy.engine import Engine
-    from backstory.privacy.redactor import Redactor
-    from backstory.privacy.rules import load
+    from whyfor.privacy.engine import Engine
+    from whyfor.privacy.redactor import Redactor
+    from whyfor.privacy.rules import load
 
     engine, total = Engine(load()), Untouched()
     for path in transcripts(home):

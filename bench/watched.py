@@ -1,4 +1,4 @@
-"""A process that watches a home as `backstory serve` does, with one who listens, and says what that costs it.
+"""A process that watches a home as `whyfor serve` does, with one who listens, and says what that costs it.
 
     watched.py SECONDS < commands
 
@@ -15,10 +15,10 @@ import threading
 import time
 from pathlib import Path
 
-from backstory import config
-from backstory.service.feed import Item
-from backstory.service.live import Hub, Wanted
-from backstory.service.watching import watch
+from whyfor import config
+from whyfor.service.feed import Item
+from whyfor.service.live import Hub, Wanted
+from whyfor.service.watching import watch
 
 MARK = "written at "  # then nanoseconds
 

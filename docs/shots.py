@@ -19,7 +19,7 @@ from playwright.sync_api import BrowserContext, expect, sync_playwright
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backstory.config import Settings
+    from whyfor.config import Settings
 
 NOW = calendar.datetime(2026, 3, 5, 14, 32, 20, tzinfo=calendar.UTC)
 IMAGES = Path(__file__).with_name("images")
@@ -49,18 +49,18 @@ def stop_the_clock() -> None:
 
 def main() -> None:
     stop_the_clock()
-    from backstory import config
-    from backstory.service.demo import build, fill
-    from backstory.service.ingesting import ingest
+    from whyfor import config
+    from whyfor.service.demo import build, fill
+    from whyfor.service.ingesting import ingest
 
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="backstory-shots-") as name:
+    with tempfile.TemporaryDirectory(prefix="whyfor-shots-") as name:
         folder = Path(name)
-        nothing = {"HOME": f"{name}/nobody", "BACKSTORY_HOME": f"{name}/nothing", "PATH": os.environ["PATH"]}
+        nothing = {"HOME": f"{name}/nobody", "WHYFOR_HOME": f"{name}/nothing", "PATH": os.environ["PATH"]}
         take(config.load(nothing), {"empty": "/"})
         demo = build(folder, NOW)
         fill(demo, NOW)
-        settings = config.load({**nothing, "HOME": str(demo.home), "BACKSTORY_HOME": str(demo.backstory_home)})
+        settings = config.load({**nothing, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
         ingest(settings)
         told = subprocess.check_output(["git", "-C", demo.repository, "rev-parse", "HEAD~4"], text=True).strip()
         pages = {"now": "/", "timeline": TIMELINE, "session": SESSION, "commit": f"/commits/{told}"}
@@ -69,8 +69,8 @@ def main() -> None:
 
 def take(settings: Settings, pages: dict[str, str]) -> None:
     """By the real server, which is stopped when all are taken."""
-    from backstory.server.run import serve
-    from backstory.service.serving import Keys, Running
+    from whyfor.server.run import serve
+    from whyfor.service.serving import Keys, Running
 
     failed: list[BaseException] = []
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import hypothesis
 import pytest
 
-from backstory import config
-from backstory.__main__ import main
 from tests.locks import locked
+from whyfor import config
+from whyfor.__main__ import main
 
 hypothesis.settings.register_profile("same every time", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("same every time")
@@ -32,8 +32,8 @@ OFF_LIMITS = tuple(
         ".copilot",
         ".config/opencode",
         ".local/share/opencode",
-        ".local/share/backstory",
-        "Library/Application Support/backstory",
+        ".local/share/whyfor",
+        "Library/Application Support/whyfor",
     )
 )
 _touched: list[str] = []
@@ -67,13 +67,13 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     for name, value in {
         "HOME": home,
         "USERPROFILE": home,
-        "BACKSTORY_HOME": tmp_path / "backstory",
+        "WHYFOR_HOME": tmp_path / "whyfor",
         "XDG_CONFIG_HOME": home / ".config",
         "XDG_DATA_HOME": home / ".local" / "share",
         "XDG_CACHE_HOME": home / ".cache",
         "GIT_CONFIG_GLOBAL": home / ".gitconfig",
         "GIT_CONFIG_NOSYSTEM": "1",
-        "BACKSTORY_DEBUG": "1",
+        "WHYFOR_DEBUG": "1",
     }.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.chdir(tmp_path)  # never in this repository: a command may act on the one it is run in
@@ -122,11 +122,19 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Result]:
     return run
 
 
+def unpack(archive: tarfile.TarFile, folder: Path) -> None:
+    """Unpack an archive of ours; Python before 3.11.4 has no filters."""
+    if hasattr(tarfile, "data_filter"):
+        archive.extractall(folder, filter="data")
+    else:
+        archive.extractall(folder)
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """Real transcripts as agents left them, unpacked once for all workers; absent in a plain checkout."""
     archive = REPOSITORY.parent / "shared" / "corpus" / "dev-home.tar.xz"
-    if given := os.environ.get("BACKSTORY_CORPUS"):
+    if given := os.environ.get("WHYFOR_CORPUS"):
         return Path(given)
     if not archive.exists():
         pytest.skip("NO CORPUS: ../shared/corpus/dev-home.tar.xz is not here; corpus tests do not run")
@@ -134,6 +142,6 @@ def corpus() -> Path:
     with locked(folder.with_suffix(".lock")):
         if not (folder / ".done").exists():
             with tarfile.open(archive) as packed:
-                packed.extractall(folder, filter="data")
+                unpack(packed, folder)
             (folder / ".done").touch()
     return folder

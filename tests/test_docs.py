@@ -8,14 +8,14 @@ from importlib import import_module
 import click
 import pytest
 
-from backstory.agents import AGENTS
-from backstory.cli import COMMANDS
-from backstory.config import Settings
-from backstory.model import errors
-from backstory.model.checkpoints import EVIDENCE, TAGS
-from backstory.model.events import KINDS
-from backstory.model.query import FIELDS
 from tests.conftest import REPOSITORY
+from whyfor.agents import AGENTS
+from whyfor.cli import COMMANDS
+from whyfor.config import Settings
+from whyfor.model import errors
+from whyfor.model.checkpoints import EVIDENCE, TAGS
+from whyfor.model.events import KINDS
+from whyfor.model.query import FIELDS
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
 ALL = "\n".join(PAGES.values())
@@ -24,7 +24,7 @@ HOME_PAGE = {"show": "sessions.md", "unlink": "link.md", "uninstall": "init.md",
 
 
 def _command(name: str) -> click.Command:
-    command = import_module(f"backstory.cli.{name}").command
+    command = import_module(f"whyfor.cli.{name}").command
     assert isinstance(command, click.Command)
     return command
 
@@ -41,7 +41,7 @@ def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
     ]
     assert options
     assert [option for option in options if f"`{option}" not in page and f", `{option}" not in page] == []
-    assert f"backstory {name}" in page
+    assert f"whyfor {name}" in page
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -62,16 +62,14 @@ def test_every_word_of_the_model_is_in_the_docs(word: str) -> None:
 
 
 def test_every_error_kind_is_in_the_docs() -> None:
-    kinds = {
-        cls.kind for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, errors.BackstoryError)
-    }
+    kinds = {cls.kind for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, errors.WhyforError)}
     assert {kind for kind in kinds - {"error"} if f"| `{kind}` |" not in PAGES["json.md"]} == set()
 
 
 def test_every_setting_is_in_the_docs() -> None:
-    source = (REPOSITORY / "src" / "backstory").rglob("*.py")
-    variables = {v for path in source for v in re.findall(r'"(BACKSTORY_[A-Z]+)"', path.read_text(encoding="utf-8"))}
-    assert variables == {"BACKSTORY_HOME", "BACKSTORY_DEBUG", "BACKSTORY_SESSION", "BACKSTORY_PROBE"}
+    source = (REPOSITORY / "src" / "whyfor").rglob("*.py")
+    variables = {v for path in source for v in re.findall(r'"(WHYFOR_[A-Z]+)"', path.read_text(encoding="utf-8"))}
+    assert variables == {"WHYFOR_HOME", "WHYFOR_DEBUG", "WHYFOR_SESSION", "WHYFOR_PROBE"}
     for name in [*variables, *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env"))]:
         assert f"`{name}`" in PAGES["settings.md"]
 

@@ -42,7 +42,7 @@ def test_no_file_names_where_packages_were_downloaded_from() -> None:
 def test_a_room_says_what_lives_there() -> None:
     silent = [
         path
-        for path in (REPOSITORY / "src" / "backstory").rglob("*.py")
+        for path in (REPOSITORY / "src" / "whyfor").rglob("*.py")
         if not path.read_text(encoding="utf-8").startswith('"""')
     ]
     assert silent == []

@@ -1,4 +1,4 @@
-"""After `backstory init` the real agents run our hooks, and what happened is in the spool."""
+"""After `whyfor init` the real agents run our hooks, and what happened is in the spool."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from backstory.config import Settings
 from tests.conftest import Result
 from tests.install.tools import Spool, git
+from whyfor.config import Settings
 
 from . import Agent, Call, Claude, Codex, Gemini, Run, Say, ScriptedModel
 
@@ -65,7 +65,7 @@ def test_claude_announces_its_session_and_the_commit_in_it(
     _check(found, "claude", run, {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"})
     _check_commit(found, agent_repo)
     assert found["post-commit"]["env"]["CLAUDE_CODE_SESSION_ID"] == run.session_id
-    assert found["post-commit"]["env"]["BACKSTORY_SESSION"] == f"claude:{run.session_id}"
+    assert found["post-commit"]["env"]["WHYFOR_SESSION"] == f"claude:{run.session_id}"
 
 
 def test_a_claude_subagent_is_announced_when_it_starts_and_ends(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from backstory import config
 from tests.server.pages.browser import Site
 from tests.server.pages.conftest import browser, complaints, context, opened, page
+from whyfor import config
 
 from .test_status import Gate, in_terminal
 from .test_stories import PATIENCE, Desk, bare, desk, shell
@@ -20,8 +20,8 @@ _MS = PATIENCE * 1000
 
 @pytest.fixture
 def served(desk: Desk) -> Iterator[Site]:
-    """`backstory serve`, as far as it matters here: the page and the loop that reads what agents write."""
-    with Site(config.load({**desk.env, "BACKSTORY_HOME": str(desk.kept)}), watching=True) as site:
+    """`whyfor serve`, as far as it matters here: the page and the loop that reads what agents write."""
+    with Site(config.load({**desk.env, "WHYFOR_HOME": str(desk.kept)}), watching=True) as site:
         yield site
 
 

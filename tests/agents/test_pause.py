@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from backstory.service.judging import PAUSED
 from tests.pause.canary import assert_nowhere
+from whyfor.service.judging import PAUSED
 
 from . import AGENTS, Reply, Say, ScriptedModel
 from .test_stories import Desk, commit, poem, said, shell, work, write
 
-PROGRAM = Path(sys.executable).with_name("backstory")
+PROGRAM = Path(sys.executable).with_name("whyfor")
 
 
 @pytest.fixture
 def desk(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Iterator[Desk]:
     desk = Desk(agent_home, agent_repo, scripted_model)
     desk.git("commit", "-q", "--allow-empty", "-m", "root")
-    desk.backstory("init")
+    desk.whyfor("init")
     yield desk
     assert not (desk.kept / "hook" / "errors.log").exists(), (desk.kept / "hook" / "errors.log").read_text()
 
@@ -39,7 +39,7 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
         Say("Done."),
     )
     for bird, scope in (("canary", []), ("yellow canary", ["--repo"])):
-        desk.backstory("pause", *scope)
+        desk.whyfor("pause", *scope)
         spooled = {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()}
         work(
             agent,
@@ -50,10 +50,10 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
             resume=first,
         )
         assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, "hooks were silent"
-        assert json.loads(desk.backstory("status", "--json"))["paused"]
-        desk.backstory("ingest")
+        assert json.loads(desk.whyfor("status", "--json"))["paused"]
+        desk.whyfor("ingest")
         assert_nowhere("canary", desk.kept)
-        desk.backstory("resume", *scope)
+        desk.whyfor("resume", *scope)
     work(
         agent,
         "Write of the numbat",
@@ -69,12 +69,12 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
         assert log["Add the canary"]["reason"] == log["Add the yellow canary"]["reason"] == PAUSED
         numbat = said(desk.show(), "user.prompt", "assistant.message")
         assert numbat == ["Write of the numbat", "The numbat is there."]
-        desk.backstory(again)
-    for path in desk.kept.glob("backstory.db*"):
+        desk.whyfor(again)
+    for path in desk.kept.glob("whyfor.db*"):
         path.unlink()
-    desk.backstory("ingest")
+    desk.whyfor("ingest")
     assert_nowhere("canary", desk.kept)
-    assert json.loads(desk.backstory("status", "--json"))["paused"] == []
+    assert json.loads(desk.whyfor("status", "--json"))["paused"] == []
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -90,8 +90,8 @@ def test_a_session_pauses_itself_from_inside(name: str, desk: Desk) -> None:
         Say("Back again."),
         resume=first,
     )
-    desk.backstory("ingest")
+    desk.whyfor("ingest")
     assert_nowhere("canary", desk.kept)
-    told = json.loads(desk.backstory("show", first.session_id, "--json"))
+    told = json.loads(desk.whyfor("show", first.session_id, "--json"))
     texts = [event["text"] for event in told["events"] if event["kind"] in ("user.prompt", "assistant.message")]
     assert texts == ["Say hello", "Hello.", "Now something private", "Back again."]

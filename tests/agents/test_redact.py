@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backstory.privacy.samples import expand
-from backstory.service.restoring import Taken
 from tests.conftest import Result
+from whyfor.privacy.samples import expand
+from whyfor.service.restoring import Taken
 
 from . import AGENTS, Agent, Call, Reply, Say, ScriptedModel
 from .test_restore import bring_back, in_order, resumed, whole

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backstory import config
-from backstory.service.restoring import Restored, Taken, Wanted, restore
 from tests.conftest import Result
+from whyfor import config
+from whyfor.service.restoring import Restored, Taken, Wanted, restore
 
 from . import AGENTS, Agent, Call, Claude, Codex, Reply, Request, Run, Say, ScriptedModel
 from .script import Json
@@ -147,7 +147,7 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Ag
     said = whole(sent)
     assert in_order(said, FIRST, "soil", SECOND, marker, "Look for beetles", "echo beetle", back, "Cut the rose")
     assert in_order(said, "The fern stands.", "The cactus is wet.", "A beetle was seen.", "The rose is cut.")
-    assert said.count("[Backstory: ") == 2
+    assert said.count("[Whyfor: ") == 2
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_claude_compacted_stays_compacted(claude: Claude, cli: Cli) -> None
 
     parts = [Taken("claude", run.session_id), Taken("claude", other.session_id)]
     both = whole(resumed(claude, bring_back(*parts, into=claude).session_id))
-    assert in_order(both, "This session is being continued", "The orchid blooms.", "[Backstory: ", "Nothing new.")
+    assert in_order(both, "This session is being continued", "The orchid blooms.", "[Whyfor: ", "Nothing new.")
     assert FIRST not in both
 
 

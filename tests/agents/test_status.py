@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backstory import config
-from backstory.model.errors import NotFound
-from backstory.model.signals import Signal
-from backstory.service.library import reading
-from backstory.store.sqlite import fetch
-from backstory.story.signs import Sign, of_event, of_process, of_signal
-from backstory.story.status import NEW, Status, apply, process, status, told
+from whyfor import config
+from whyfor.model.errors import NotFound
+from whyfor.model.signals import Signal
+from whyfor.service.library import reading
+from whyfor.store.sqlite import fetch
+from whyfor.story.signs import Sign, of_event, of_process, of_signal
+from whyfor.story.status import NEW, Status, apply, process, status, told
 
 from . import AGENTS, Call, Reply, Request, Say
 from .script import Answer
@@ -36,7 +36,7 @@ class Watcher:
     def __init__(self, desk: Desk, agent: str) -> None:
         self.desk = desk
         self.agent = agent
-        self.settings = config.load({**desk.env, "BACKSTORY_HOME": str(desk.kept)})
+        self.settings = config.load({**desk.env, "WHYFOR_HOME": str(desk.kept)})
 
     def signs(self) -> list[Sign]:
         """In the order they came to be, the transcript's after the hooks' of the same moment."""
@@ -69,7 +69,7 @@ class Watcher:
         return found
 
     def look(self, *, registry: bool) -> Status:
-        self.desk.backstory("ingest")
+        self.desk.whyfor("ingest")
         state = told([*self.signs(), *(self.registry() if registry else [])])
         pid = process(state)
         return status(state, int(time.time() * 1000), alive=_alive(*pid) if pid else None)

@@ -1,4 +1,4 @@
-"""The story behind every commit, with the real agents: `backstory init`, then nothing but agents, git and reading."""
+"""The story behind every commit, with the real agents: `whyfor init`, then nothing but agents, git and reading."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Desk:
 
     @property
     def kept(self) -> Path:
-        return self.home / ".local" / "share" / "backstory"
+        return self.home / ".local" / "share" / "whyfor"
 
     @property
     def env(self) -> dict[str, str]:
@@ -71,24 +71,24 @@ class Desk:
         assert done.code == 0, done.stderr
         return done.stdout.strip()
 
-    def backstory(self, *arguments: str, cwd: Path | None = None) -> str:
-        done = self.run("backstory", *arguments, cwd=cwd)
+    def whyfor(self, *arguments: str, cwd: Path | None = None) -> str:
+        done = self.run("whyfor", *arguments, cwd=cwd)
         assert (done.code, done.stderr) == (0, ""), done
         return done.stdout
 
     def show(self, commit: str = "HEAD", cwd: Path | None = None) -> Json:
-        found: Json = json.loads(self.backstory("show", commit, "--json", cwd=cwd))
+        found: Json = json.loads(self.whyfor("show", commit, "--json", cwd=cwd))
         return found
 
     def log(self, *arguments: str, cwd: Path | None = None) -> dict[str, Json]:
         """Commits by subject, oldest first."""
-        found: list[Json] = json.loads(self.backstory("log", *arguments, "--json", cwd=cwd))
+        found: list[Json] = json.loads(self.whyfor("log", *arguments, "--json", cwd=cwd))
         return {told["subject"]: told for told in reversed(found)}
 
 
 @pytest.fixture
 def bare(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Desk:
-    """A desk in a repository with one commit, before `backstory init`."""
+    """A desk in a repository with one commit, before `whyfor init`."""
     desk = Desk(agent_home, agent_repo, scripted_model)
     desk.git("commit", "-q", "--allow-empty", "-m", "root")
     return desk
@@ -96,7 +96,7 @@ def bare(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> D
 
 @pytest.fixture
 def desk(bare: Desk) -> Iterator[Desk]:
-    bare.backstory("init")
+    bare.whyfor("init")
     yield bare
     assert not (bare.kept / "hook" / "errors.log").exists(), (bare.kept / "hook" / "errors.log").read_text()
 
@@ -469,7 +469,7 @@ def test_commits_in_another_work_tree_and_another_repository(name: str, desk: De
     for arguments in ("init -q -b main", "config user.name Ada", "config user.email ada@example.com"):
         desk.git(*arguments.split(), cwd=other)
     desk.git("commit", "-q", "--allow-empty", "-m", "other root", cwd=other)
-    desk.backstory("init", cwd=other)
+    desk.whyfor("init", cwd=other)
     desk.git("worktree", "add", "-q", "-b", "side", str(tree))
     run = work(
         desk.agent(name),
@@ -534,9 +534,9 @@ def test_a_story_is_found_from_the_new_commit_and_from_the_old_one(name: str, de
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_is_asked_once_per_commit_to_write_down_why(name: str, bare: Desk) -> None:
-    bare.backstory("init", "--annotate")
+    bare.whyfor("init", "--annotate")
     agent = bare.agent(name)
-    note = "backstory note --title 'A quokka at last' --intent 'no poem had one' --alternative 'a koala' --tag FEATURE"
+    note = "whyfor note --title 'A quokka at last' --intent 'no poem had one' --alternative 'a koala' --tag FEATURE"
     work(
         agent,
         "Write of the quokka",
@@ -547,7 +547,7 @@ def test_an_agent_is_asked_once_per_commit_to_write_down_why(name: str, bare: De
         Say("The quokka is there."),
     )
     short = bare.git("rev-parse", "HEAD")[:7]
-    asked = [json.dumps(request.body).count(f"backstory note {short}") for request in agent.model.main_requests]
+    asked = [json.dumps(request.body).count(f"whyfor note {short}") for request in agent.model.main_requests]
     assert asked == [0, 0, 1, 1, 1], "after the commit, and never again"
 
     told = bare.show()
@@ -556,7 +556,7 @@ def test_an_agent_is_asked_once_per_commit_to_write_down_why(name: str, bare: De
     assert (annotation["intent"], annotation["alternatives"]) == ("no poem had one", ["a koala"])
     assert annotation["tag"] == "FEATURE"
     assert said(told) == ["Write of the quokka", "The quokka is there."]
-    repeated = [line["kind"] for line in told["conversation"] if "Backstory keeps the story" in line["text"]]
+    repeated = [line["kind"] for line in told["conversation"] if "Whyfor keeps the story" in line["text"]]
     assert repeated == (["tool.result"] if name == "gemini" else []), "Gemini writes it into the command's own result"
 
 
@@ -594,17 +594,17 @@ def test_nobody_notices_us_and_we_leave_as_we_came(name: str, bare: Desk) -> Non
         return run, sent, (done.code, done.stdout, done.stderr)
 
     plain, _, plain_git = at_work(1)
-    bare.backstory("init")
+    bare.whyfor("init")
     hooked, sent, by_hand = at_work(2)
     assert (hooked.code, hooked.stdout) == (plain.code, plain.stdout)
     if name != "codex":  # which tells on stderr of every hook it runs
         assert without_gossip(hooked.stderr) == without_gossip(plain.stderr)
     assert "committed: 0" in sent[-1] and "again: 1" in sent[-1]
     assert by_hand == plain_git
-    assert "backstory" not in json.dumps([request.body for request in agent.model.requests]).lower()
+    assert "whyfor" not in json.dumps([request.body for request in agent.model.requests]).lower()
     assert part(bare.show())["session_id"] == hooked.session_id
 
-    bare.backstory("uninstall")
+    bare.whyfor("uninstall")
     after = [(bare.home / place).read_bytes() if (bare.home / place).exists() else None for place in places]
     assert after == before
     assert sorted(path.name for path in (bare.repo / ".git" / "hooks").iterdir()) == hooks
@@ -618,7 +618,7 @@ def test_a_restored_session_goes_on_with_stories_of_its_own(name: str, desk: Des
     agent = desk.agent(name)
     steps = (write(desk.repo / "quokka.txt", poem("quokka")), commit("Add the quokka"), Say("The quokka is there."))
     first = work(agent, "Write of the quokka", *steps)
-    restored = json.loads(desk.backstory("restore", "HEAD", "--yes", "--json"))["session_id"]
+    restored = json.loads(desk.whyfor("restore", "HEAD", "--yes", "--json"))["session_id"]
     steps = (write(desk.repo / "wombat.txt", poem("wombat")), commit("Add the wombat"), Say("The wombat is there."))
     work(agent, "Write of the wombat", *steps, resume=replace(first, session_id=restored))
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory import config
-from backstory.agents.base import TITLE_AGENT, TITLE_PERSON, Record, Shape, Sink
-from backstory.agents.claude import AGENT, subagent_id
-from backstory.capture import decode
-from backstory.model.events import Event
-from backstory.model.sources import Problem
-from backstory.service.reading import Conversation, conversation
-from backstory.store.sqlite import connect
-from backstory.store.write import Writer
 from tests.conftest import Result
+from whyfor import config
+from whyfor.agents.base import TITLE_AGENT, TITLE_PERSON, Record, Shape, Sink
+from whyfor.agents.claude import AGENT, subagent_id
+from whyfor.capture import decode
+from whyfor.model.events import Event
+from whyfor.model.sources import Problem
+from whyfor.service.reading import Conversation, conversation
+from whyfor.store.sqlite import connect
+from whyfor.store.write import Writer
 
 Cli = Callable[..., Result]
 Keep = Callable[..., None]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from backstory.agents.base import Shape, Sink
-from backstory.agents.codex import AGENT
-from backstory.model.events import Event, Touch, Usage
-from backstory.model.ids import fold
+from whyfor.agents.base import Shape, Sink
+from whyfor.agents.codex import AGENT
+from whyfor.model.events import Event, Touch, Usage
+from whyfor.model.ids import fold
 
 Lines = list[dict[str, Any]]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from backstory.agents.base import Record, Shape, Sink
-from backstory.agents.gemini import AGENT
-from backstory.model.events import Event
-from backstory.model.ids import fold
+from whyfor.agents.base import Record, Shape, Sink
+from whyfor.agents.gemini import AGENT
+from whyfor.model.events import Event
+from whyfor.model.ids import fold
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 HEADER = {"sessionId": SESSION, "projectHash": "ab12", "startTime": "2026-05-01T10:00:00.000Z", "kind": "main"}

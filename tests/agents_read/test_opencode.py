@@ -15,11 +15,11 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.agents.base import Record, Rows, Shape, Sink
-from backstory.agents.opencode import AGENT, changes
-from backstory.agents.opencode.database import Database
-from backstory.model.events import Event
-from backstory.model.ids import fold
+from whyfor.agents.base import Record, Rows, Shape, Sink
+from whyfor.agents.opencode import AGENT, changes
+from whyfor.agents.opencode.database import Database
+from whyfor.model.events import Event
+from whyfor.model.ids import fold
 
 T0 = 1777629600000
 TIMES = "time_created integer, time_updated integer"

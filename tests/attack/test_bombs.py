@@ -17,16 +17,16 @@ from typing import BinaryIO
 import pytest
 import zstandard
 
-from backstory.agents.base import MAX_DECODED
-from backstory.capture import decode, tail
-from backstory.config import Settings
-from backstory.model.sources import Problem
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import raw
 from tests.agents_read.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.agents.base import MAX_DECODED
+from whyfor.capture import decode, tail
+from whyfor.config import Settings
+from whyfor.model.sources import Problem
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import raw
 
 Cli = Callable[..., Result]
 MB = 1 << 20
@@ -214,8 +214,8 @@ def test_a_row_of_a_database_that_is_too_large_leaves_the_others(settings: Setti
 
 def run_limited(limit: int, number: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command of ours with a limit on what it may have."""
-    command = [sys.executable, "-m", "backstory", *arguments]
-    environment = {name: value for name, value in os.environ.items() if name != "BACKSTORY_DEBUG"}
+    command = [sys.executable, "-m", "whyfor", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "WHYFOR_DEBUG"}
     return subprocess.run(
         command,
         capture_output=True,
@@ -268,7 +268,7 @@ def test_a_panic_of_a_library_is_told_in_two_lines(home: Path, cli: Cli, monkeyp
         raise PanicException("Unable to build Tokio runtime: Os { code: 24, kind: TooManyOpenFiles }")
 
     story("a").save(home)
-    monkeypatch.setattr("backstory.store.blobs.FolderBlobs.put", panic)
+    monkeypatch.setattr("whyfor.store.blobs.FolderBlobs.put", panic)
     told = cli("ingest")
     assert (told.code, told.out, len(told.err.splitlines())) == (2, "", 2)
 

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import pytest
 
-from backstory import config
-from backstory.service.live import Standing
-from backstory.service.watching import Watching
 from tests.attack.hostile import KINDS, Hostile
 from tests.conftest import Result
 from tests.links.workshop import Agent, Repo, body
 from tests.server.wire import served
+from whyfor import config
+from whyfor.service.live import Standing
+from whyfor.service.watching import Watching
 
 Cli = Callable[..., Result]
 BUG = 3  # the exit code of an error nobody expected

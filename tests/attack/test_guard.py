@@ -20,14 +20,14 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from backstory.config import Settings
-from backstory.server import connections
-from backstory.server.start import LIFE_SECONDS, sign
-from backstory.service import live
-from backstory.service.ingesting import ingest
 from tests.server.test_browser import browser
 from tests.server.wire import Answer, Served, served
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.server import connections
+from whyfor.server.start import LIFE_SECONDS, sign
+from whyfor.service import live
+from whyfor.service.ingesting import ingest
 
 __all__ = ["browser"]  # a fixture
 MANY = 300
@@ -78,14 +78,14 @@ def test_a_cookie_opens_only_the_start_that_gave_it(kept: Settings) -> None:
 def test_a_cookie_opens_only_its_own_port(kept: Settings) -> None:
     with served(kept) as one, served(kept, beside=True) as other:
         value = let_in(one).partition("=")[2]
-        assert one.ask("/", cookie=f"backstory-{one.port}={value}").status == 200
+        assert one.ask("/", cookie=f"whyfor-{one.port}={value}").status == 200
         for port in (one.port, other.port):
-            assert other.ask("/", cookie=f"backstory-{port}={value}").status == 401
+            assert other.ask("/", cookie=f"whyfor-{port}={value}").status == 401
 
 
 def test_a_cookie_ends_and_says_when_only_with_our_signature(kept: Settings) -> None:
     with served(kept) as server:
-        name = f"backstory-{server.port}"
+        name = f"whyfor-{server.port}"
         until, _, signature = let_in(server).partition("=")[2].partition(".")
         assert 0 <= time.time() + LIFE_SECONDS - int(until) < 60
         past = server.app.guard.start.make_cookie(int(time.time()) - 1)
@@ -327,7 +327,7 @@ def test_whoever_shows_a_page_at_our_address_gets_a_cookie_that_is_dead(kept: Se
         with Impostor(first.port).listening() as impostor:
             page.goto(first.url + "/timeline")
         sent = [headers["cookie"] for _, path, headers, _ in impostor.heard if path == "/timeline"]
-        assert sent and sent[0].startswith(f"backstory-{first.port}=")
+        assert sent and sent[0].startswith(f"whyfor-{first.port}=")
         page.goto("about:blank")
         with served(kept, first.port, beside=True) as second:
             for answer in replayed(second, impostor.heard):
@@ -344,7 +344,7 @@ def replayed(server: Served, heard: list[tuple[str, str, dict[str, str], bytes]]
         values = [headers.get("cookie", "").partition("=")[2], *re.findall(r"=([^&]+)", path)]
         for value in filter(None, values):
             yield server.ask("/api/v1/sessions", authorization=f"Bearer {value}")
-            yield server.ask("/api/v1/sessions", cookie=f"backstory-{server.port}={value}")
+            yield server.ask("/api/v1/sessions", cookie=f"whyfor-{server.port}={value}")
             yield server.ask(f"/open?once={value}")
 
 
@@ -386,7 +386,7 @@ def test_a_page_that_is_too_old_asks_for_a_new_link_and_sends_nothing(kept: Sett
             page.clock.set_system_time(time.time() + LIFE_SECONDS + 1)
         impostor = stack.enter_context(Impostor(first.port).listening())
         page.clock.run_for(5000)
-        expect(page.locator("#not-live")).to_contain_text("This page needs a new key. Get one with: backstory serve")
+        expect(page.locator("#not-live")).to_contain_text("This page needs a new key. Get one with: whyfor serve")
         assert impostor.heard == []
         page.goto("about:blank")
 

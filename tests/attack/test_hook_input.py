@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from backstory import hook as hook_folder
-from backstory.agents.hooks import SECONDS
-from backstory.capture import spool
-from backstory.hook import announce, private
 from tests.hook import Installed
+from whyfor import hook as hook_folder
+from whyfor.agents.hooks import SECONDS
+from whyfor.capture import spool
+from whyfor.hook import announce, private
 
 CODEX_SESSION_END = 3.0  # seconds: the shortest limit an agent sets on a hook of ours
 

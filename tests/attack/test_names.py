@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstory import config
-from backstory.capture import spool
-from backstory.config import Settings
-from backstory.model.paths import to_name, to_path, to_text
-from backstory.service.health import examine
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.library import reading
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.capture import spool
+from whyfor.config import Settings
+from whyfor.model.paths import to_name, to_path, to_text
+from whyfor.service.health import examine
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.library import reading
 
 Cli = Callable[..., Result]
 ODD = os.fsdecode(b"odd\xff\xfe")
@@ -164,7 +164,7 @@ def odd_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home that is not UTF-8, with everything in its usual places below it."""
     home = tmp_path / LATIN
     home.mkdir()
-    for name in ("BACKSTORY_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "BACKSTORY_DEBUG"):
+    for name in ("WHYFOR_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "WHYFOR_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
@@ -233,7 +233,7 @@ def test_the_server_tells_of_such_a_home_in_utf8(odd_home: Path, repository: Pat
     told = story("odd", cwd=str(repository))
     save(odd_home, told)
     ingest(config.load())
-    command = [sys.executable, "-m", "backstory", "serve", "--port", "0", "--no-open", "--json"]
+    command = [sys.executable, "-m", "whyfor", "serve", "--port", "0", "--no-open", "--json"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert server.stdout is not None

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from backstory.privacy import rules
-from backstory.privacy.engine import Engine
-from backstory.privacy.redactor import Redactor
-from backstory.privacy.samples import expand
-from backstory.privacy.spread import SpreadKey
-from backstory.service.redacting.passes import Text
 from tests.conftest import Result
+from whyfor.privacy import rules
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.redactor import Redactor
+from whyfor.privacy.samples import expand
+from whyfor.privacy.spread import SpreadKey
+from whyfor.service.redacting.passes import Text
 
 Cli = Callable[..., Result]
 ENGINE = Engine(rules.load())
@@ -173,7 +173,7 @@ def test_a_private_key_over_several_records_goes_line_by_line(shape: str) -> Non
 
 
 def test_a_key_goes_too_where_it_lies_across_the_stretches_a_file_is_read_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backstory.service.redacting.passages.BLOCK", 700)
+    monkeypatch.setattr("whyfor.service.redacting.passages.BLOCK", 700)
     lines = body(2)
     left = redacted(SHAPES["one line a record"]([BEGIN, *lines, END]))
     assert not [line for line in lines if line in left]
@@ -187,7 +187,7 @@ def test_without_a_beginning_lines_like_these_stay() -> None:
 
 
 def test_hashes_and_prose_after_a_beginning_stay() -> None:
-    words = ["a" * 40, "0123456789abcdef" * 4, "internationalization of everything", "src/backstory/privacy/spread.py"]
+    words = ["a" * 40, "0123456789abcdef" * 4, "internationalization of everything", "src/whyfor/privacy/spread.py"]
     given = SHAPES["one line a record"]([f"if {BEGIN!r} in text:", *words])
     assert redacted(given) == given
 

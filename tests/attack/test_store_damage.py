@@ -13,15 +13,15 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.config import Settings
-from backstory.model.errors import Disagreement, NewerStore
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.library import reading
-from backstory.store.blobs import FolderBlobs
-from backstory.store.journal import Journal, PauseEntry, PlaceEntry
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.capture.test_ingest import story, write
+from whyfor.config import Settings
+from whyfor.model.errors import Disagreement, NewerStore
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.library import reading
+from whyfor.store.blobs import FolderBlobs
+from whyfor.store.journal import Journal, PauseEntry, PlaceEntry
 
 Cli = Callable[..., Any]
 
@@ -67,7 +67,7 @@ def put_nul_into(settings: Settings, at: int) -> None:
 
 
 def without_database(settings: Settings) -> None:
-    for path in settings.home.glob("backstory.db*"):
+    for path in settings.home.glob("whyfor.db*"):
         path.unlink()
 
 
@@ -150,7 +150,7 @@ def test_doctor_names_a_damaged_journal_and_removes_nothing(
     assert told.json["store"]["disagreements"]
     shown = cli("doctor")
     assert "Nothing was dropped" not in shown.out
-    assert "backstory rebuild" in shown.out
+    assert "whyfor rebuild" in shown.out
     assert objects_in(stored) == before
 
 
@@ -408,7 +408,7 @@ def lose_a_table(settings: Settings) -> None:
 
 
 def empty_database(settings: Settings) -> None:
-    for path in settings.home.glob("backstory.db-*"):
+    for path in settings.home.glob("whyfor.db-*"):
         path.unlink()
     settings.database.write_bytes(b"")
 

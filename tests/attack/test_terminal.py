@@ -18,26 +18,26 @@ from typing import NamedTuple
 
 import pytest
 
-from backstory import terminal
-from backstory.__main__ import main
-from backstory.cli import COMMANDS
-from backstory.config import Settings
-from backstory.model import characters
-from backstory.model.text import clean, label, one_line
-from backstory.server import render
-from backstory.service import notifying
-from backstory.service.exporting import prose
-from backstory.service.ingesting import ingest, log_error
-from backstory.service.notifying import Notice, Wishes, tell
 from tests.attack.terminal import ATTACKS, LINE, Terminal, foreign, forged, walk
 from tests.conftest import REPOSITORY, Result
 from tests.server.pages.sessions import asking, standing
 from tests.top.conftest import Screen, shown
 from tests.top.window import TOP, Window
 from tests.transcripts import Transcript
+from whyfor import terminal
+from whyfor.__main__ import main
+from whyfor.cli import COMMANDS
+from whyfor.config import Settings
+from whyfor.model import characters
+from whyfor.model.text import clean, label, one_line
+from whyfor.server import render
+from whyfor.service import notifying
+from whyfor.service.exporting import prose
+from whyfor.service.ingesting import ingest, log_error
+from whyfor.service.notifying import Notice, Wishes, tell
 
 Cli = Callable[..., Result]
-SOURCE = REPOSITORY / "src" / "backstory"
+SOURCE = REPOSITORY / "src" / "whyfor"
 EVERYTHING = "".join(attack for name, attack in ATTACKS.items() if name != "OSC without an end")
 
 
@@ -269,7 +269,7 @@ def test_json_says_the_same_on_a_terminal_and_keeps_every_character(
 
 def test_what_goes_into_a_file_or_a_pipe_is_not_touched(hostile: Hostile, cli: Cli, tmp_path: Path) -> None:
     whole = hostile.transcript.read_bytes()
-    run = [sys.executable, "-m", "backstory"]
+    run = [sys.executable, "-m", "whyfor"]
     for arguments in (["show", hostile.worker, "--raw"], ["redact", str(hostile.transcript)]):
         assert subprocess.run([*run, *arguments], capture_output=True, check=True).stdout == whole
     for form in ("markdown", "html", "json"):
@@ -308,14 +308,14 @@ def test_what_is_hidden_in_code_stays_shown_in_an_export_with_secrets(home: Path
 )
 def test_a_real_terminal_gets_our_styling_and_nothing_else(hostile: Hostile, arguments: list[str]) -> None:
     env = {**os.environ, "TERM": "xterm-256color"}
-    with Window(["-m", "backstory", *arguments], env, 140, 40) as window:
+    with Window(["-m", "whyfor", *arguments], env, 140, 40) as window:
         window.leave()
         assert foreign(window.written, bars=True) == []
 
 
 @pytest.mark.usefixtures("hostile")
 def test_a_server_says_nothing_that_acts() -> None:
-    with Window(["-m", "backstory", "serve", "--port", "0", "--no-open"], os.environ, 140, 40) as window:
+    with Window(["-m", "whyfor", "serve", "--port", "0", "--no-open"], os.environ, 140, 40) as window:
         window.see("Stop it with Ctrl-C.")
         window.process.send_signal(signal.SIGINT)
         window.leave()
@@ -323,10 +323,10 @@ def test_a_server_says_nothing_that_acts() -> None:
 
 
 def test_a_traceback_on_a_real_terminal_does_not_act(tmp_path: Path) -> None:
-    program = "import sys\nfrom backstory.__main__ import main\nfrom backstory.cli import log\n"
+    program = "import sys\nfrom whyfor.__main__ import main\nfrom whyfor.cli import log\n"
     program += f"log.config.load = lambda: 1 / 0 if 0 else (_ for _ in ()).throw(ValueError({EVERYTHING!r}))\n"
     program += "sys.exit(main(['log']))"
-    with Window(["-c", program], {**os.environ, "BACKSTORY_DEBUG": "1"}, 140, 40) as window:
+    with Window(["-c", program], {**os.environ, "WHYFOR_DEBUG": "1"}, 140, 40) as window:
         assert window.leave() == 1
         assert "ValueError" in window.plain
         assert foreign(window.written.replace("\r\n", "\n")) == []
@@ -445,7 +445,7 @@ def test_a_notice_holds_no_option_and_nothing_hidden(settings: Settings, tmp_pat
     assert len(given) == 5
     for value in given.values():
         assert foreign(value) == [] and "\n" not in value and not value.startswith("-")
-    words = {name.removeprefix("BACKSTORY_NOTIFY_").lower(): value for name, value in given.items()}
+    words = {name.removeprefix("WHYFOR_NOTIFY_").lower(): value for name, value in given.items()}
     argv, more = notifying._desktop(words, "waiting")
     assert [foreign(word) for word in (*argv, *more.values()) if foreign(word)] == []
 
@@ -488,7 +488,7 @@ def test_the_console_cleans_every_way_in() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from backstory.cli.console import CleanConsole, CleanTable
+    from whyfor.cli.console import CleanConsole, CleanTable
 
     out = Terminal()
     console = CleanConsole(file=out, force_terminal=True, markup=False, width=80)

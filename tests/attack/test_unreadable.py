@@ -17,24 +17,24 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory import config
-from backstory.agents.claude.read import TranscriptReader
-from backstory.capture.discover import Found
-from backstory.capture.ingest import Ingest
-from backstory.config import Settings
-from backstory.model.errors import StoreError
-from backstory.service.health import examine
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.library import reading
-from backstory.service.taking import Taking
 from tests.agents_read.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.agents.claude.read import TranscriptReader
+from whyfor.capture.discover import Found
+from whyfor.capture.ingest import Ingest
+from whyfor.config import Settings
+from whyfor.model.errors import StoreError
+from whyfor.service.health import examine
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.library import reading
+from whyfor.service.taking import Taking
 
 Cli = Callable[..., Result]
 CODEX = "019d0000-0000-7000-8000-000000000001"
-ROOMS = ("backstory/capture/", "backstory/agents/", "backstory/store/")
+ROOMS = ("whyfor/capture/", "whyfor/agents/", "whyfor/store/")
 # What deals with a failure is not what fails.
 DEALS = ("unreadable.py", "lock.py")
 FAILURES: tuple[Callable[[], Exception], ...] = (
@@ -80,7 +80,7 @@ def write_agents(home: Path) -> dict[str, Path]:
 
 
 def settings_in(tmp_path: Path, name: str) -> Settings:
-    return config.load({**os.environ, "BACKSTORY_HOME": str(tmp_path / name)})
+    return config.load({**os.environ, "WHYFOR_HOME": str(tmp_path / name)})
 
 
 def names(settings: Settings) -> list[str]:
@@ -231,7 +231,7 @@ def test_what_is_wrong_with_the_store_still_ends_the_run(
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr("backstory.capture.absorb.Absorber.absorb", fail)
+            patch.setattr("whyfor.capture.absorb.Absorber.absorb", fail)
             with pytest.raises((StoreError, KeyboardInterrupt)):
                 ingest(settings)
     assert ingest(settings).unreadable == []
@@ -271,7 +271,7 @@ def test_one_session_of_a_database_that_fails_leaves_the_others(
     settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = write_agents(home)["opencode"]
-    from backstory.agents.opencode.reader import RowReader
+    from whyfor.agents.opencode.reader import RowReader
 
     read = RowReader.read
 
@@ -294,7 +294,7 @@ def test_one_session_of_a_database_that_fails_leaves_the_others(
 def test_the_live_loop_passes_over_a_file_that_fails(
     settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from backstory.agents import AGENTS
+    from whyfor.agents import AGENTS
 
     files = write_agents(home)
     taking = Taking(settings)

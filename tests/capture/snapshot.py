@@ -9,9 +9,9 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.config import Settings
-from backstory.service.reading import Where, hit_json, search
-from backstory.store.blobs import FolderBlobs
+from whyfor.config import Settings
+from whyfor.service.reading import Where, hit_json, search
+from whyfor.store.blobs import FolderBlobs
 
 Rows = list[tuple[Any, ...]]
 Snapshot = dict[str, Rows]
@@ -124,7 +124,7 @@ def stored_bytes(settings: Settings) -> dict[str, bytes]:
 
 
 def on_disk(home: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file below Backstory's home: when it was written and what is in it (SQLite's -wal and -shm come and go)."""
+    """Every file below Whyfor's home: when it was written and what is in it (SQLite's -wal and -shm come and go)."""
     return {
         str(path.relative_to(home)): (path.stat().st_mtime_ns, path.read_bytes())
         for path in sorted(home.rglob("*"))

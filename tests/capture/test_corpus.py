@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from backstory import config
-from backstory.config import Settings
-from backstory.privacy import private
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import Where, raw, sessions
 from tests.capture.snapshot import assert_equal, common_words, derived, found, on_disk, stored_bytes
 from tests.locks import locked
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.privacy import private
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import Where, raw, sessions
 
 LARGEST = 1_500_000  # bytes of a file that is fed piece by piece
 # How many files of each agent: all dialects of the corpus are among them.
@@ -30,7 +30,7 @@ PICKED = [
 
 
 def kept_at(user_home: Path, own: Path) -> Settings:
-    return config.load({"HOME": str(user_home), "BACKSTORY_HOME": str(own)})
+    return config.load({"HOME": str(user_home), "WHYFOR_HOME": str(own)})
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def kept(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The whole corpus, ingested once for all workers of this run."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "corpus"
-    settings = kept_at(corpus, folder / "backstory")
+    settings = kept_at(corpus, folder / "whyfor")
     with locked(folder / "lock"):
         if not (folder / "done").exists():
             report = ingest(settings)

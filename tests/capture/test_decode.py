@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import settings as bounded
 from hypothesis import strategies as st
 
-from backstory.capture import decode, tail
-from backstory.config import Settings
-from backstory.model.findings import Record
-from backstory.model.sources import Problem
-from backstory.service.ingesting import ingest
-from backstory.service.reading import Where, conversation, event_json, raw, sessions
 from tests.capture.snapshot import found, stored_bytes
 from tests.transcripts import Transcript
+from whyfor.capture import decode, tail
+from whyfor.config import Settings
+from whyfor.model.findings import Record
+from whyfor.model.sources import Problem
+from whyfor.service.ingesting import ingest
+from whyfor.service.reading import Where, conversation, event_json, raw, sessions
 
 repeatable = bounded(deadline=None, derandomize=True, max_examples=100)
 BIG = 2_000_000

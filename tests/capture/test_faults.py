@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 
-from backstory import config
-from backstory.config import Settings
-from backstory.model.errors import BackstoryError
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import Where, raw, sessions
 from tests.capture.snapshot import assert_equal, derived, found, on_disk, stored_bytes
 from tests.capture.test_ingest import shown, story, write
 from tests.capture.test_rebuild import change, populate
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.model.errors import WhyforError
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import Where, raw, sessions
 
 CALLS = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink", "mkdir")
 POINTS = 7  # of each call: where in their sequence it strikes
@@ -38,9 +38,9 @@ SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2
 IN_SMALL_STEPS = "; ".join(
     [
         "import sys",
-        "from backstory.capture import ingest, merge, tail",
+        "from whyfor.capture import ingest, merge, tail",
         *(f"{name} = {value}" for name, value in SMALL.items()),
-        "from backstory.__main__ import main",
+        "from whyfor.__main__ import main",
         "sys.exit(main(sys.argv[1:]))",
     ]
 )
@@ -53,7 +53,7 @@ class Done(NamedTuple):
 
 
 class Machine:
-    """A user's home and Backstory's, and the program run in a clean environment."""
+    """A user's home and Whyfor's, and the program run in a clean environment."""
 
     def __init__(self, folder: Path, *, small: bool = False) -> None:
         self.small = small
@@ -64,13 +64,13 @@ class Machine:
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
-            "BACKSTORY_HOME": str(self.own),
+            "WHYFOR_HOME": str(self.own),
             "LANG": "C.UTF-8",
         }
         self.settings = config.load(self.env)
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, *(("-c", IN_SMALL_STEPS) if self.small else ("-m", "backstory")), *arguments]
+        return [sys.executable, *(("-c", IN_SMALL_STEPS) if self.small else ("-m", "whyfor")), *arguments]
 
     def run(self, *arguments: str, prefix: tuple[str, ...] = ()) -> Done:
         done = subprocess.run(
@@ -112,7 +112,7 @@ def strace() -> None:
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Machine(small=True) does in its processes, in this one."""
     for name, value in SMALL.items():
-        monkeypatch.setattr(f"backstory.capture.{name}", value)
+        monkeypatch.setattr(f"whyfor.capture.{name}", value)
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_killed_at_a_system_call_and_run_again_equals_never_killed(call: str, st
         machine = stage.again()
         done = machine.traced("-e", f"inject={call}:signal=KILL:when={number}")
         killed += done.code == -signal.SIGKILL
-        with suppress(BackstoryError):  # whatever is there is shown, or that nothing is there yet
+        with suppress(WhyforError):  # whatever is there is shown, or that nothing is there yet
             sessions(machine.settings, Where(), limit=20, everything=False)
         assert_recovered(machine, stage.reference)
     assert killed > len(points) // 2
@@ -347,7 +347,7 @@ def test_a_home_that_cannot_be_written_is_told(which: str, error: str, machine: 
     names = {
         "home": "",
         "lock": "ingest.lock",
-        "database": "backstory.db",
+        "database": "whyfor.db",
         "journal": "journal.jsonl",
         "segments": "segments",
     }
@@ -363,7 +363,7 @@ def test_a_home_that_cannot_be_written_is_told(which: str, error: str, machine: 
 def test_a_home_below_a_file_is_told(command: str, machine: Machine) -> None:
     story().save(machine.home)
     write(machine.own.with_name("file"), b"")
-    machine.env["BACKSTORY_HOME"] = str(machine.own.with_name("file") / "own")
+    machine.env["WHYFOR_HOME"] = str(machine.own.with_name("file") / "own")
     done = machine.run(command)
     assert "Traceback" not in done.err
     assert done.code in ((2,) if command != "doctor" else (0, 1))

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 import zstandard
 
-from backstory.capture import ingest as batches
-from backstory.capture import rebuild as rebuilding
-from backstory.capture import tail
-from backstory.config import Settings
-from backstory.service.health import examine
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import Where, conversation, raw, sessions
 from tests.capture.snapshot import assert_equal, derived, found, on_disk, stored_bytes
 from tests.transcripts import Transcript
+from whyfor.capture import ingest as batches
+from whyfor.capture import rebuild as rebuilding
+from whyfor.capture import tail
+from whyfor.config import Settings
+from whyfor.service.health import examine
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import Where, conversation, raw, sessions
 
 DAY = 86_400
 

@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from backstory.agents import AGENTS
-from backstory.capture import merge
-from backstory.capture.discover import Found
-from backstory.capture.ingest import Ingest
-from backstory.config import Settings
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.library import reading
-from backstory.service.taking import Taking
-from backstory.store.address import parse
-from backstory.store.blobs import FolderBlobs
-from backstory.store.journal import Journal, MergedEntry, SegmentEntry
-from backstory.store.sqlite import connect
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.capture.test_ingest import shown
 from tests.capture.test_rebuild import crash_before_commit, everything
 from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
+from whyfor.agents import AGENTS
+from whyfor.capture import merge
+from whyfor.capture.discover import Found
+from whyfor.capture.ingest import Ingest
+from whyfor.config import Settings
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.library import reading
+from whyfor.service.taking import Taking
+from whyfor.store.address import parse
+from whyfor.store.blobs import FolderBlobs
+from whyfor.store.journal import Journal, MergedEntry, SegmentEntry
+from whyfor.store.sqlite import connect
 
 APPENDS = 1000
 FILES = 40

@@ -12,14 +12,14 @@ import apsw
 import pytest
 import zstandard
 
-from backstory.config import Settings
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import conversation, raw
-from backstory.store.journal import Journal
 from tests.capture.snapshot import Snapshot, assert_equal, derived, found, on_disk, stored_bytes
 from tests.capture.test_ingest import codex_rollout, external, shown, story, write
 from tests.store.test_journal import of_tomorrow
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import conversation, raw
+from whyfor.store.journal import Journal
 
 PACKED = "019d0000-0000-7000-8000-000000000009"
 
@@ -76,11 +76,11 @@ def lived(settings: Settings, home: Path) -> Settings:
 def test_a_deleted_database_comes_back_the_same(lived: Settings, cli: Callable[..., Any]) -> None:
     before, hits = everything(lived), found(lived, "apples", "hippopotamus", "pears answer")
     kept = stored_bytes(lived)
-    for path in lived.home.glob("backstory.db*"):
+    for path in lived.home.glob("whyfor.db*"):
         path.unlink()
     lost = cli("sessions", "--json")
     assert (lost.code, lost.json["error"]["kind"]) == (2, "not_found")
-    assert "backstory rebuild" in lost.json["error"]["hint"]
+    assert "whyfor rebuild" in lost.json["error"]["hint"]
     result = cli("rebuild", "--json")
     assert (result.code, result.json["gaps"]) == (0, [])
     assert_equal(everything(lived), before)
@@ -97,7 +97,7 @@ def test_a_rebuild_of_a_sound_database_changes_nothing(lived: Settings) -> None:
 
 def test_a_rebuild_never_changes_journal_or_segments(lived: Settings) -> None:
     def truth() -> dict[str, tuple[int, bytes]]:
-        return {name: what for name, what in on_disk(lived.home).items() if not name.startswith("backstory.db")}
+        return {name: what for name, what in on_disk(lived.home).items() if not name.startswith("whyfor.db")}
 
     before = truth()
     rebuild(lived)
@@ -128,9 +128,9 @@ def test_a_damaged_database_is_told_and_rebuilt(where: str, lived: Settings, cli
     lived.database.write_bytes(data)
     told = cli("search", "apples", "--json")
     assert (told.code, told.json["error"]["kind"]) == (2, "corrupt_store")
-    assert "backstory rebuild" in told.json["error"]["hint"]
+    assert "whyfor rebuild" in told.json["error"]["hint"]
     doctor = cli("doctor")
-    assert (doctor.code, "backstory rebuild" in doctor.out) == (1, True)
+    assert (doctor.code, "whyfor rebuild" in doctor.out) == (1, True)
     result = cli("rebuild", "--json")
     assert (result.code, result.json["gaps"]) == (0, [])
     assert_equal(everything(lived), before)
@@ -316,7 +316,7 @@ def test_an_ingest_into_a_database_that_was_lost_loses_nothing(
 def test_ingest_after_a_rebuild_reads_only_what_is_new(settings: Settings, home: Path) -> None:
     said = populate(home)
     ingest(settings)
-    for path in settings.home.glob("backstory.db*"):
+    for path in settings.home.glob("whyfor.db*"):
         path.unlink()
     rebuild(settings)
     before = derived(settings, segments=True)

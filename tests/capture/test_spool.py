@@ -14,13 +14,13 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.config import Settings
-from backstory.model.signals import Process
-from backstory.service import ingesting
-from backstory.service.ingesting import ingest, ingest_for_hooks, rebuild
 from tests.capture.snapshot import assert_equal, derived
 from tests.hook import Installed, await_that
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.model.signals import Process
+from whyfor.service import ingesting
+from whyfor.service.ingesting import ingest, ingest_for_hooks, rebuild
 
 DAY = "2026-05-01"
 AGENT = Process(100, 5000, "claude")
@@ -83,22 +83,22 @@ INNER = (GIT, SHELL, CODEX, SHELL, AGENT)
     ("chain", "env", "routed"),
     [
         ((), {}, (None, None, None)),
-        ((), {"BACKSTORY_SESSION": "claude:s-1"}, ("claude", "s-1", "env")),
-        ((), {"BACKSTORY_SESSION": "claude:s-1", "CLAUDE_CODE_SESSION_ID": "s-2"}, ("claude", "s-1", "env")),
+        ((), {"WHYFOR_SESSION": "claude:s-1"}, ("claude", "s-1", "env")),
+        ((), {"WHYFOR_SESSION": "claude:s-1", "CLAUDE_CODE_SESSION_ID": "s-2"}, ("claude", "s-1", "env")),
         ((), {"CLAUDE_CODE_SESSION_ID": "s-2"}, ("claude", "s-2", "env")),
         ((), {"CODEX_THREAD_ID": "c-9"}, ("codex", "c-9", "env")),
         ((), {"GEMINI_SESSION_ID": "g-9"}, ("gemini", "g-9", "env")),
-        ((), {"BACKSTORY_SESSION": "nonsense"}, (None, None, None)),
+        ((), {"WHYFOR_SESSION": "nonsense"}, (None, None, None)),
         ((GIT, SHELL, AGENT), {}, ("claude", "s-1", "ancestry")),
-        ((GIT, SHELL, AGENT), {"BACKSTORY_SESSION": "claude:s-7"}, ("claude", "s-7", "env")),
+        ((GIT, SHELL, AGENT), {"WHYFOR_SESSION": "claude:s-7"}, ("claude", "s-7", "env")),
         (
             (GIT, SHELL, AGENT),
-            {"BACKSTORY_SESSION": "claude:s-7", "CLAUDE_CODE_SESSION_ID": "s-1"},
+            {"WHYFOR_SESSION": "claude:s-7", "CLAUDE_CODE_SESSION_ID": "s-1"},
             ("claude", "s-1", "env"),
         ),
         (INNER, {}, ("codex", "c-1", "ancestry")),
-        (INNER, {"BACKSTORY_SESSION": "claude:s-1"}, ("codex", "c-1", "ancestry")),
-        (INNER, {"BACKSTORY_SESSION": "claude:s-1", "CODEX_THREAD_ID": "c-1"}, ("codex", "c-1", "env")),
+        (INNER, {"WHYFOR_SESSION": "claude:s-1"}, ("codex", "c-1", "ancestry")),
+        (INNER, {"WHYFOR_SESSION": "claude:s-1", "CODEX_THREAD_ID": "c-1"}, ("codex", "c-1", "env")),
         ((GIT, Process(100, 5999, "claude")), {}, (None, None, None)),
         ((GIT, Process(100, 0, "claude")), {}, (None, None, None)),
         ((GIT, SHELL), {}, (None, None, None)),
@@ -251,7 +251,7 @@ def test_a_commit_makes_its_repository_known(settings: Settings, spool: Spool, t
 
 
 @pytest.mark.parametrize(
-    ("payload", "env"), [(b'{"probe":"n-1"}', {}), (b"", {"BACKSTORY_PROBE": "n-1", "CLAUDE_CODE_SESSION_ID": "s"})]
+    ("payload", "env"), [(b'{"probe":"n-1"}', {}), (b"", {"WHYFOR_PROBE": "n-1", "CLAUDE_CODE_SESSION_ID": "s"})]
 )
 def test_a_probe_is_kept_and_counts_for_nothing_else(
     payload: bytes, env: dict[str, str], settings: Settings, spool: Spool
@@ -270,7 +270,7 @@ def fill(spool: Spool) -> None:
     spool.agent("s-1", SHELL, AGENT)
     spool.commit(GIT, SHELL, AGENT)
     spool.write(b'\n{"v":1,"at":5,"agent":"cla')
-    spool.commit(GIT, sha="b" * 40, BACKSTORY_SESSION="claude:s-9")
+    spool.commit(GIT, sha="b" * 40, WHYFOR_SESSION="claude:s-9")
     spool.add("claude", "Stop", b"\xff not JSON", v=1)
     spool.add("claude", "Stop", v=2)
 
@@ -390,7 +390,7 @@ def test_pending_is_gone_before_the_spool_is_read(
         seen.append(pending.exists())
         return sorted((home / "spool").iterdir())
 
-    monkeypatch.setattr("backstory.capture.spool.files", listed)
+    monkeypatch.setattr("whyfor.capture.spool.files", listed)
     fill(spool)
     ingest_for_hooks(settings)
     assert seen == [False]
@@ -414,7 +414,7 @@ def test_an_error_goes_to_a_file_that_stays_small(
 
 
 def in_background(settings: Settings) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-m", "backstory", "ingest", "--background"]
+    command = [sys.executable, "-I", "-m", "whyfor", "ingest", "--background"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -448,9 +448,9 @@ def test_a_background_ingest_killed_at_any_moment_loses_and_doubles_nothing(sett
 
 def test_from_the_hook_to_the_store(settings: Settings) -> None:
     hook = Installed(settings.home)
-    hook.launch(sys.executable, "-I", "-m", "backstory", "ingest", "--background")
+    hook.launch(sys.executable, "-I", "-m", "whyfor", "ingest", "--background")
     payload = json.dumps({"session_id": "s-1", "transcript_path": "/t"}).encode()
-    env = {"HOME": os.environ["HOME"], "BACKSTORY_HOME": "/code/elsewhere"}
+    env = {"HOME": os.environ["HOME"], "WHYFOR_HOME": "/code/elsewhere"}
     hook.run("claude", "UserPromptSubmit", payload=payload, env=env)
     hook.run("git", "post-commit", "--sha", SHA, payload=b"", env=env)
     await_that(lambda: settings.database.exists() and not hook.pending.exists() and len(_tried(settings)) == 2)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from backstory.agents import AGENTS
-from backstory.capture import wake
-from backstory.capture.alive import FRESH, Processes, exists
-from backstory.capture.discover import Found
-from backstory.capture.wake import Bell
-from backstory.capture.watch import AT_REST, MANY, ROUND, STEADY, YOUNG, Watch
 from tests.hook import Installed, await_that
+from whyfor.agents import AGENTS
+from whyfor.capture import wake
+from whyfor.capture.alive import FRESH, Processes, exists
+from whyfor.capture.discover import Found
+from whyfor.capture.wake import Bell
+from whyfor.capture.watch import AT_REST, MANY, ROUND, STEADY, YOUNG, Watch
 
 CLAUDE = AGENTS["claude"]
 HOUR = 3600.0

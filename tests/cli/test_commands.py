@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from backstory import __version__
-from backstory.cli import COMMANDS
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor import __version__
+from whyfor.cli import COMMANDS
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest
 
 Cli = Callable[..., Result]
 SESSION_FIELDS = {
@@ -67,7 +69,7 @@ def test_ingest_says_what_it_kept_and_a_second_run_finds_nothing_new(home: Path,
 def test_an_empty_machine_is_told_about_the_demo(cli: Cli) -> None:
     result = cli("ingest")
     assert result.code == 0
-    assert "backstory demo" in result.out
+    assert "whyfor demo" in result.out
 
 
 def test_sessions_are_listed_newest_first_with_every_promised_field(
@@ -165,7 +167,7 @@ def test_doctor_is_green_when_all_is_well_and_names_what_is_new(two: object, cli
 
 
 def test_doctor_fails_when_a_segment_is_gone(two: object, cli: Cli, tmp_path: Path) -> None:
-    next((tmp_path / "backstory" / "segments").glob("*/*.zst")).unlink()
+    next((tmp_path / "whyfor" / "segments").glob("*/*.zst")).unlink()
     health = cli("doctor", "--json")
     assert health.code == 1
     assert any(problem["dropped"] for problem in health.json["problems"])
@@ -176,7 +178,7 @@ def test_demo_shows_every_screen_and_leaves_nothing(cli: Cli, tmp_path: Path, mo
     (tmp_path / "temp").mkdir()
     shown = cli("demo")
     assert shown.code == 0
-    for words in ("$ backstory sessions", "Why four attempts", "exponential backoff", "Explore: Find other callers"):
+    for words in ("$ whyfor sessions", "Why four attempts", "exponential backoff", "Explore: Find other callers"):
         assert words in shown.out
     assert list((tmp_path / "temp").iterdir()) == []
     sessions = cli("demo", "--json").json["sessions"]
@@ -189,7 +191,7 @@ def test_demo_keep_leaves_a_home_that_works(cli: Cli, tmp_path: Path, monkeypatc
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     kept = cli("demo", "--keep", "--json").json
     monkeypatch.setenv("HOME", kept["home"])
-    monkeypatch.setenv("BACKSTORY_HOME", kept["backstory_home"])
+    monkeypatch.setenv("WHYFOR_HOME", kept["whyfor_home"])
     assert cli("ingest", "--json").json["new_records"] == 0
     assert len(cli("sessions", "--json").json) == 3
     assert cli("sessions", "--project", kept["repository"], "--json").json != []
@@ -197,8 +199,8 @@ def test_demo_keep_leaves_a_home_that_works(cli: Cli, tmp_path: Path, monkeypatc
 
 def test_version_and_help_start_without_the_world() -> None:
     heavy = "'apsw' in sys.modules or 'rich' in sys.modules or 'obstore' in sys.modules"
-    code = f"import sys; from backstory.__main__ import main; main(sys.argv[1:]); sys.exit(9 if {heavy} else 0)"
-    for argument, expected in (("--version", f"backstory {__version__}"), ("--help", "Commands:")):
+    code = f"import sys; from whyfor.__main__ import main; main(sys.argv[1:]); sys.exit(9 if {heavy} else 0)"
+    for argument, expected in (("--version", f"whyfor {__version__}"), ("--help", "Commands:")):
         done = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert expected in done.stdout
@@ -209,3 +211,32 @@ def test_every_command_has_help_with_its_options(command: str, cli: Cli) -> None
     shown = cli(command, "--help")
     assert shown.code == 0
     assert "--json" in shown.out
+
+
+# -- the shortest question -------------------------------------------------------------------------------------------
+
+
+def test_a_first_word_that_is_no_command_is_shown(settings: Settings, home: Path, cli: Callable[..., Result]) -> None:
+    told = Transcript("short")
+    told.prompt("Why is this here?")
+    told.save(home)
+    ingest(settings)
+    asked = cli("show", told.session_id, "--json")
+    assert asked.code == 0
+    assert cli(told.session_id, "--json") == asked
+    assert cli(f"claude:{told.session_id[:8]}", "--json") == asked
+
+
+def test_a_mistyped_command_is_not_taken_for_a_commit(cli: Callable[..., Result]) -> None:
+    result = cli("sesions")
+    assert result.code == 2
+    assert "Did you mean sessions?" in result.err
+
+
+def test_a_word_that_names_nothing_says_so(settings: Settings, home: Path, cli: Callable[..., Result]) -> None:
+    told = Transcript("short")
+    told.prompt("Hello")
+    told.save(home)
+    ingest(settings)
+    result = cli("quokka", "--json")
+    assert (result.code, result.json["error"]["kind"]) == (2, "not_found")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from backstory.cli.demo import PLACES
-from backstory.config import Settings
-from backstory.service.attending import Attending
-from backstory.service.demo.present import MIGRATE, PUBLISH
 from tests.conftest import Result
+from whyfor.cli.demo import PLACES
+from whyfor.config import Settings
+from whyfor.service.attending import Attending
+from whyfor.service.demo.present import MIGRATE, PUBLISH
 
 Cli = Callable[..., Result]
 
@@ -24,7 +24,7 @@ def log(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     kept = cli("demo", "--keep", "--json").json
     monkeypatch.setenv("HOME", kept["home"])
-    monkeypatch.setenv("BACKSTORY_HOME", kept["backstory_home"])
+    monkeypatch.setenv("WHYFOR_HOME", kept["whyfor_home"])
     monkeypatch.chdir(kept["repository"])
     return {entry["subject"].split()[0]: entry for entry in cli("log", "--json").json}
 
@@ -58,10 +58,10 @@ def test_the_demo_ends_with_what_to_type_next(cli: Cli, tmp_path: Path, monkeypa
     before = Path.cwd()
     shown = cli("demo")
     assert shown.code == 0
-    assert "$ backstory log" in shown.out
+    assert "$ whyfor log" in shown.out
     assert "One request" in shown.out or "one request" in shown.out
-    assert "backstory log" in shown.err
-    assert "backstory show COMMIT" in shown.err
+    assert "whyfor log" in shown.err
+    assert "whyfor show COMMIT" in shown.err
     assert Path.cwd() == before
 
 
@@ -69,14 +69,14 @@ def test_the_pages_of_the_demo_show_sessions_in_every_state(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("backstory.service.demo.past", lambda *_: None)  # only the charts need it
+    monkeypatch.setattr("whyfor.service.demo.past", lambda *_: None)  # only the charts need it
     for name in PLACES:
         monkeypatch.setenv(name, str(tmp_path / "mine"))  # what is there is not the demo's
     phases: Counter[str] = Counter()
     places: set[str | None] = set()
 
     def serve(settings: Settings, *_: object) -> None:
-        assert {name for name in PLACES if name in settings.env} == {"HOME", "BACKSTORY_HOME"}
+        assert {name for name in PLACES if name in settings.env} == {"HOME", "WHYFOR_HOME"}
         attending = Attending(settings)
         attending.look()
         attending.judge()
@@ -87,8 +87,8 @@ def test_the_pages_of_the_demo_show_sessions_in_every_state(
                 assert asked.certain and asked.action in (MIGRATE, PUBLISH)
         attending.close()
 
-    monkeypatch.setattr("backstory.cli.serve.serve", serve)
+    monkeypatch.setattr("whyfor.cli.serve.serve", serve)
     assert cli("demo", "--serve").code == 0
     assert phases == {"waiting_approval": 2, "waiting": 3, "running": 3, "idle": 2, "exited": 1}
     assert places == {"example.com/harbour/tidewatch", "example.com/harbour/charts", "example.com/robin/notes"}
-    assert list(tmp_path.glob("backstory-demo-*")) == [] and not (tmp_path / "mine").exists()
+    assert list(tmp_path.glob("whyfor-demo-*")) == [] and not (tmp_path / "mine").exists()

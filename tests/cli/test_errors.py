@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from backstory.cli.errors import run
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.cli.errors import run
 
 Cli = Callable[..., Result]
 
@@ -77,27 +77,27 @@ def test_an_ambiguous_id_names_the_candidates(ingested: list[str], cli: Cli, hom
 def test_before_the_first_ingest_reading_says_what_to_run(cli: Cli) -> None:
     error = cli("sessions", "--json").json["error"]
     assert error["kind"] == "not_found"
-    assert "backstory ingest" in error["hint"]
+    assert "whyfor ingest" in error["hint"]
 
 
 def test_a_damaged_database_offers_rebuild_and_rebuild_brings_it_back(
     ingested: list[str], cli: Cli, tmp_path: Path
 ) -> None:
     before = cli("sessions", "--json").json
-    database = tmp_path / "backstory" / "backstory.db"
+    database = tmp_path / "whyfor" / "whyfor.db"
     for suffix in ("-wal", "-shm"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
     database.write_bytes(b"this is no database" * 1000)
     error = cli("sessions", "--json").json["error"]
     assert error["kind"] == "corrupt_store"
-    assert "backstory rebuild" in error["hint"]
+    assert "whyfor rebuild" in error["hint"]
     assert cli("doctor").code == 1
     assert cli("rebuild").code == 0
     assert cli("sessions", "--json").json == before
 
 
 def test_a_newer_database_is_refused(ingested: list[str], cli: Cli, tmp_path: Path) -> None:
-    db = apsw.Connection(str(tmp_path / "backstory" / "backstory.db"))
+    db = apsw.Connection(str(tmp_path / "whyfor" / "whyfor.db"))
     db.pragma("user_version", 999)
     db.close()
     for command in ("sessions", "ingest"):
@@ -107,8 +107,8 @@ def test_a_newer_database_is_refused(ingested: list[str], cli: Cli, tmp_path: Pa
 
 
 def test_a_bad_config_file_is_named(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "backstory").mkdir()
-    (tmp_path / "backstory" / "config.toml").write_text("[roots]\nclaude = 3\n")
+    (tmp_path / "whyfor").mkdir()
+    (tmp_path / "whyfor" / "config.toml").write_text("[roots]\nclaude = 3\n")
     error = cli("ingest", "--json").json["error"]
     assert error["kind"] == "bad_input"
     assert "config.toml" in error["message"]
@@ -118,9 +118,9 @@ def test_further_roots_from_the_config_are_read(cli: Cli, tmp_path: Path) -> Non
     transcript = Transcript("elsewhere")
     transcript.prompt("From another profile")
     transcript.save(tmp_path / "profile")
-    (tmp_path / "backstory").mkdir()
+    (tmp_path / "whyfor").mkdir()
     roots = f'[roots]\nclaude = ["{tmp_path / "profile" / ".claude" / "projects"}"]\n'
-    (tmp_path / "backstory" / "config.toml").write_text(roots)
+    (tmp_path / "whyfor" / "config.toml").write_text(roots)
     assert cli("ingest", "--json").json["sessions"] == 1
 
 

@@ -149,7 +149,7 @@ def test_show_tells_the_story(told: dict[str, str], cli: Cli) -> None:
     out = cli("show", told["two"][:9]).out
     for words in ("Test the retries", "Fetching fails once in ten runs", "tries four times now", "output, high"):
         assert words in out
-    assert f"backstory show claude:{told['session'][:8]}" in out
+    assert f"whyfor show claude:{told['session'][:8]}" in out
 
 
 def test_show_json_has_the_conversation(told: dict[str, str], cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""backstory export, from real sessions and a real repository to what a reader gets."""
+"""whyfor export, from real sessions and a real repository to what a reader gets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from backstory.service import demo as demos
-from backstory.store.read import Reader
 from tests.conftest import Result
 from tests.export.hostile import ALL, Page
 from tests.transcripts import Transcript
+from whyfor.service import demo as demos
+from whyfor.store.read import Reader
 
 Cli = Callable[..., Result]
 
@@ -145,7 +145,7 @@ def test_json_is_what_the_other_commands_give(demo: demos.Demo, cli: Cli) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (["nothing"], "no session and no commit begins with 'nothing'", "backstory sessions"),
+        (["nothing"], "no session and no commit begins with 'nothing'", "whyfor sessions"),
         (["HEAD..HEAD"], "no commits in HEAD..HEAD", "main..HEAD"),
         (["nothing..HEAD"], "git does not understand 'nothing..HEAD'", "main..HEAD"),
         (["HEAD", "--output", "/dev/null/x"], "cannot write /dev/null/x", "--output"),

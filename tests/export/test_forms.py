@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from backstory.git.history import Commit
-from backstory.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
-from backstory.model.sessions import Session, Tokens
-from backstory.service.exporting import html, markdown
-from backstory.service.exporting.document import Call, Chapter, Document, Line
-from backstory.service.stories import Story, Told
 from tests.export.hostile import ALL, FORGE, PAYLOADS, Page, outside_code, shown
+from whyfor.git.history import Commit
+from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
+from whyfor.model.sessions import Session, Tokens
+from whyfor.service.exporting import html, markdown
+from whyfor.service.exporting.document import Call, Chapter, Document, Line
+from whyfor.service.stories import Story, Told
 
 MENTIONS = "@ada fixes #12, closes acme/shop#3 | `a|b` https://forge.example/o/r/issues/7"
 STARTS = ("# Head", "- item", "1. item", "===", "/close", "    code")

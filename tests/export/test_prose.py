@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.service.exporting import prose
 from tests.export.hostile import ALL, FORGE, PAYLOADS, Page, outside_code, shown, tokens
+from whyfor.service.exporting import prose
 
 MARKS = (
     "@ada|#12|fixes #3|!7|GH-4|a_b|__init__|*|**|`|``|```|~~~|- |1. |> |# |===|---|/close|[x]: y|[|](|)|<|\\|!".split(

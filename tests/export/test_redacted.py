@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import pytest
 
-from backstory.privacy.samples import expand
 from tests.conftest import Result
 from tests.export.hostile import Page
 from tests.export.test_export import commit, git
 from tests.transcripts import Transcript
+from whyfor.privacy.samples import expand
 
 Cli = Callable[..., Result]
 FORMS = ("markdown", "html", "json")
@@ -144,7 +144,7 @@ def test_ones_own_eyes_see_everything(told: Told, cli: Cli) -> None:
 
 
 def test_if_redaction_fails_nothing_is_written(told: Told, cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "backstory" / "config.toml").write_text("[[redact.rule]]\nid = 'x'\n")
+    (tmp_path / "whyfor" / "config.toml").write_text("[[redact.rule]]\nid = 'x'\n")
     target = tmp_path / "story.md"
     for arguments in (["--output", target], ["--json"], ["--no-redact"]):
         result = cli("export", "HEAD", *arguments)

@@ -11,20 +11,20 @@ import apsw
 import pytest
 import zstandard
 
-from backstory.capture.forgotten import Needle
-from backstory.config import Settings
-from backstory.service.burying import numbers
-from backstory.service.erasing import Wish
-from backstory.service.forgetting import Asked, _carried_out, forget
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import conversation
-from backstory.store.read import Reader
-from backstory.store.sqlite import connect
 from tests.agents_read import test_gemini as gemini
 from tests.agents_read.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived
 from tests.capture.test_ingest import write
 from tests.forget.traces import CANARY, traces
+from whyfor.capture.forgotten import Needle
+from whyfor.config import Settings
+from whyfor.service.burying import numbers
+from whyfor.service.erasing import Wish
+from whyfor.service.forgetting import Asked, _carried_out, forget
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import conversation
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import connect
 
 CODEX = "019d0000-0000-7000-8000-000000000001"
 STAYS = "a word about apples"

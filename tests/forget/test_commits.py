@@ -11,13 +11,13 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.config import Settings
-from backstory.service.ingesting import ingest, rebuild
-from backstory.store.forget import SESSION, STORY
 from tests.forget.traces import CANARY, traces
 from tests.links.conftest import hooked, plain, repo, shop
 from tests.links.workshop import Agent, Repo, Workshop, body, linked
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.store.forget import SESSION, STORY
 
 __all__ = ["hooked", "plain", "repo", "shop"]
 
@@ -176,7 +176,7 @@ def test_what_hooks_wrote_goes_too(form: str, hooked: Workshop, repo: Repo, sett
     announce(other.session_id, "somebody else about quinces")
     announce(agent.session_id, f"not read yet: {CANARY}")
     (hook / "errors.log").write_text(f"2026 ValueError: {CANARY}\n")
-    (settings.home / "backstory.db.damaged-1").write_text(CANARY)
+    (settings.home / "whyfor.db.damaged-1").write_text(CANARY)
     assert traces(settings.home)
     asked = ["--match", CANARY] if form == "match" else [agent.session_id]
     assert hooked.cli("forget", *asked, "--yes").code == 0

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from backstory.config import Settings
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest, rebuild
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.forget.traces import traces
+from whyfor.config import Settings
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest, rebuild
 
 WORD = "npm install"  # in many sessions, in prompts, commands and what tools printed
 OWN = ("events", "usage", "touches", "docs")

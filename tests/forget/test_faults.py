@@ -13,17 +13,17 @@ from unittest.mock import patch
 import apsw
 import pytest
 
-from backstory.capture import merge
-from backstory.config import Settings
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import Where, sessions
-from backstory.store.forget import UNFINISHED
 from tests.capture.snapshot import Snapshot, assert_equal, derived, stored_bytes
 from tests.capture.test_faults import CALLS, SECONDS, Machine, spread, strace
 from tests.capture.test_ingest import external, story
 from tests.forget.test_sessions import secret, subagent
 from tests.forget.traces import CANARY, in_database, traces
+from whyfor.capture import merge
+from whyfor.config import Settings
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import Where, sessions
+from whyfor.store.forget import UNFINISHED
 
 __all__ = ["strace"]
 POINTS = 3
@@ -171,8 +171,8 @@ def test_two_at_once_and_ingests_beside_them(wanted: tuple[str, Snapshot, Snapsh
 def test_a_reader_goes_on_and_the_next_ingest_removes_what_it_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backstory.store.forget.READERS_MS", 100)
-    monkeypatch.setattr("backstory.store.sqlite.BUSY_MS", 100)
+    monkeypatch.setattr("whyfor.store.forget.READERS_MS", 100)
+    monkeypatch.setattr("whyfor.store.sqlite.BUSY_MS", 100)
     machine = prepared(Machine(tmp_path / "machine"))
     reader = apsw.Connection(str(machine.settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN")

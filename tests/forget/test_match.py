@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from backstory.config import Settings
-from backstory.model.errors import BadInput, StoreError
-from backstory.service.forgetting import Asked, forget
-from backstory.service.health import examine
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import conversation
 from tests.capture.snapshot import assert_equal, derived
 from tests.capture.test_ingest import codex_rollout, external, story, write
 from tests.forget.test_sessions import subagent
 from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.model.errors import BadInput, StoreError
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.health import examine
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import conversation
 
 Cli = Callable[..., Any]
 WORD = "vxhiddenxv"  # in every shape, so that any part of it that is left is found
@@ -115,7 +115,7 @@ def test_nothing_brings_it_back(how: str, settings: Settings, home: Path) -> Non
     elif how == "rebuilt":
         rebuild(settings)
     elif how == "lost":
-        for file in settings.home.glob("backstory.db*"):
+        for file in settings.home.glob("whyfor.db*"):
             file.unlink()
     elif how == "copied":
         fork = Transcript("fork")

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from backstory.config import Settings
-from backstory.model.errors import NotFound
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest, rebuild
-from backstory.store.blobs import FolderBlobs
-from backstory.store.journal import ForgottenEntry, Journal
 from tests.capture.snapshot import Snapshot, assert_equal, derived, stored_bytes
 from tests.capture.test_ingest import external, story, write
 from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.model.errors import NotFound
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.store.blobs import FolderBlobs
+from whyfor.store.journal import ForgottenEntry, Journal
 
 Cli = Callable[..., Any]
 
@@ -118,7 +118,7 @@ def test_nothing_brings_it_back(how: str, kept: Settings, home: Path) -> None:
     elif how == "rebuilt":
         assert rebuild(kept).gaps == []
     elif how == "lost":
-        for file in kept.home.glob("backstory.db*"):
+        for file in kept.home.glob("whyfor.db*"):
             file.unlink()
     if how == "given":
         with pytest.raises(NotFound, match="was forgotten"):
@@ -184,7 +184,7 @@ def test_what_a_killed_process_left_behind_goes_too(kept: Settings, home: Path) 
     write(kept.segments / "a" / "abc.zst#1", CANARY)
     write(kept.home / "rebuild.db", CANARY)
     write(kept.home / ".journal.jsonl.x1", CANARY)
-    write(kept.home / "backstory.db.damaged-20260101-000000-wal", CANARY)
+    write(kept.home / "whyfor.db.damaged-20260101-000000-wal", CANARY)
     before = stored_bytes(kept)[str(story("two", 5).path(home))]
     forget(kept, Path.cwd(), Asked(secret().session_id))
     assert traces(kept.home) == []

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstory.capture.forgotten import Forgotten, Needle, narrowed, strings
-from backstory.model.gaps import filled, holes, without
-from backstory.store.forget import Tombstones
+from whyfor.capture.forgotten import Forgotten, Needle, narrowed, strings
+from whyfor.model.gaps import filled, holes, without
+from whyfor.store.forget import Tombstones
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(

@@ -14,14 +14,14 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory import config
-from backstory.config import Settings
-from backstory.service.ingesting import ingest, rebuild
 from tests.capture.snapshot import assert_equal, derived, on_disk
 from tests.capture.test_ingest import story, write
 from tests.forget.test_sessions import secret, subagent
 from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest, rebuild
 
 Cli = Callable[..., Any]
 
@@ -58,7 +58,7 @@ def test_without_a_terminal_it_does_nothing_unless_told_yes(kept: Settings, cli:
     before = on_disk(kept.home)
     for arguments in ([], ["--json"]):
         done = subprocess.run(
-            [sys.executable, "-m", "backstory", "forget", secret().session_id, *arguments],
+            [sys.executable, "-m", "whyfor", "forget", secret().session_id, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -73,7 +73,7 @@ def test_without_a_terminal_it_does_nothing_unless_told_yes(kept: Settings, cli:
 @pytest.mark.parametrize("answer", ["n", "y"])
 def test_on_a_terminal_it_shows_what_would_go_and_asks(answer: str, kept: Settings) -> None:
     before = on_disk(kept.home)
-    said, code = _typed([sys.executable, "-m", "backstory", "forget", secret().session_id], answer + "\n")
+    said, code = _typed([sys.executable, "-m", "whyfor", "forget", secret().session_id], answer + "\n")
     assert "Would forget: 1 session" in said
     assert "Forget it for good?" in said
     assert code == (0 if answer == "y" else 130)
@@ -103,7 +103,7 @@ def _typed(command: list[str], answer: str) -> tuple[str, int]:
 
 
 def test_a_text_can_be_read_from_stdin(kept: Settings) -> None:
-    command = [sys.executable, "-m", "backstory", "forget", "--match", "-", "--yes"]
+    command = [sys.executable, "-m", "whyfor", "forget", "--match", "-", "--yes"]
     done = subprocess.run(command, input=f"{CANARY}\n", capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done
     assert traces(kept.home) == []
@@ -120,7 +120,7 @@ def test_it_names_the_file_that_is_not_touched_and_copies_elsewhere(kept: Settin
     done = cli("forget", said.session_id, "--yes")
     assert done.code == 0
     assert str(said.path(home)) in done.out
-    assert f"backstory forget claude:{fork.session_id}" in done.out
+    assert f"whyfor forget claude:{fork.session_id}" in done.out
     assert said.path(home).read_bytes() == content
     shown = cli("sessions", "--json").json
     assert {s["session_id"] for s in shown} == {story("one").session_id, fork.session_id}

@@ -1,4 +1,4 @@
-"""Every place a byte could hide in, below Backstory's home."""
+"""Every place a byte could hide in, below Whyfor's home."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def in_database(home: Path, text: str = CANARY) -> list[str]:
-    db = apsw.Connection(str(home / "backstory.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    db = apsw.Connection(str(home / "whyfor.db"), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         found = []
         tables = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'words%'"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backstory.git import history
-from backstory.git.history import Change, changes, commits, contains, head, patch_ids, resolve
-from backstory.git.place import GitDir
-from backstory.model.errors import BadInput
+from whyfor.git import history
+from whyfor.git.history import Change, changes, commits, contains, head, patch_ids, resolve
+from whyfor.git.place import GitDir
+from whyfor.model.errors import BadInput
 
 
 class Repository:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from backstory.config import Settings
-from backstory.git.identity import identify, normalise
-from backstory.model.sessions import Project
-from backstory.service.library import reading
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.git.identity import identify, normalise
+from whyfor.model.sessions import Project
+from whyfor.service.library import reading
 
 Cli = Callable[..., Result]
 Repo = Callable[..., Path]

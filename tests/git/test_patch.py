@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backstory.git import patch as patches
-from backstory.git.patch import Line, patch
 from tests.links.workshop import Clock, Repo
+from whyfor.git import patch as patches
+from whyfor.git.patch import Line, patch
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from backstory.git.place import GitDir, find_work_tree, name_place
-from backstory.git.run import NO_GIT, ask, find_git, read, run, stream
+from whyfor.git.place import GitDir, find_work_tree, name_place
+from whyfor.git.run import NO_GIT, ask, find_git, read, run, stream
 
-SOURCE = Path(__file__).parents[2] / "src" / "backstory"
+SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
 # What may start processes at all: git, hooks that are tried out, commands of notifications, a second interpreter.
 STARTERS = {
     "git/run.py",
@@ -72,14 +72,14 @@ def _names_git(tree: ast.Module) -> bool:
 
 def test_git_is_started_in_one_place_only() -> None:
     starters = {name for name, tree in _modules() if _starts_processes(tree)}
-    assert starters <= STARTERS, "start git through backstory.git.run"
+    assert starters <= STARTERS, "start git through whyfor.git.run"
     assert {name for name, tree in _modules() if name in starters and _names_git(tree)} == set()
 
 
 def _asks_git(tree: ast.Module) -> bool:
     """Whether a module has the runner at hand."""
     imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return any((node.module or "").startswith("backstory.git") for node in imported)
+    return any((node.module or "").startswith("whyfor.git") for node in imported)
 
 
 def _first_word(call: ast.Call) -> str | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backstory.git import worktree
-from backstory.git.run import ask
-from backstory.git.worktree import find_changes
+from whyfor.git import worktree
+from whyfor.git.run import ask
+from whyfor.git.worktree import find_changes
 
 
 class Shop:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from backstory import hook
+from whyfor import hook
 
 PYTHON = os.path.realpath(sys._base_executable)  # type: ignore[attr-defined]
 SECONDS = 60  # until something that should have happened is given up
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 
 class Installed:
-    """Backstory's home as `init` leaves it, with a stand-in for the ingest that hooks start."""
+    """Whyfor's home as `init` leaves it, with a stand-in for the ingest that hooks start."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -59,7 +59,7 @@ class Installed:
         """As it stands in an agent's settings."""
         python = shlex.quote(self.python)
         rest = shlex.join([str(self.folder / "hook.py"), "--agent", agent, *words])
-        return f"test -x {python} && {python} -I -S {rest} 2>/dev/null; exit 0 # backstory"
+        return f"test -x {python} && {python} -I -S {rest} 2>/dev/null; exit 0 # whyfor"
 
     def run(
         self,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from backstory.hook import announce
 from tests.hook import PYTHON, SECONDS, Installed, alive, await_that
+from whyfor.hook import announce
 
 CLAUDE = (
     "SessionStart UserPromptSubmit PostToolUse PermissionRequest Notification Stop StopFailure SubagentStop PreCompact "
@@ -262,7 +262,7 @@ def test_a_session_of_claude_is_told_to_the_commands_it_runs(
     env = {"CLAUDE_ENV_FILE": str(file), **({"CLAUDE_CODE_SESSION_ID": own} if own else {})}
     hook.run(agent, event, payload=given.encode(), env=env)
     told = subprocess.run(
-        ["/bin/sh", "-c", f". {file}; echo $OTHER $BACKSTORY_SESSION"], capture_output=True, text=True, check=True
+        ["/bin/sh", "-c", f". {file}; echo $OTHER $WHYFOR_SESSION"], capture_output=True, text=True, check=True
     )
     assert told.stdout.split() == ["1", exported] if exported else ["1"]
 
@@ -325,7 +325,7 @@ def test_an_agent_is_asked_once_per_commit(agent: str, event: str, response: obj
     first = hook.run(agent, "--annotate", event, payload=given)
     answer = json.loads(first.stdout)["hookSpecificOutput"]
     assert answer["hookEventName"] == event
-    assert f"backstory note {sha} --title" in answer["additionalContext"]
+    assert f"whyfor note {sha} --title" in answer["additionalContext"]
     again = hook.run(agent, "--annotate", event, payload=given)
     assert (again.returncode, again.stdout) == (0, b"")
 
@@ -384,8 +384,8 @@ def test_only_events_that_end_something_start_an_ingest(hook: Installed) -> None
 
 def test_a_probe_starts_nothing(hook: Installed) -> None:
     hook.stand_in()
-    hook.run("git", "post-commit", env={"BACKSTORY_PROBE": "n-1"})
-    assert hook.lines()[0].header["env"]["BACKSTORY_PROBE"] == "n-1"
+    hook.run("git", "post-commit", env={"WHYFOR_PROBE": "n-1"})
+    assert hook.lines()[0].header["env"]["WHYFOR_PROBE"] == "n-1"
     assert not hook.pending.exists()
 
 
@@ -395,7 +395,7 @@ def test_what_is_started_stands_on_its_own(hook: Installed, tmp_path: Path) -> N
     facts = "readlink /proc/$$/cwd /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2; ls /proc/$$/fd; env"
     hook.stand_in(then=f"({facts}) > {seen}.new; mv {seen}.new {seen}")
     reads, writes = os.pipe()
-    env = {"GIT_DIR": "/code/x", "GIT_INDEX_FILE": "i", "BACKSTORY_HOME": "/code/elsewhere", "KEPT": "1"}
+    env = {"GIT_DIR": "/code/x", "GIT_INDEX_FILE": "i", "WHYFOR_HOME": "/code/elsewhere", "KEPT": "1"}
     done = subprocess.run(
         ["/bin/sh", "-c", hook.command("claude", "Stop")], input=b"{}", env=env, pass_fds=[writes], check=True
     )
@@ -410,7 +410,7 @@ def test_what_is_started_stands_on_its_own(hook: Installed, tmp_path: Path) -> N
     folder, *rest = seen.read_text().splitlines()
     assert folder == "/"
     assert rest[:3] == ["/dev/null"] * 3
-    assert set(rest[3:]) >= {f"BACKSTORY_HOME={hook.home}", "KEPT=1"}
+    assert set(rest[3:]) >= {f"WHYFOR_HOME={hook.home}", "KEPT=1"}
     assert not [line for line in rest if line.startswith("GIT_")]
     assert {int(line) for line in rest[3:] if line.isdigit()} <= {0, 1, 2, 10}  # 10: the shell reads its script there
     hook.let_go()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from backstory import hook
-from backstory.hook import announce
+from whyfor import hook
+from whyfor.hook import announce
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backstory.config import Settings
-from backstory.service import installing
 from tests.install.tools import Spool, git
+from whyfor.config import Settings
+from whyfor.service import installing
 
 
 @pytest.fixture(autouse=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from backstory.agents.hooks import CODEX, GEMINI, commands
-from backstory.config import Settings
-from backstory.service import installing
 from tests.conftest import Result
 from tests.install.tools import Spool, git, script
 from tests.transcripts import Transcript
+from whyfor.agents.hooks import CODEX, GEMINI, commands
+from whyfor.config import Settings
+from whyfor.service import installing
 
 Cli = Callable[..., Result]
 
@@ -34,7 +34,7 @@ def hooks(result: Result) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.usefixtures("installed")
 def test_every_installed_hook_is_fired_and_arrives(cli: Cli, tmp_path: Path, repo: Path, settings: Settings) -> None:
-    script(repo / ".git" / "hooks" / "post-commit.backstory-chained", f"touch {tmp_path}/ran")
+    script(repo / ".git" / "hooks" / "post-commit.whyfor-chained", f"touch {tmp_path}/ran")
     result = cli("doctor", "--json")
     found = hooks(result)
     assert result.code == 0
@@ -64,7 +64,7 @@ def test_an_entry_somebody_took_out_is_missed(cli: Cli, home: Path) -> None:
     assert result.code == 1
     assert hooks(result)["claude"]["state"] == "missing"
     assert "no hook of ours for Stop" in hooks(result)["claude"]["what"]
-    assert "backstory init" in hooks(result)["claude"]["next"]
+    assert "whyfor init" in hooks(result)["claude"]["next"]
     path.unlink()
     assert hooks(cli("doctor", "--json"))["claude"]["state"] == "missing"
     path.write_text("{")
@@ -106,7 +106,7 @@ def test_hooks_that_something_else_replaced_are_missed_until_init(cli: Cli, repo
     assert (result.code, hooks(result)["git"]["state"]) == (1, "missing")
     cli("init")
     assert hooks(cli("doctor", "--json"))["git"]["state"] == "ok"
-    script(repo / ".git" / "backstory-hooks" / "post-commit", "true")
+    script(repo / ".git" / "whyfor-hooks" / "post-commit", "true")
     assert "post-commit" in hooks(cli("doctor", "--json"))["git"]["what"]
 
 
@@ -144,7 +144,7 @@ def test_a_hook_that_speaks_is_broken(cli: Cli, home: Path) -> None:
     [
         ("claude", ".claude/settings.json", {"disableAllHooks": True}),
         ("gemini", ".gemini/settings.json", {"hooksConfig": {"enabled": False}}),
-        ("copilot", ".copilot/hooks/backstory.json", {"disableAllHooks": True}),
+        ("copilot", ".copilot/hooks/whyfor.json", {"disableAllHooks": True}),
     ],
 )
 def test_hooks_a_person_turned_off_are_told(
@@ -258,7 +258,7 @@ def test_a_home_that_was_open_before_we_came_is_named_until_it_is_closed(
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("name", ["backstory.db", "journal.jsonl", "segments", "spool", "hook", "config.toml"])
+@pytest.mark.parametrize("name", ["whyfor.db", "journal.jsonl", "segments", "spool", "hook", "config.toml"])
 def test_what_others_can_reach_in_the_home_is_named_and_closed_by_ingest(
     name: str, cli: Cli, settings: Settings
 ) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from backstory.config import Settings
-from backstory.git import hooks
 from tests.conftest import Result
 from tests.install.test_settings import snapshot
 from tests.install.tools import Spool, git, script
+from whyfor.config import Settings
+from whyfor.git import hooks
 
 Cli = Callable[..., Result]
 OWN = sorted(hooks.OURS)
@@ -120,7 +120,7 @@ def test_with_any_part_of_ours_gone_theirs_still_run_and_decide(
 ) -> None:
     script(repo / ".git" / "hooks" / "post-commit", f'echo ran >"{tmp_path}/ran"')
     if broken == "python":
-        monkeypatch.setattr("backstory.service.installing.interpreter", lambda: "/code/gone/python3")
+        monkeypatch.setattr("whyfor.service.installing.interpreter", lambda: "/code/gone/python3")
     cli("init")
     if broken == "hook":
         (settings.home / "hook" / "hook.py").unlink()
@@ -156,7 +156,7 @@ def test_stdin_is_handed_on_to_the_last_byte(repo: Path, cli: Cli, spool: Spool,
     for given in (b"", b"one", b"one\n", b"\n\n\n", b" \t% \\ $HOME `x`\n" * 20_000):
         subprocess.run([hook, "origin", "url"], cwd=repo, input=given, check=True)
         assert (tmp_path / "given").read_bytes() == given
-    script(repo / ".git" / "hooks" / "pre-push.backstory-chained", "exit 7")
+    script(repo / ".git" / "hooks" / "pre-push.whyfor-chained", "exit 7")
     done = subprocess.run([hook], cwd=repo, input=b"x\n" * 200_000, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (7, b"")
 
@@ -239,7 +239,7 @@ def test_another_folder_of_hooks_is_stood_in_for_and_not_written_to(
     cli("uninstall")
     kept = {name: state for name, state in snapshot(repo / ".git").items() if name in before and "objects" not in name}
     assert kept["config"] == before["config"]
-    assert not (repo / ".git" / "backstory-hooks").exists()
+    assert not (repo / ".git" / "whyfor-hooks").exists()
 
 
 def test_a_config_changed_since_keeps_the_change(repo: Path, cli: Cli) -> None:
@@ -337,7 +337,7 @@ def test_agents_hooks_go_with_the_last_repository(
     monkeypatch.chdir(tmp_path / "second")
     cli("init")
     told = cli("uninstall", "--json").json
-    assert "backstory uninstall --all" in told["todo"][0]
+    assert "whyfor uninstall --all" in told["todo"][0]
     assert path.exists()
     monkeypatch.chdir(repo)
     cli("uninstall")
@@ -413,9 +413,7 @@ def test_a_commit_with_a_story_says_so_at_checkout_to_a_person_only(repo: Path, 
     assert _checkout(repo) == ""
     (settings.home / "hook" / "stories").write_text(f"{'0' * 40}\tctx-1\tOther\n{told}\tctx-2\tRetry %s with `x`\n")
     git(repo, "checkout", "-q", "main")
-    assert _checkout(repo) == (
-        f"backstory: this commit has a story: Retry %s with `x`  (backstory show {told[:9]})\r\n"
-    )
+    assert _checkout(repo) == (f"whyfor: this commit has a story: Retry %s with `x`  (whyfor show {told[:9]})\r\n")
     git(repo, "checkout", "-q", "main")
     assert git(repo, "checkout", "-q", told).stderr == ""
     git(repo, "checkout", "-q", "main")

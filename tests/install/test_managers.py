@@ -124,7 +124,7 @@ def test_lefthook_runs_beside_ours_in_both_orders(
     assert ran(tmp_path) == 1
     cli("uninstall")
     assert (repo / ".git" / "hooks" / "post-commit").read_bytes() == theirs
-    assert [path.name for path in (repo / ".git" / "hooks").iterdir() if "backstory" in path.name] == []
+    assert [path.name for path in (repo / ".git" / "hooks").iterdir() if "whyfor" in path.name] == []
 
 
 def test_a_hook_that_was_before_us_is_where_lefthook_would_have_put_it(

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from backstory.agents.hooks import (
+from tests.conftest import Result
+from whyfor.agents.hooks import (
     CLAUDE,
     CODEX,
     COPILOT,
@@ -26,9 +27,8 @@ from backstory.agents.hooks import (
     remove,
     same_but_for_ours,
 )
-from backstory.config import Settings
-from backstory.service.installing import init, uninstall
-from tests.conftest import Result
+from whyfor.config import Settings
+from whyfor.service.installing import init, uninstall
 
 Cli = Callable[..., Result]
 AGENTS = st.sampled_from(list(HOOKABLE.values()))
@@ -211,7 +211,7 @@ def test_a_link_stays_a_link(home: Path, tmp_path: Path, settings: Settings) -> 
     link.symlink_to(target)
     init(settings, tmp_path)
     assert link.is_symlink()
-    assert b"# backstory" in target.read_bytes()
+    assert b"# whyfor" in target.read_bytes()
     uninstall(settings, tmp_path)
     assert link.is_symlink()
     assert target.read_text() == '{"model": "x"}'
@@ -299,11 +299,11 @@ def test_annotation_is_asked_for_only_where_an_answer_counts_and_until_told_othe
     (home / ".claude").mkdir()
     (home / ".codex").mkdir()
     path = home / ".claude" / "settings.json"
-    skill = home / ".claude" / "skills" / "backstory-note" / "SKILL.md"
+    skill = home / ".claude" / "skills" / "whyfor-note" / "SKILL.md"
     cli("init", "--annotate")
     asking = {event for event, command in commands(path.read_bytes(), CLAUDE).items() if "--annotate" in command}
     assert asking == {"PostToolUse"}
-    assert skill.read_text().startswith("---\nname: backstory-note\n")
+    assert skill.read_text().startswith("---\nname: whyfor-note\n")
     assert "--annotate PostToolUse" in commands((home / ".codex" / "hooks.json").read_bytes(), CODEX)["PostToolUse"]
     cli("init")
     assert "--annotate" in path.read_text()
@@ -319,7 +319,7 @@ def test_only_agents_that_are_there_get_hooks_unless_named(home: Path, cli: Cli)
     assert states["gemini"] == "installed"
     assert states["copilot"] == states["opencode"] == "absent"
     cli("init", "--agent", "copilot", "--no-git")
-    assert (home / ".copilot" / "hooks" / "backstory.json").exists()
+    assert (home / ".copilot" / "hooks" / "whyfor.json").exists()
     assert cli("init", "--agent", "nobody").code == 2
 
 

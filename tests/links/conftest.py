@@ -19,7 +19,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 @pytest.fixture(params=[False, True], ids=["inferred", "hooked"])
 def shop(request: pytest.FixtureRequest, repo: Repo, home: Path, cli: Cli) -> Workshop:
-    """Without any hook, and with those that `backstory init` installs."""
+    """Without any hook, and with those that `whyfor init` installs."""
     return Workshop(home, repo, cli, hooked=request.param)
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.config import Settings
 from tests.links.workshop import SECONDS, Agent, Cli, Now, Repo, Workshop, body
+from whyfor.config import Settings
 
 RUNS = 200
 SEED = 20
@@ -38,7 +38,7 @@ class Machine:
         self.agent.prompt("Work until you are told to stop")
         (home / ".claude").mkdir()
         done = subprocess.run(
-            [sys.executable, "-m", "backstory", "init", "--json"], cwd=repo.path, capture_output=True, timeout=SECONDS
+            [sys.executable, "-m", "whyfor", "init", "--json"], cwd=repo.path, capture_output=True, timeout=SECONDS
         )
         assert done.returncode == 0, done.stderr
         self.commands = _commands(home / ".claude" / "settings.json")
@@ -164,7 +164,7 @@ def _environment(pid: int) -> str:
 @pytest.fixture
 def machine(home: Path, repo: Repo, settings: Settings) -> Machine:
     repo.clock = Now()
-    repo.env.pop("BACKSTORY_DEBUG")
+    repo.env.pop("WHYFOR_DEBUG")
     return Machine(home, repo, settings)
 
 

@@ -630,7 +630,7 @@ def test_picks_of_a_rebase_make_no_checkpoints_of_their_own(hooked: Workshop, tm
     agent.prompt("Rebase the topic")
     agent.run("git rebase main topic")
     agent.say("Rebased.")
-    picks = [e for e in spooled(tmp_path / "backstory") if e["event"] == "post-commit" and e.get("rebasing")]
+    picks = [e for e in spooled(tmp_path / "whyfor") if e["event"] == "post-commit" and e.get("rebasing")]
     assert len(picks) == 2
     hooked.ingest(agent)
     links = hooked.links()

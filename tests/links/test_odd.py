@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from backstory.git import history
-from backstory.git import run as git_run
 from tests.links.workshop import Agent, Cli, Clock, Repo, Workshop, body, linked, part_of
+from whyfor.git import history
+from whyfor.git import run as git_run
 
 
 def work(agent: Agent, name: str = "cart") -> str:

@@ -13,9 +13,9 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.config import Settings
 from tests.capture.snapshot import on_disk
 from tests.links.workshop import Agent, Repo, Workshop, body, linked
+from whyfor.config import Settings
 
 _TABLES = {
     "checkpoints": "SELECT sha, subject, files, evidence, confidence, group_root, superseded_by, annotation "
@@ -360,8 +360,8 @@ def test_what_reads_waits_for_nobody(shop: Workshop, settings: Settings) -> None
     shop.ingest(*busy(shop.repo))
     wanted = everything(shop)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom backstory.capture.lock import ingest_lock\n"
-        "from backstory.store.sqlite import connect\n"
+        "import sys\nfrom pathlib import Path\nfrom whyfor.capture.lock import ingest_lock\n"
+        "from whyfor.store.sqlite import connect\n"
         "home = Path(sys.argv[1])\nwith ingest_lock(home, 1):\n    db = connect(home / sys.argv[2])\n"
         "    db.execute('BEGIN IMMEDIATE')\n    db.execute('DELETE FROM checkpoints')\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"

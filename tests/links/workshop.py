@@ -217,7 +217,7 @@ def _patch(before: str, after: str) -> list[dict[str, Any]]:
 
 
 class Workshop:
-    """Backstory beside a repository: what it says after everything was read."""
+    """Whyfor beside a repository: what it says after everything was read."""
 
     def __init__(self, home: Path, repo: Repo, cli: Cli, *, hooked: bool) -> None:
         self.home = home
@@ -228,11 +228,11 @@ class Workshop:
             self.install(repo)
 
     def install(self, repo: Repo) -> None:
-        """`backstory init` for real; nobody reads the spool but the test."""
+        """`whyfor init` for real; nobody reads the spool but the test."""
         subprocess.run(
-            [sys.executable, "-m", "backstory", "init"], cwd=repo.path, check=True, capture_output=True, timeout=SECONDS
+            [sys.executable, "-m", "whyfor", "init"], cwd=repo.path, check=True, capture_output=True, timeout=SECONDS
         )
-        (Path(os.environ["BACKSTORY_HOME"]) / "hook" / "launch").write_text("")
+        (Path(os.environ["WHYFOR_HOME"]) / "hook" / "launch").write_text("")
 
     def ingest(self, *agents: Agent) -> None:
         for agent in agents:

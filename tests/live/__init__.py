@@ -1,4 +1,4 @@
-"""The live loop as `backstory serve` runs it: one thread that reads, one hub, somebody who listens."""
+"""The live loop as `whyfor serve` runs it: one thread that reads, one hub, somebody who listens."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from backstory.config import Settings
-from backstory.service.feed import Cursor, Item
-from backstory.service.live import Hub, Wanted
-from backstory.service.watching import watch
+from whyfor.config import Settings
+from whyfor.service.feed import Cursor, Item
+from whyfor.service.live import Hub, Wanted
+from whyfor.service.watching import watch
 
 SECONDS = 30.0  # until something that should have happened is given up
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from backstory import config
-from backstory.story.status import Status
 from tests.agents import Say, ScriptedModel
 from tests.agents.conftest import agent_home, agent_repo, agents, scripted_model
 from tests.agents.test_status import in_terminal
 from tests.agents.test_stories import Desk, shell, work
+from whyfor import config
+from whyfor.story.status import Status
 
 from . import Live
 
@@ -25,14 +25,14 @@ __all__ = ["agent_home", "agent_repo", "agents", "scripted_model"]  # fixtures
 def desk(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Iterator[Desk]:
     desk = Desk(agent_home, agent_repo, scripted_model)
     desk.git("commit", "-q", "--allow-empty", "-m", "root")
-    desk.backstory("init")
+    desk.whyfor("init")
     yield desk
     assert not (desk.kept / "hook" / "errors.log").exists(), (desk.kept / "hook" / "errors.log").read_text()
 
 
 @pytest.fixture
 def live(desk: Desk) -> Iterator[Live]:
-    with Live(config.load({**desk.env, "BACKSTORY_HOME": str(desk.kept)})) as live:
+    with Live(config.load({**desk.env, "WHYFOR_HOME": str(desk.kept)})) as live:
         live.until((desk.kept / "hook" / "bell").exists)
         yield live
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from backstory.agents.claude.running import Registry
-from backstory.capture import wake
-from backstory.capture.wake import Bell
-from backstory.config import Settings
-from backstory.service.attending import ACTIVE, Attending
-from backstory.service.ingesting import ingest
-from backstory.service.live import Standing
-from backstory.service.watching import Watching
-from backstory.store.sqlite import connect, transaction
-from backstory.story.summary import Summary
 from tests.agents_read.test_opencode import Writer
 from tests.hook import Installed
+from whyfor.agents.claude.running import Registry
+from whyfor.capture import wake
+from whyfor.capture.wake import Bell
+from whyfor.config import Settings
+from whyfor.service.attending import ACTIVE, Attending
+from whyfor.service.ingesting import ingest
+from whyfor.service.live import Standing
+from whyfor.service.watching import Watching
+from whyfor.store.sqlite import connect, transaction
+from whyfor.story.summary import Summary
 
 from .test_watching import Agent, Quiet
 

@@ -15,18 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from backstory import config
-from backstory.capture import wake
-from backstory.capture.lock import ingest_lock
-from backstory.config import Settings
-from backstory.model.errors import NotFound
-from backstory.service.feed import Item
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.library import reading
-from backstory.service.live import RING_ITEMS, Standing, Wanted
-from backstory.service.watching import Watching
 from tests.hook import Installed
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.capture import wake
+from whyfor.capture.lock import ingest_lock
+from whyfor.config import Settings
+from whyfor.model.errors import NotFound
+from whyfor.service.feed import Item
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.library import reading
+from whyfor.service.live import RING_ITEMS, Standing, Wanted
+from whyfor.service.watching import Watching
 
 from . import Live
 
@@ -211,7 +211,7 @@ def test_what_another_process_ingests_is_heard(settings: Settings, agent: Agent)
         other = Agent(given, "numbat")
         other.say(3)
         shutil.move(other.path, settings.home / "given.jsonl")  # where no agent's folder is
-        command = [sys.executable, "-m", "backstory", "ingest", str(settings.home / "given.jsonl")]
+        command = [sys.executable, "-m", "whyfor", "ingest", str(settings.home / "given.jsonl")]
         subprocess.run(command, check=True, capture_output=True)
         await_all(live, agent, other)
 
@@ -321,7 +321,7 @@ def test_a_database_that_is_gone_comes_back_from_its_segments(settings: Settings
     with Live(settings) as live:
         agent.say(5)
         await_all(live, agent)
-        for path in settings.home.glob("backstory.db*"):
+        for path in settings.home.glob("whyfor.db*"):
             path.unlink()
         agent.say(5)
         live.until(lambda: settings.database.exists() and stored(settings, agent) == agent.path.stat().st_size)
@@ -330,7 +330,7 @@ def test_a_database_that_is_gone_comes_back_from_its_segments(settings: Settings
 def test_a_file_that_cannot_be_understood_stops_nothing(
     settings: Settings, home: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from backstory.agents.claude.read import TranscriptReader
+    from whyfor.agents.claude.read import TranscriptReader
 
     read = TranscriptReader.read
 
@@ -354,7 +354,7 @@ def test_a_file_that_cannot_be_understood_stops_nothing(
 def test_a_story_that_cannot_be_found_stops_no_reading(
     settings: Settings, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from backstory.service import taking
+    from whyfor.service import taking
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a fault of ours")
@@ -379,7 +379,7 @@ def test_a_story_that_cannot_be_found_stops_no_reading(
 
 
 def test_what_is_written_in_a_pause_is_never_heard(settings: Settings, agent: Agent) -> None:
-    from backstory.service.pausing import Scope, pause, resume
+    from whyfor.service.pausing import Scope, pause, resume
 
     with Live(settings) as live:
         agent.transcript._time = now  # type: ignore[method-assign]
@@ -435,7 +435,7 @@ def test_of_a_forgotten_session_nothing_stays_in_memory(settings: Settings, home
         other.say()
         await_all(live, agent, other)
         live.until(lambda: len(live.hub.standings) == 2)
-        command = [sys.executable, "-m", "backstory", "forget", agent.id, "--yes"]
+        command = [sys.executable, "-m", "whyfor", "forget", agent.id, "--yes"]
         subprocess.run(command, check=True, capture_output=True)
         live.until(lambda: [standing.session.session_id for standing in live.hub.standings] == [other.id])
         agent.say()

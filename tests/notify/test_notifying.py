@@ -12,22 +12,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from backstory import config
-from backstory.config import Settings
-from backstory.privacy.samples import expand
-from backstory.service import notifying
-from backstory.service.health import examine
-from backstory.service.live import Standing
-from backstory.service.notifying import Changes, Notice, Notifying, Wishes
-from backstory.story.status import Approval
-from backstory.story.summary import Summary
 from tests.conftest import REPOSITORY, Result
 from tests.server.pages.sessions import asking, now, standing
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.privacy.samples import expand
+from whyfor.service import notifying
+from whyfor.service.health import examine
+from whyfor.service.live import Standing
+from whyfor.service.notifying import Changes, Notice, Notifying, Wishes
+from whyfor.story.status import Approval
+from whyfor.story.summary import Summary
 
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.
 _WRITER = """
 import json, os, sys
-told = {name[17:].lower(): value for name, value in os.environ.items() if name.startswith("BACKSTORY_NOTIFY_")}
+told = {name[17:].lower(): value for name, value in os.environ.items() if name.startswith("WHYFOR_NOTIFY_")}
 with open(sys.argv[1], "a") as file:
     file.write(json.dumps(told) + "\\n")
 """
@@ -273,7 +273,7 @@ def test_what_cannot_be_understood_stops_notices_not_capture(
 def test_a_notice_is_what_the_docs_say() -> None:
     page = (REPOSITORY / "docs" / "notifications.md").read_text(encoding="utf-8")
     for name in ("status", "session", "project", "title", "text"):
-        assert name in Notice.__struct_fields__ and f"`BACKSTORY_NOTIFY_{name.upper()}`" in page
+        assert name in Notice.__struct_fields__ and f"`WHYFOR_NOTIFY_{name.upper()}`" in page
     for name in Wishes.__struct_fields__:
         assert f"`{name}`" in page
     for change in notifying.CHANGES:

@@ -1,4 +1,4 @@
-"""Every byte Backstory keeps, to look for what must not be among them."""
+"""Every byte Whyfor keeps, to look for what must not be among them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def kept(home: Path) -> bytes:
             found.append(str(path.relative_to(home)).encode() + b"\n" + data)
             if path.suffix == ".zst":
                 found.append(zstandard.ZstdDecompressor().decompress(data, max_output_size=1 << 28))
-    database = home / "backstory.db"
+    database = home / "whyfor.db"
     if database.exists():
         db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
         tables = [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type='table'")]

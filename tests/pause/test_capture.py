@@ -13,15 +13,15 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory.capture import pauses
-from backstory.config import Settings
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.reading import Where, conversation, sessions
-from backstory.store.journal import PauseEntry
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.conftest import Result
 from tests.pause.canary import assert_nowhere, kept
 from tests.transcripts import Transcript
+from whyfor.capture import pauses
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.reading import Where, conversation, sessions
+from whyfor.store.journal import PauseEntry
 
 Cli = Callable[..., Result]
 
@@ -77,7 +77,7 @@ def check(settings: Settings, session: str, expected: list[str]) -> None:
     holds()
     assert_equal(rows(settings), before)
     assert ingest(settings).new_records == 0
-    for path in settings.home.glob("backstory.db*"):
+    for path in settings.home.glob("whyfor.db*"):
         path.unlink()
     ingest(settings)
     holds()

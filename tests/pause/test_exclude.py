@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from backstory import config
-from backstory.capture import exclude
-from backstory.config import Settings
-from backstory.service.ingesting import ingest
 from tests.conftest import Result
 from tests.pause.canary import assert_nowhere
 from tests.pause.test_capture import codex, copilot, gemini_lines, opencode, told
 from tests.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.capture import exclude
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest
 
 Cli = Callable[..., Result]
 
@@ -66,7 +66,7 @@ def test_what_was_stored_before_stays_and_doctor_says_how_to_forget_it(
     assert_nowhere("canary", settings.home)
     assert told(settings, said.session_id) == ["early question", "early answer"]
     problems = cli("doctor", "--json").json["problems"]
-    assert any(problem["next"].endswith(f"backstory forget {said.session_id}") for problem in problems)
+    assert any(problem["next"].endswith(f"whyfor forget {said.session_id}") for problem in problems)
 
 
 @pytest.mark.parametrize("make", [codex, gemini_lines, copilot, opencode])

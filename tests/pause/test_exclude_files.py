@@ -10,10 +10,6 @@ from typing import Any
 import apsw
 import pytest
 
-from backstory import config
-from backstory.capture.exclude import Excluded
-from backstory.config import Exclude, Settings
-from backstory.service.ingesting import ingest
 from tests.conftest import Result
 from tests.hook import Installed
 from tests.pause.canary import assert_nowhere, kept
@@ -21,6 +17,10 @@ from tests.pause.test_capture import STAMPS, check, opencode, told, write
 from tests.pause.test_exclude import configured
 from tests.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.capture.exclude import Excluded
+from whyfor.config import Exclude, Settings
+from whyfor.service.ingesting import ingest
 
 Cli = Callable[..., Result]
 SECRET = "/code/client-x/src/a.py"

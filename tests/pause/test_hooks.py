@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backstory.capture import exclude, pauses
-from backstory.config import Exclude, Settings
-from backstory.hook import announce
-from backstory.model.errors import BadInput
-from backstory.service.pausing import Scope, pause, resume, scope_of
 from tests.hook import Installed
 from tests.hook.test_hook import EVENTS
+from whyfor.capture import exclude, pauses
+from whyfor.config import Exclude, Settings
+from whyfor.hook import announce
+from whyfor.model.errors import BadInput
+from whyfor.service.pausing import Scope, pause, resume, scope_of
 
 
 @pytest.fixture
 def hook(tmp_path: Path) -> Installed:
-    return Installed(tmp_path / "backstory")
+    return Installed(tmp_path / "whyfor")
 
 
 def git(folder: Path, *words: str) -> None:
@@ -94,7 +94,7 @@ def test_a_pause_of_a_session_is_of_that_one_alone(hook: Installed, settings: Se
     assert said(hook, session="s-2")
     assert said(hook, session="s-11")
     assert said(hook, "codex", "Stop"), "another agent's session may be called the same"
-    assert not said(hook, "git", "post-commit", session="", env={"BACKSTORY_SESSION": "claude:s-1"})
+    assert not said(hook, "git", "post-commit", session="", env={"WHYFOR_SESSION": "claude:s-1"})
     assert not said(hook, "git", "post-commit", session="", env={"CLAUDE_CODE_SESSION_ID": "s-1"})
     assert said(hook, "git", "post-commit", session="", env={"CLAUDE_CODE_SESSION_ID": "s-2"})
     resume(settings, Scope("claude", "s-1"))
@@ -110,7 +110,7 @@ def test_what_was_typed_cannot_pass_for_the_session_or_the_folder(hook: Installe
 
 def test_doctors_probe_arrives_all_the_same(hook: Installed, settings: Settings) -> None:
     pause(settings, Scope())
-    assert said(hook, env={"BACKSTORY_PROBE": "nonce"})
+    assert said(hook, env={"WHYFOR_PROBE": "nonce"})
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff", b"until 1\n", b"since x\nuntil y\n", b"since 1\nuntil \n"])
@@ -127,7 +127,7 @@ def test_the_session_is_still_exported_so_that_it_can_be_paused_and_resumed_from
     pause(settings, Scope())
     file = tmp_path / "env"
     assert not said(hook, "claude", "SessionStart", env={"CLAUDE_ENV_FILE": str(file)})
-    assert "BACKSTORY_SESSION='claude:s-1'" in file.read_text()
+    assert "WHYFOR_SESSION='claude:s-1'" in file.read_text()
 
 
 # -- excluded ----------------------------------------------------------------------------------------------------------

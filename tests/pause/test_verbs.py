@@ -1,4 +1,4 @@
-"""backstory pause and resume: what is paused, how it is said, and that nobody forgets it."""
+"""whyfor pause and resume: what is paused, how it is said, and that nobody forgets it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backstory.capture import pauses
-from backstory.capture.lock import ingest_lock
-from backstory.config import Settings
-from backstory.service.ingesting import ingest
-from backstory.service.pausing import seconds_of
-from backstory.store.journal import Journal, PauseEntry
 from tests.conftest import Result
 from tests.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
+from whyfor.capture import pauses
+from whyfor.capture.lock import ingest_lock
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest
+from whyfor.service.pausing import seconds_of
+from whyfor.store.journal import Journal, PauseEntry
 
 Cli = Callable[..., Result]
 
@@ -43,7 +43,7 @@ def test_a_pause_is_told_by_status_and_doctor_until_it_ends(said: Transcript, cl
     begun = cli("pause", "--json").json
     assert begun["begun"] == begun["paused"] == cli("status", "--json").json["paused"]
     [pause] = begun["paused"]
-    assert (pause["what"], pause["until"], pause["resume"]) == ("everything", None, "backstory resume")
+    assert (pause["what"], pause["until"], pause["resume"]) == ("everything", None, "whyfor resume")
     assert "Nothing is recorded: everywhere" in cli("status").out
     found = cli("doctor")
     assert (found.code, "nothing is recorded, everywhere" in found.out) == (0, True)
@@ -115,7 +115,7 @@ def test_each_scope_is_ended_by_itself(said: Transcript, settings: Settings, cli
         assert cli("pause", *words).code == 0
     told = {item["what"]: item for item in cli("status", "--json").json["paused"]}
     assert told["repository"]["repository"] == str(shop)
-    assert told["repository"]["resume"] == f"backstory resume --repo '{shop}'"
+    assert told["repository"]["resume"] == f"whyfor resume --repo '{shop}'"
     assert told["session"]["session"] == f"claude:{said.session_id}"
     assert [item["what"] for item in cli("resume", "--json").json["paused"]] == ["repository", "session"]
     assert [item["what"] for item in cli("resume", "--repo", shop, "--json").json["paused"]] == ["session"]
@@ -135,7 +135,7 @@ def test_inside_a_session_it_is_known_which(cli: Cli, monkeypatch: pytest.Monkey
     for name, value, expected in (
         ("CODEX_THREAD_ID", "t-1", "codex:t-1"),
         ("CLAUDE_CODE_SESSION_ID", "c-1", "claude:c-1"),
-        ("BACKSTORY_SESSION", "gemini:g-1", "gemini:g-1"),
+        ("WHYFOR_SESSION", "gemini:g-1", "gemini:g-1"),
     ):
         monkeypatch.setenv(name, value)
         assert cli("pause", "--session", "--json").json["begun"][0]["session"] == expected
@@ -179,7 +179,7 @@ def test_a_home_that_cannot_be_written_says_that_nothing_is_paused(settings: Set
 
 
 def test_twenty_at_once_lose_none(settings: Settings) -> None:
-    command = [sys.executable, "-m", "backstory", "pause", "--session"]
+    command = [sys.executable, "-m", "whyfor", "pause", "--session"]
     running = [subprocess.Popen([*command, f"claude:s-{number}"], stdout=subprocess.DEVNULL) for number in range(20)]
     assert [process.wait() for process in running] == [0] * 20
     assert {pause.session_id for pause in pauses.waiting(settings.home)} == {f"s-{number}" for number in range(20)}

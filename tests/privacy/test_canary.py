@@ -11,8 +11,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from backstory.config import Settings
-from backstory.store import schema
 from tests.capture.snapshot import assert_equal, derived
 from tests.conftest import Result
 from tests.privacy.canary import (
@@ -29,6 +27,8 @@ from tests.privacy.canary import (
     write_all,
 )
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.store import schema
 
 Cli = Callable[..., Result]
 DAY = 86_400

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from backstory.privacy.engine import Engine
-from backstory.privacy.redactor import Redactor
-from backstory.privacy.rules import load
-from backstory.privacy.samples import expand
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.redactor import Redactor
+from whyfor.privacy.rules import load
+from whyfor.privacy.samples import expand
 
 SECRET = expand("{A32}")  # of no provider: only what stands around it gives it away
 GITHUB = expand("ghp_{A36}")

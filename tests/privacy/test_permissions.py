@@ -24,8 +24,8 @@ def sh(umask: str, command: str, cwd: Path, given: bytes = b"") -> bytes:
     return done.stdout
 
 
-def backstory(umask: str, cwd: Path, *words: str) -> bytes:
-    return sh(umask, shlex.join([sys.executable, "-m", "backstory", *words]), cwd)
+def whyfor(umask: str, cwd: Path, *words: str) -> bytes:
+    return sh(umask, shlex.join([sys.executable, "-m", "whyfor", *words]), cwd)
 
 
 def modes(*roots: Path) -> dict[str, str]:
@@ -42,14 +42,14 @@ def modes(*roots: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("umask", UMASKS)
 def test_everything_we_write_is_its_owners_alone(umask: str, home: Path, tmp_path: Path) -> None:
-    own = Path(os.environ["BACKSTORY_HOME"])
+    own = Path(os.environ["WHYFOR_HOME"])
     (home / ".claude").mkdir()
     shop = repository(tmp_path / "shop")
     said = Transcript("open", cwd=str(shop))
     said.prompt("hello")
     said.say("hello yourself")
     said.save(home)
-    backstory(umask, shop, "init", "--annotate")
+    whyfor(umask, shop, "init", "--annotate")
     hooks = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]
     for event in ("SessionStart", "UserPromptSubmit"):
         payload = json.dumps({"session_id": said.session_id, "transcript_path": "/t"}).encode()
@@ -57,17 +57,17 @@ def test_everything_we_write_is_its_owners_alone(umask: str, home: Path, tmp_pat
     sh(umask, "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second", shop)
     await_that(lambda: "post-commit" in "".join(p.read_text() for p in (own / "spool").glob("*")))
     (own / "config.toml").write_text('[exclude]\nprojects = ["/code/nowhere"]\n')
-    backstory(umask, shop, "ingest")
-    backstory(umask, shop, "pause", "--repo")
-    backstory(umask, shop, "pause", "--for", "1h")
-    backstory(umask, shop, "resume")
-    backstory(umask, shop, "link", "HEAD", said.session_id)
-    backstory(umask, shop, "note", "--title", "A title")
-    backstory(umask, shop, "rebuild")
-    backstory(umask, shop, "doctor")
-    backstory(umask, shop, "export", "HEAD", "--output", str(tmp_path / "story.md"))
+    whyfor(umask, shop, "ingest")
+    whyfor(umask, shop, "pause", "--repo")
+    whyfor(umask, shop, "pause", "--for", "1h")
+    whyfor(umask, shop, "resume")
+    whyfor(umask, shop, "link", "HEAD", said.session_id)
+    whyfor(umask, shop, "note", "--title", "A title")
+    whyfor(umask, shop, "rebuild")
+    whyfor(umask, shop, "doctor")
+    whyfor(umask, shop, "export", "HEAD", "--output", str(tmp_path / "story.md"))
     before = {*home.rglob("*")}
-    backstory(umask, shop, "restore", "HEAD", "--yes", "--json")
+    whyfor(umask, shop, "restore", "HEAD", "--yes", "--json")
     restored = {*home.rglob("*")} - before
     await_that(lambda: not (own / "hook" / "pending").exists())
     assert (own / "hook" / "excluded").exists()
@@ -81,11 +81,11 @@ def test_everything_we_write_is_its_owners_alone(umask: str, home: Path, tmp_pat
 
 def test_sqlite_keeps_its_own_files_as_closed_while_it_runs(home: Path, tmp_path: Path) -> None:
     """The write-ahead log comes and goes; while it is there it is as closed as the database."""
-    backstory("000", tmp_path, "ingest")
-    own = Path(os.environ["BACKSTORY_HOME"])
+    whyfor("000", tmp_path, "ingest")
+    own = Path(os.environ["WHYFOR_HOME"])
     program = "import apsw,sys,os;d=apsw.Connection(sys.argv[1]);d.execute('create table x(y)');os._exit(0)"
-    sh("000", shlex.join([sys.executable, "-c", program, str(own / "backstory.db")]), tmp_path)
-    assert (own / "backstory.db-wal").exists()
+    sh("000", shlex.join([sys.executable, "-c", program, str(own / "whyfor.db")]), tmp_path)
+    assert (own / "whyfor.db-wal").exists()
     assert modes(own) == {}
 
 
@@ -93,10 +93,10 @@ def test_what_a_copy_made_open_is_closed_again(home: Path, tmp_path: Path) -> No
     said = Transcript("one")
     said.prompt("hello")
     said.save(home)
-    backstory("077", tmp_path, "ingest")
-    own = Path(os.environ["BACKSTORY_HOME"])
+    whyfor("077", tmp_path, "ingest")
+    own = Path(os.environ["WHYFOR_HOME"])
     for path in own.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    backstory("022", tmp_path, "ingest")
-    for name in ("backstory.db", "journal.jsonl", "segments", "ingest.lock"):
+    whyfor("022", tmp_path, "ingest")
+    for name in ("whyfor.db", "journal.jsonl", "segments", "ingest.lock"):
         assert (own / name).stat().st_mode & 0o077 == 0, name

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.capture import decode
-from backstory.capture.records import Piece, records
-from backstory.capture.tail import Chunk
-from backstory.capture.withhold import Withholding
-from backstory.config import Settings
-from backstory.hook import private as rules
-from backstory.model.gaps import clipped, filled, holes, joined, runs, without
-from backstory.model.sources import Source
-from backstory.privacy import private
-from backstory.store.sqlite import connect
-from backstory.store.write import Writer
 from tests.conftest import Result
 from tests.hook import Installed
 from tests.privacy.canary import CANARY, ONLY, OPEN, found
 from tests.transcripts import Transcript
+from whyfor.capture import decode
+from whyfor.capture.records import Piece, records
+from whyfor.capture.tail import Chunk
+from whyfor.capture.withhold import Withholding
+from whyfor.config import Settings
+from whyfor.hook import private as rules
+from whyfor.model.gaps import clipped, filled, holes, joined, runs, without
+from whyfor.model.sources import Source
+from whyfor.privacy import private
+from whyfor.store.sqlite import connect
+from whyfor.store.write import Writer
 
 Cli = Callable[..., Result]
 
@@ -239,7 +239,7 @@ def test_twice_the_text_is_at_most_about_twice_the_work(piece: bytes, ending: by
 
 @pytest.fixture
 def hook(tmp_path: Path) -> Installed:
-    return Installed(tmp_path / "backstory")
+    return Installed(tmp_path / "whyfor")
 
 
 def payload(**fields: Any) -> bytes:

@@ -11,10 +11,10 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from backstory.model.errors import BadInput
-from backstory.privacy.engine import Engine
-from backstory.privacy.rules import Rule, compiled, load
-from backstory.privacy.samples import expand
+from whyfor.model.errors import BadInput
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.rules import Rule, compiled, load
+from whyfor.privacy.samples import expand
 
 SHIPPED = load().rules
 PERSONAL = [rule for rule in load(personal=True).rules if rule not in SHIPPED]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.model.errors import BadInput
-from backstory.model.query import Atom, Query
-from backstory.recall.query import parse, phrase
+from whyfor.model.errors import BadInput
+from whyfor.model.query import Atom, Query
+from whyfor.recall.query import parse, phrase
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backstory import config
-from backstory.service.reading import Where
-from backstory.service.reading import search as find
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.service.reading import Where
+from whyfor.service.reading import search as find
 
 Cli = Callable[..., Result]
 

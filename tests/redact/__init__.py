@@ -1,1 +1,1 @@
-"""backstory redact: what goes, what stays, and what a transcript still is afterwards."""
+"""whyfor redact: what goes, what stays, and what a transcript still is afterwards."""

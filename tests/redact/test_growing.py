@@ -11,11 +11,11 @@ from typing import BinaryIO
 
 import pytest
 
-from backstory.privacy.samples import expand
-from backstory.service.redacting import growing, passes
-from backstory.service.redacting.passages import Passage, passages
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.privacy.samples import expand
+from whyfor.service.redacting import growing, passes
+from whyfor.service.redacting.passages import Passage, passages
 
 Cli = Callable[..., Result]
 TOKENS = [expand("ghp_{A36}" + " " * n).strip() for n in range(6)]
@@ -125,7 +125,7 @@ def test_an_unfinished_line_is_replaced_when_it_is_finished(cli: Cli, source: Pa
 def test_what_is_remembered_holds_no_secret(cli: Cli, source: Path, out: Path, tmp_path: Path) -> None:
     append(source, f"password = '{SECRET}'", *TOKENS)
     cli("redact", source, "--output", out)
-    folder = tmp_path / "backstory" / "redacted"
+    folder = tmp_path / "whyfor" / "redacted"
     (kept,) = folder.iterdir()
     assert (folder.stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o700, 0o600)
     text = kept.read_text()
@@ -165,7 +165,7 @@ def test_whatever_is_not_as_it_was_left_is_redone(
         source.with_name("new").rename(source)
 
     def other_rules() -> None:
-        (tmp_path / "backstory" / "config.toml").write_text("[redact]\nallow = ['nothing']\n")
+        (tmp_path / "whyfor" / "config.toml").write_text("[redact]\nallow = ['nothing']\n")
 
     def changed() -> None:
         out.write_bytes(out.read_bytes()[:-3] + b"??\n")
@@ -177,7 +177,7 @@ def test_whatever_is_not_as_it_was_left_is_redone(
         assert cli("redact", source, "--output", out).code == 0
         assert read.ranges[0][0] == 0, harm
         assert same_as_from_scratch(cli, source, out)
-    for path in (tmp_path / "backstory" / "redacted").iterdir():
+    for path in (tmp_path / "whyfor" / "redacted").iterdir():
         path.write_text("{not json")
     append(source, "new")
     assert cli("redact", source, "--output", out).code == 0
@@ -246,7 +246,7 @@ def test_text_that_is_no_transcript_is_always_redone(cli: Cli, source: Path, out
         file.write(expand("{b64}\n{b64}\n-----END RSA PRIVATE KEY-----\n"))
     cli("redact", source, "--output", out)
     assert out.read_text() == "the key:\n[REDACTED:private-key#1]\n"
-    assert list((tmp_path / "backstory").glob("redacted/*")) == []
+    assert list((tmp_path / "whyfor").glob("redacted/*")) == []
 
 
 def test_any_way_of_growing_comes_to_the_same(cli: Cli, source: Path, out: Path, home: Path) -> None:

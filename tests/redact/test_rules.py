@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backstory.privacy.samples import expand
-from backstory.service.redacting import trial
 from tests.conftest import Result
+from whyfor.privacy.samples import expand
+from whyfor.service.redacting import trial
 
 Cli = Callable[..., Result]
 ACME = """
@@ -28,7 +28,7 @@ TOKEN = expand("ghp_{A36}")
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str], None]:
     def write(text: str) -> None:
-        path = tmp_path / "backstory" / "config.toml"
+        path = tmp_path / "whyfor" / "config.toml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
 

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from backstory.privacy import rules
-from backstory.privacy.engine import Engine
-from backstory.privacy.redactor import IDENTITIES, SEALED
-from backstory.privacy.samples import expand
-from backstory.service.redacting.passes import Text
+from whyfor.privacy import rules
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.redactor import IDENTITIES, SEALED
+from whyfor.privacy.samples import expand
+from whyfor.service.redacting.passes import Text
 
 LABEL = re.compile(r"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 ROOTS = 6  # tests the corpus is divided into

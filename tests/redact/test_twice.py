@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backstory.privacy import rules
-from backstory.privacy.engine import Engine
-from backstory.privacy.redactor import Redactor, intact
-from backstory.privacy.samples import expand
-from backstory.service.redacting.passes import Text
+from whyfor.privacy import rules
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.redactor import Redactor, intact
+from whyfor.privacy.samples import expand
+from whyfor.service.redacting.passes import Text
 
 LABEL = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]|~")
 ENGINE = Engine(rules.load(personal=True))

@@ -1,4 +1,4 @@
-"""backstory redact, as it is run: files, pipes, odd bytes, and what comes out where."""
+"""whyfor redact, as it is run: files, pipes, odd bytes, and what comes out where."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from backstory.privacy.samples import expand
-from backstory.service.redacting import passages
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.privacy.samples import expand
+from whyfor.service.redacting import passages
 
 Cli = Callable[..., Result]
 TOKEN = expand("ghp_{A36}")
@@ -25,7 +25,7 @@ TEXT = f"see {TOKEN}\r\nünï token: {TOKEN} and {OTHER}\n\n{KEY}\nlast {TOKEN}"
 
 
 def piped(data: bytes, *arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "backstory", "redact", *arguments]
+    command = [sys.executable, "-m", "whyfor", "redact", *arguments]
     return subprocess.run(command, input=data, capture_output=True, check=False, env=dict(os.environ))
 
 
@@ -239,14 +239,14 @@ def test_errors_leave_nothing_behind(cli: Cli, tmp_path: Path) -> None:
         result = cli("redact", *arguments)
         assert (result.code, result.out) == (2, "")
         assert len(result.err.splitlines()) == 2
-    config = tmp_path / "backstory" / "config.toml"
+    config = tmp_path / "whyfor" / "config.toml"
     config.parent.mkdir(exist_ok=True)
     config.write_text("[[redact.rule]]\nid = 'x'\ntitle = 'x'\nanchors = ['x']\npattern = '('\n")
     broken = cli("redact", path, "--output", target)
     assert (broken.code, broken.out) == (2, "")
     assert "rule x: its pattern is not right" in broken.err
     assert target.read_text() == "as it was"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["backstory", "home", "notes.txt", "out.txt"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["whyfor", "home", "notes.txt", "out.txt"]
 
 
 def test_a_file_is_redacted_in_its_own_place(cli: Cli, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_pipe_is_read_and_a_dash_is_stdin(tmp_path: Path) -> None:
         file.write(f"skip\n{TOKEN}".encode())
         file.flush()
         file.seek(5)
-        command = [sys.executable, "-m", "backstory", "redact"]
+        command = [sys.executable, "-m", "whyfor", "redact"]
         done = subprocess.run(command, stdin=file, capture_output=True, check=True)
     assert done.stdout == b"[REDACTED:github-token#1]"
 

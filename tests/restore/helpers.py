@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from backstory import config
-from backstory.service.library import reading
-from backstory.service.restoring import Restored, Taken, Wanted, restore
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.service.library import reading
+from whyfor.service.restoring import Restored, Taken, Wanted, restore
 
 Json = dict[str, Any]
 

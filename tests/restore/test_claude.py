@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from backstory.service.restoring import Taken
 from tests.conftest import Result
 from tests.restore.helpers import (
     as_subagent,
@@ -25,6 +24,7 @@ from tests.restore.helpers import (
     tree,
 )
 from tests.transcripts import Transcript
+from whyfor.service.restoring import Taken
 
 Cli = Callable[..., Result]
 MOVED = ("sessionId", "cwd", "forkedFrom")
@@ -171,10 +171,10 @@ def test_several_sessions_are_one_chain_by_time(home: Path, cwd: Path, cli: Cli)
     assert [text.split(" (")[0][:40] for text in said] == [
         "Plant a fern",
         "Now the cactus",
-        f"[Backstory: from here on session {b.session_id}"[:40],
+        f"[Whyfor: from here on session {b.session_id}"[:40],
         "Plant a fern",
         "Now the cactus",
-        f"[Backstory: from here on session {a.session_id}"[:40],
+        f"[Whyfor: from here on session {a.session_id}"[:40],
         "And the rose",
     ]
     assert "Claude Code, 2026-05-02" in said[2] and '"Plant a fern (b)"]' in said[2]

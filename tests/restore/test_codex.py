@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backstory.model.errors import NotFound
-from backstory.service.restoring import Taken
 from tests.conftest import Result
 from tests.restore.helpers import Json, bring_back, lines, seqs, texts
+from whyfor.model.errors import NotFound
+from whyfor.service.restoring import Taken
 
 Cli = Callable[..., Result]
 THREAD = "019a0000-0000-7000-8000-00000000000{}"
@@ -160,7 +160,7 @@ def test_threads_become_one_as_their_models_knew_them(home: Path, cwd: Path, cli
     made = bring_back(cwd, Taken("codex", a.id), Taken("codex", b.id), agent="codex")
 
     said = items(lines(made.path))
-    marker = said.index(next(text for text in said if text.startswith("[Backstory: ")))
+    marker = said.index(next(text for text in said if text.startswith("[Whyfor: ")))
     assert said[:marker] == ["Plant a fern (1)", "Digging.", *["commit 1", "push 1"] * 2, "The fern stands."]
     assert b.id in said[marker]
     assert said[marker + 1 :] == ["Summary: a fern", "Go on", "Gone on."]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backstory import config
-from backstory.agents.conversation import WRITERS
-from backstory.model.errors import NotFound
-from backstory.model.events import StoredEvent
-from backstory.model.query import Filters
-from backstory.model.sessions import Session
-from backstory.service.figures import stats
-from backstory.service.ingesting import ingest
-from backstory.service.library import Library, reading
-from backstory.service.reading import Where
-from backstory.service.restoring import Restored, Taken
 from tests.restore.helpers import bring_back, lines
+from whyfor import config
+from whyfor.agents.conversation import WRITERS
+from whyfor.model.errors import NotFound
+from whyfor.model.events import StoredEvent
+from whyfor.model.query import Filters
+from whyfor.model.sessions import Session
+from whyfor.service.figures import stats
+from whyfor.service.ingesting import ingest
+from whyfor.service.library import Library, reading
+from whyfor.service.reading import Where
+from whyfor.service.restoring import Restored, Taken
 
 TOLD = ("user.prompt", "assistant.message", "tool.call", "tool.result")
 

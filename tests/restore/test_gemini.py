@@ -7,9 +7,9 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from backstory.service.restoring import Taken
 from tests.conftest import Result
 from tests.restore.helpers import Json, bring_back, lines, seqs, texts
+from whyfor.service.restoring import Taken
 
 Cli = Callable[..., Result]
 SESSION = "5e551011-0000-4000-8000-000000000001"

@@ -1,4 +1,4 @@
-"""backstory restore: what is chosen, what is refused, and that a refusal leaves nothing behind."""
+"""whyfor restore: what is chosen, what is refused, and that a refusal leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from backstory import config
-from backstory.model.checkpoints import Checkpoint, Part
-from backstory.model.times import to_iso
-from backstory.service import restoring, stories
-from backstory.service.restoring import Taken, wanted
 from tests.conftest import Result
 from tests.restore.helpers import as_subagent, bring_back, lines, seqs, talked, texts
 from tests.restore.test_codex import planted
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.times import to_iso
+from whyfor.service import restoring, stories
+from whyfor.service.restoring import Taken, wanted
 
 Cli = Callable[..., Result]
 
@@ -140,9 +140,9 @@ def test_a_converted_session_says_in_words_what_tools_did(home: Path, cwd: Path,
     assert said[1:4] == [
         "Plant a fern (s1)",
         'Digging.\n\n[Tool call: Bash]\n{"command":"git commit -m fern"}',
-        "[Backstory: tool result]\n[main 126e95e] fern",
+        "[Whyfor: tool result]\n[main 126e95e] fern",
     ]
-    assert said[-1].startswith("[Backstory: tool result (failed)]\nyyy") and said[-1].endswith("[1000 more characters]")
+    assert said[-1].startswith("[Whyfor: tool result (failed)]\nyyy") and said[-1].endswith("[1000 more characters]")
     assert "Ferns like shade." not in Path(made.path).read_text(), "thinking stays with who thought it"
     assert {m["model"] for m in rest if m["type"] == "gemini"} == {"claude-test-1"}
     cli("ingest")
@@ -197,7 +197,7 @@ def test_at_a_terminal_it_asks(home: Path, cwd: Path, cli: Cli, answer: bytes, c
     before = set(listing(home))
     ours, theirs = os.openpty()
     os.write(ours, answer)
-    argv = [sys.executable, "-m", "backstory", "restore", "--session", t.session_id]
+    argv = [sys.executable, "-m", "whyfor", "restore", "--session", t.session_id]
     done = subprocess.run(argv, stdin=theirs, capture_output=True, text=True, timeout=60, check=False)
     os.close(ours)
     os.close(theirs)

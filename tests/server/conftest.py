@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from backstory import config
-from backstory.service.demo import Demo, build
-from backstory.service.ingesting import ingest
 from tests.server.wire import Served, served
+from whyfor import config
+from whyfor.service.demo import Demo, build
+from whyfor.service.ingesting import ingest
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 
 def _settings(demo: Demo) -> config.Settings:
-    return config.load({"HOME": str(demo.home), "BACKSTORY_HOME": str(demo.backstory_home)})
+    return config.load({"HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
 
 
 @pytest.fixture(scope="session")

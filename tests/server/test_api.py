@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from backstory.config import Settings
-from backstory.service.demo import Demo
-from backstory.service.ingesting import ingest
-from backstory.service.stories import log, told_json
 from tests.server.wire import Served, served
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.service.demo import Demo
+from whyfor.service.ingesting import ingest
+from whyfor.service.stories import log, told_json
 
 
 def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
@@ -170,11 +170,11 @@ def test_a_story_is_told_with_its_conversation_in_pages(server: Served, project:
 
 
 def test_a_commit_nobody_has_looked_at_yet_is_told(settings: Settings, tmp_path: Path) -> None:
-    from backstory import config
-    from backstory.service.demo import build
+    from whyfor import config
+    from whyfor.service.demo import build
 
     demo = build(tmp_path / "other")
-    other = config.load({**settings.env, "HOME": str(demo.home), "BACKSTORY_HOME": str(demo.backstory_home)})
+    other = config.load({**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
     ingest(other)
     name = ["-c", "user.name=Robin", "-c", "user.email=robin@example.com"]
     commit = ["git", "-C", str(demo.repository), *name, "commit", "-q", "--allow-empty", "-m", "Just now"]
@@ -189,11 +189,11 @@ def test_a_commit_nobody_has_looked_at_yet_is_told(settings: Settings, tmp_path:
 def test_a_repository_that_is_gone_is_said_and_its_stories_are_still_told(settings: Settings, tmp_path: Path) -> None:
     import shutil
 
-    from backstory import config
-    from backstory.service.demo import build
+    from whyfor import config
+    from whyfor.service.demo import build
 
     demo = build(tmp_path / "other")
-    other = config.load({**settings.env, "HOME": str(demo.home), "BACKSTORY_HOME": str(demo.backstory_home)})
+    other = config.load({**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
     ingest(other)
     with served(other) as server:
         identity = quote(server.get("/api/v1/projects").json["items"][0]["identity"], safe="")
@@ -287,7 +287,7 @@ def test_a_cursor_cannot_be_made_to_ask_git_something_else(server: Served, proje
 
 def test_reading_writes_nothing(server: Served, demo: Demo, project: str) -> None:
     def state() -> dict[str, tuple[int, int]]:
-        paths = [p for p in demo.backstory_home.rglob("*") if p.is_file() and not p.name.endswith("-shm")]
+        paths = [p for p in demo.whyfor_home.rglob("*") if p.is_file() and not p.name.endswith("-shm")]
         return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
 
     before = state()

@@ -99,4 +99,4 @@ def test_without_a_link_there_is_nothing_to_see(server: Served, browser: Browser
         answer = page.goto(server.url)
         assert answer is not None
         assert answer.status == 401
-        assert "backstory serve" in page.content()
+        assert "whyfor serve" in page.content()

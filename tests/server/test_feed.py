@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from backstory.service.feed import Cursor, Feed, Item, Lost, parse_cursor
-from backstory.store import changes
-from backstory.store.browse import Browser
-from backstory.store.changes import Changes
-from backstory.store.schema import SEQ_BITS
-from backstory.store.sqlite import connect, fetch, transaction
+from whyfor.service.feed import Cursor, Feed, Item, Lost, parse_cursor
+from whyfor.store import changes
+from whyfor.store.browse import Browser
+from whyfor.store.changes import Changes
+from whyfor.store.schema import SEQ_BITS
+from whyfor.store.sqlite import connect, fetch, transaction
 
 BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)), max_size=12)
 

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from backstory.server.guard import REFUSED
-from backstory.service.demo import Demo
-from backstory.service.reading import Where, sessions
 from tests.server.wire import Served
+from whyfor.server.guard import REFUSED
+from whyfor.service.demo import Demo
+from whyfor.service.reading import Where, sessions
 
 SECRET = "backoff"  # a word of the demo's sessions
 
@@ -166,11 +166,11 @@ def test_every_route_needs_a_key(server: Served) -> None:
         {"authorization": f"Bearer {server.cookie}"},
         {"authorization": f"Basic {token}"},
         {"authorization": token},
-        {"authorization": f"Bearer {token[::-1]}", "cookie": f"backstory-{server.port}={server.cookie}"},
-        {"cookie": f"backstory-{server.port}={token}"},
-        {"cookie": f"backstory-{server.port}="},
-        {"cookie": f"backstory={server.cookie}"},
-        {"cookie": f"backstory-1={server.cookie}"},
+        {"authorization": f"Bearer {token[::-1]}", "cookie": f"whyfor-{server.port}={server.cookie}"},
+        {"cookie": f"whyfor-{server.port}={token}"},
+        {"cookie": f"whyfor-{server.port}="},
+        {"cookie": f"whyfor={server.cookie}"},
+        {"cookie": f"whyfor-1={server.cookie}"},
     ]
     for path in _paths(server):
         for headers in wrong:
@@ -184,7 +184,7 @@ def test_every_route_needs_a_key(server: Served) -> None:
 
 
 def test_the_key_opens_every_route(server: Served) -> None:
-    cookie = f"other=1; backstory-{server.port}={server.cookie}; backstory-2=x"
+    cookie = f"other=1; whyfor-{server.port}={server.cookie}; whyfor-2=x"
     for path in _paths(server):
         assert server.get(path).status not in (401, 403, 421), path
         assert server.ask(path, cookie=cookie).status not in (401, 403, 421), path
@@ -197,7 +197,7 @@ def test_nothing_can_be_changed(server: Served) -> None:
 
 
 def test_a_key_is_long_its_owners_alone_and_made_once(server: Served, demo: Demo) -> None:
-    path = demo.backstory_home / "serve.token"
+    path = demo.whyfor_home / "serve.token"
     assert len(server.keys.token) >= 43  # 256 bits
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_text() == server.keys.token
@@ -225,7 +225,7 @@ def test_a_link_opens_once(server: Served) -> None:
 
 def test_a_link_is_refused_when_it_is_old(server: Served, demo: Demo) -> None:
     link = server.link()
-    (made,) = (demo.backstory_home / "serve.links").iterdir()
+    (made,) = (demo.whyfor_home / "serve.links").iterdir()
     assert made.stat().st_mode & 0o777 == 0o600
     assert link.partition("=")[2] not in made.name
     past = time.time() - 61
@@ -237,7 +237,7 @@ def test_a_link_is_refused_when_it_is_old(server: Served, demo: Demo) -> None:
 @pytest.mark.parametrize("code", ["", "x", "../serve.token", "%2e%2e%2fserve.token", "%00", "%ff", "a" * 4000])
 def test_a_code_nobody_gave_out_opens_nothing(server: Served, demo: Demo, code: str) -> None:
     assert server.ask(f"/open?once={code}").status == 401
-    assert (demo.backstory_home / "serve.token").exists()
+    assert (demo.whyfor_home / "serve.token").exists()
 
 
 def test_looking_ahead_does_not_use_a_link_up(server: Served) -> None:
@@ -261,7 +261,7 @@ def test_a_link_followed_from_another_page_goes_on_by_itself(server: Served) -> 
 
 def test_no_answer_holds_a_key(server: Served) -> None:
     cookie = server.cookie
-    shown = f"backstory-{server.port}={cookie}"
+    shown = f"whyfor-{server.port}={cookie}"
     told = [server.get(path, accept="text/html") for path in _paths(server)]
     told += [server.ask(path, accept="text/html", cookie=shown) for path in _paths(server)]
     told += [server.get("/api/v1/health"), server.get("/api/schema"), server.ask("/")]
@@ -338,7 +338,7 @@ CLIMBS = [
 
 def test_no_parameter_of_a_path_leads_to_a_file(server: Served, demo: Demo) -> None:
     canary = "canary-" + "c4f1"
-    for folder in (demo.backstory_home, demo.backstory_home.parent, demo.home):
+    for folder in (demo.whyfor_home, demo.whyfor_home.parent, demo.home):
         (folder / "canary.txt").write_text(canary)
     climbs = [*CLIMBS, "../canary.txt", "..%2fcanary.txt", quote(str(demo.home / "canary.txt"), safe="")]
     for climb in climbs:
@@ -392,5 +392,5 @@ def test_a_request_in_pieces_is_read_as_one(server: Served) -> None:
 
 def test_the_demo_has_what_these_tests_look_for(server: Served, shown: object, demo: Demo) -> None:
     assert SECRET in server.get("/api/v1/search?q=backoff").everything
-    assert Path(demo.backstory_home / "backstory.db").exists()
+    assert Path(demo.whyfor_home / "whyfor.db").exists()
     assert sessions(shown, Where(), limit=1, everything=False)  # type: ignore[arg-type]

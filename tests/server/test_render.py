@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from pygments.lexers import get_all_lexers
 
-from backstory.model.characters import show_code
-from backstory.model.sessions import Tokens
-from backstory.model.text import clean
-from backstory.server import render, warm
 from tests.export import hostile
+from whyfor.model.characters import show_code
+from whyfor.model.sessions import Tokens
+from whyfor.model.text import clean
+from whyfor.server import render, warm
 
 ALLOWED = {
     *("p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td".split()),

@@ -1,4 +1,4 @@
-"""backstory serve: one per home, found by the next, gone when told to go, however it is told."""
+"""whyfor serve: one per home, found by the next, gone when told to go, however it is told."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from backstory.config import Settings
-from backstory.model.errors import Busy
-from backstory.server.run import PORT, bound
 from tests.conftest import Result
+from whyfor.config import Settings
+from whyfor.model.errors import Busy
+from whyfor.server.run import PORT, bound
 
-COMMAND = [sys.executable, "-m", "backstory", "serve", "--no-open", "--json"]
+COMMAND = [sys.executable, "-m", "whyfor", "serve", "--no-open", "--json"]
 
 
 class Process:
@@ -194,7 +194,7 @@ def test_a_port_that_is_not_ours_to_use_is_not_called_taken(monkeypatch: pytest.
     def refuse(self: socket.socket, address: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("backstory.server.run.socket.socket.bind", refuse)
+    monkeypatch.setattr("whyfor.server.run.socket.socket.bind", refuse)
     with pytest.raises(Busy, match="port 80 cannot be used: Permission denied"), bound(80):
         pass
 

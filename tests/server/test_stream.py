@@ -14,15 +14,15 @@ from typing import Any
 import httpx
 import pytest
 
-from backstory.config import Settings
-from backstory.model.sessions import Session, Tokens
-from backstory.server import run
-from backstory.service import live
-from backstory.service.ingesting import ingest
-from backstory.service.live import Hub, Standing
-from backstory.story.status import Approval, Status
 from tests.server.wire import Served, served
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.model.sessions import Session, Tokens
+from whyfor.server import run
+from whyfor.service import live
+from whyfor.service.ingesting import ingest
+from whyfor.service.live import Hub, Standing
+from whyfor.story.status import Approval, Status
 
 
 class Message(dict[str, str]):
@@ -232,7 +232,7 @@ def test_whoever_comes_from_a_place_that_never_was_begins_anew(settings: Setting
 
 
 def test_all_are_told_when_something_was_forgotten(settings: Settings, home: Path) -> None:
-    from backstory.service.forgetting import Asked, forget
+    from whyfor.service.forgetting import Asked, forget
 
     spoken(settings, home, ("a", ["x", "y"]), ("b", ["z"]))
     with served(settings) as server, listening(server) as messages:
@@ -244,7 +244,7 @@ def test_all_are_told_when_something_was_forgotten(settings: Settings, home: Pat
 
 
 def test_what_was_forgotten_is_told_to_nobody_any_more(settings: Settings, home: Path) -> None:
-    from backstory.service.forgetting import Asked, forget
+    from whyfor.service.forgetting import Asked, forget
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server:
@@ -270,7 +270,7 @@ def test_a_store_that_comes_into_being_is_heard_from_its_first_event(settings: S
 
 
 def test_a_rebuilt_store_is_the_same_place(settings: Settings, home: Path) -> None:
-    from backstory.service.ingesting import rebuild
+    from whyfor.service.ingesting import rebuild
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:
@@ -391,12 +391,12 @@ def test_status_alone_can_be_wanted(settings: Settings, home: Path) -> None:
 
 
 def test_a_damaged_store_is_said_and_a_sound_one_found_again(settings: Settings, home: Path) -> None:
-    from backstory.service.ingesting import rebuild
+    from whyfor.service.ingesting import rebuild
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:
         begun(messages)
-        for path in settings.home.glob("backstory.db*"):
+        for path in settings.home.glob("whyfor.db*"):
             path.unlink()
         settings.database.write_bytes(b"not a database" * 1000)
         deadline = time.monotonic() + 10

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from backstory.config import Settings
-from backstory.service.editing import unlink
-from backstory.service.feed import Feed, Item
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest, rebuild
-from backstory.service.live import Standing, _differ
-from backstory.store import changes
 from tests.agents_read.test_gemini import HEADER, gemini, user
 from tests.agents_read.test_opencode import Writer
 from tests.links.workshop import Agent, Clock, Repo, body
 from tests.server.test_stream import Message, begun, events, listening, said, spoken, texts
 from tests.server.wire import served
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.service.editing import unlink
+from whyfor.service.feed import Feed, Item
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.live import Standing, _differ
+from whyfor.store import changes
 
 from .pages.sessions import standing
 
@@ -187,7 +187,7 @@ def test_a_store_that_was_lost_and_made_again_is_another_place(settings: Setting
     with served(settings) as server, listening(server) as messages:
         begun(messages)
         start = str(server.hub.cursor)
-        for path in settings.home.glob("backstory.db*"):
+        for path in settings.home.glob("whyfor.db*"):
             path.unlink()
         rebuild(settings)
         told(messages, "reset")

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from backstory.config import Settings
-from backstory.server.app import App, create_app
-from backstory.server.run import Server, bound
-from backstory.service.live import Hub
-from backstory.service.serving import Keys, Running
+from whyfor.config import Settings
+from whyfor.server.app import App, create_app
+from whyfor.server.run import Server, bound
+from whyfor.service.live import Hub
+from whyfor.service.serving import Keys, Running
 
 
 class Answer(msgspec.Struct):

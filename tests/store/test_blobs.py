@@ -12,9 +12,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.model.errors import StoreError
-from backstory.store.blobs import MAX_SEGMENT, FolderBlobs
-from backstory.store.journal import Journal, MergedEntry
+from whyfor.model.errors import StoreError
+from whyfor.store.blobs import MAX_SEGMENT, FolderBlobs
+from whyfor.store.journal import Journal, MergedEntry
 
 CONTENT = b'{"type":"user"}\n' * 50
 

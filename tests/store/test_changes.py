@@ -8,9 +8,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from backstory.store import changes
-from backstory.store.changes import Changes
-from backstory.store.sqlite import connect, transaction
+from whyfor.store import changes
+from whyfor.store.changes import Changes
+from whyfor.store.sqlite import connect, transaction
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.model.events import Event, Touch
-from backstory.model.findings import TITLE_AGENT, Bucket
-from backstory.store.docs import MAX_DOC
-from backstory.store.schema import SEQ_BITS
-from backstory.store.sqlite import connect, fetch, transaction
-from backstory.store.write import Writer
+from whyfor.model.events import Event, Touch
+from whyfor.model.findings import TITLE_AGENT, Bucket
+from whyfor.store.docs import MAX_DOC
+from whyfor.store.schema import SEQ_BITS
+from whyfor.store.sqlite import connect, fetch, transaction
+from whyfor.store.write import Writer
 
 NOW = 1777629600000
 Rows = list[tuple[Any, ...]]

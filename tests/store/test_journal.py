@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backstory.model.errors import NewerStore
-from backstory.model.sessions import Project
-from backstory.store.journal import Entry, Journal, MergedEntry, MovedEntry, PlaceEntry, SegmentEntry
+from whyfor.model.errors import NewerStore
+from whyfor.model.sessions import Project
+from whyfor.store.journal import Entry, Journal, MergedEntry, MovedEntry, PlaceEntry, SegmentEntry
 
 
 def segment(start: int, end: int, *, partial: bool = False) -> SegmentEntry:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backstory.config import Settings
-from backstory.model.errors import Ambiguous, NotFound
-from backstory.model.events import Event
-from backstory.model.findings import Bucket
-from backstory.model.query import Filters
-from backstory.service.reading import conversation
-from backstory.store.read import Reader
-from backstory.store.sqlite import connect, transaction
-from backstory.store.write import Writer
+from whyfor.config import Settings
+from whyfor.model.errors import Ambiguous, NotFound
+from whyfor.model.events import Event
+from whyfor.model.findings import Bucket
+from whyfor.model.query import Filters
+from whyfor.service.reading import conversation
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import connect, transaction
+from whyfor.store.write import Writer
 
 NOW = 1777629600000
 SESSIONS = (

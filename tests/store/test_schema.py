@@ -10,17 +10,17 @@ from pathlib import Path
 import apsw
 import pytest
 
-from backstory.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError
-from backstory.store import schema, sqlite
-from backstory.store.browse import Browser
-from backstory.store.ranges import Ranges
-from backstory.store.read import Reader
-from backstory.store.sqlite import connect, fetch, first, transaction
+from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError
+from whyfor.store import schema, sqlite
+from whyfor.store.browse import Browser
+from whyfor.store.ranges import Ranges
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import connect, fetch, first, transaction
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "backstory.db"
+    return tmp_path / "whyfor.db"
 
 
 def tables(db: apsw.Connection) -> set[str]:
@@ -121,7 +121,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path, monkeypatch
 OPENER = """
 import sys
 from pathlib import Path
-from backstory.store.sqlite import connect
+from whyfor.store.sqlite import connect
 print("ready", flush=True)
 for line in sys.stdin:
     db = connect(Path(line.strip()))
@@ -220,9 +220,9 @@ def test_what_is_no_database_is_said_to_be_damaged(readonly: bool, path: Path) -
     path.write_bytes(b"this is no database, but it is long enough to look like one" * 40)
     with pytest.raises(CorruptStore) as told:
         connect(path, readonly=readonly)
-    assert "backstory rebuild" in told.value.hint
+    assert "whyfor rebuild" in told.value.hint
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot use"):
-        connect(tmp_path / "nowhere" / "backstory.db")
+        connect(tmp_path / "nowhere" / "whyfor.db")

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.model.events import Event, StoredEvent, Touch, Usage
-from backstory.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket
-from backstory.model.query import Atom, Filters, Query
-from backstory.model.sessions import Session, Tokens
-from backstory.model.sources import Problem, Source
-from backstory.store.journal import SegmentEntry
-from backstory.store.read import Reader
-from backstory.store.sqlite import connect, fetch, transaction
-from backstory.store.write import MAX_TEXT, Writer
+from whyfor.model.events import Event, StoredEvent, Touch, Usage
+from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket
+from whyfor.model.query import Atom, Filters, Query
+from whyfor.model.sessions import Session, Tokens
+from whyfor.model.sources import Problem, Source
+from whyfor.store.journal import SegmentEntry
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import connect, fetch, transaction
+from whyfor.store.write import MAX_TEXT, Writer
 
 NOW = 1777629600000
 ACTORS = {"user.prompt": "user", "tool.result": "tool"}
@@ -49,7 +49,7 @@ def apply(db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: 
 
 @pytest.fixture
 def db(tmp_path: Path) -> apsw.Connection:
-    return connect(tmp_path / "backstory.db")
+    return connect(tmp_path / "whyfor.db")
 
 
 def events(db: apsw.Connection) -> list[StoredEvent]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from typing import Any
 
-from backstory.git.history import Change, Commit
-from backstory.story.acts import Acts, Made, Written
-from backstory.story.lines import keys
-from backstory.story.links import CommitFacts, Link, Linker
+from whyfor.git.history import Change, Commit
+from whyfor.story.acts import Acts, Made, Written
+from whyfor.story.lines import keys
+from whyfor.story.links import CommitFacts, Link, Linker
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE

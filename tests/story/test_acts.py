@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from backstory.model.events import StoredEvent
-from backstory.story.acts import Acts, Made, Written, acts, merged
-from backstory.story.lines import keys
-from backstory.story.shell import effects
+from whyfor.model.events import StoredEvent
+from whyfor.story.acts import Acts, Made, Written, acts, merged
+from whyfor.story.lines import keys
+from whyfor.story.shell import effects
 
 START = 1_780_000_000_000
 

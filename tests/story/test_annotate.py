@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backstory.model.checkpoints import TAGS, ChangedFile, Note
-from backstory.model.events import StoredEvent
-from backstory.story.annotate import TITLE, derive, noted, shortened, summary, tag
+from whyfor.model.checkpoints import TAGS, ChangedFile, Note
+from whyfor.model.events import StoredEvent
+from whyfor.story.annotate import TITLE, derive, noted, shortened, summary, tag
 
 FILES = [ChangedFile("src/http.py", 12, 3), ChangedFile("tests/test_http.py", 20, 0)]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backstory.story.acts import Written
-from backstory.story.attribution import Pen, attribute, traced
-from backstory.story.lines import keys
+from whyfor.story.acts import Written
+from whyfor.story.attribution import Pen, attribute, traced
+from whyfor.story.lines import keys
 
 PATH = "/code/shop/a.py"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstory.model.checkpoints import Part, checkpoint_id
-from backstory.story.checkpoints import Claim, Outline, continue_from, group_roots, outline, parts
+from whyfor.model.checkpoints import Part, checkpoint_id
+from whyfor.story.checkpoints import Claim, Outline, continue_from, group_roots, outline, parts
 
 # A session: p prompt, a answer, c tool call, r its result; a prompt begins a turn.
 KIND = {

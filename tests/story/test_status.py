@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.agents.hooks import HOOKABLE
-from backstory.model.events import KINDS, StoredEvent
-from backstory.model.signals import Signal
-from backstory.story import signs, state
-from backstory.story.signs import Sign, of_event, of_process, of_signal
-from backstory.story.status import (
+from whyfor.agents.hooks import HOOKABLE
+from whyfor.model.events import KINDS, StoredEvent
+from whyfor.model.signals import Signal
+from whyfor.story import signs, state
+from whyfor.story.signs import Sign, of_event, of_process, of_signal
+from whyfor.story.status import (
     COMPACTING,
     IDLE,
     LONG,

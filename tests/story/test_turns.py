@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstory.model.events import StoredEvent
-from backstory.model.sessions import Tokens
-from backstory.model.signals import Signal
-from backstory.story.status import Status
-from backstory.story.summary import EVERY, LINE_MAX, Summary, due, summary
-from backstory.story.turns import Turn, tool_kind, turns
+from whyfor.model.events import StoredEvent
+from whyfor.model.sessions import Tokens
+from whyfor.model.signals import Signal
+from whyfor.story.status import Status
+from whyfor.story.summary import EVERY, LINE_MAX, Summary, due, summary
+from whyfor.story.turns import Turn, tool_kind, turns
 
 START = 1_780_000_000_000
 repeatable = settings(deadline=None, derandomize=True, max_examples=100)

@@ -1,4 +1,4 @@
-"""Fixtures for tests of `backstory top`: sessions that are kept, and the app without anybody who watches."""
+"""Fixtures for tests of `whyfor top`: sessions that are kept, and the app without anybody who watches."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from backstory.cli.screen.app import Top
-from backstory.config import Settings
 from tests.transcripts import Transcript
+from whyfor.cli.screen.app import Top
+from whyfor.config import Settings
 
 SECONDS = 20.0
 

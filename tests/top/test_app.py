@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backstory.cli.screen import app as screen_app
-from backstory.config import Settings
-from backstory.model.query import Filters
-from backstory.model.sessions import Session
-from backstory.service.forgetting import Asked, forget
-from backstory.service.ingesting import ingest
-from backstory.service.library import reading
 from tests.server.pages.hostile import HOSTILE
 from tests.server.pages.sessions import asking, now, standing
 from tests.transcripts import Transcript
+from whyfor.cli.screen import app as screen_app
+from whyfor.config import Settings
+from whyfor.model.query import Filters
+from whyfor.model.sessions import Session
+from whyfor.service.forgetting import Asked, forget
+from whyfor.service.ingesting import ingest
+from whyfor.service.library import reading
 
 from .conftest import Screen, shown
 
@@ -134,7 +134,7 @@ def test_hostile_words_are_words(settings: Settings, hostile: str) -> None:
 
 def test_an_empty_home_says_what_to_do(settings: Settings) -> None:
     async def act(screen: Screen) -> None:
-        await screen.see("backstory init")
+        await screen.see("whyfor init")
 
     on_screen(settings, act)
     assert not settings.home.exists()

@@ -1,4 +1,4 @@
-"""`backstory top --once` and `--json`: the same without a screen."""
+"""`whyfor top --once` and `--json`: the same without a screen."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from backstory.config import Settings
-from backstory.service.ingesting import ingest
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest
 
 Cli = Callable[..., Result]
 
@@ -46,16 +46,16 @@ def test_hostile_words_are_words(settings: Settings, home: Path, cli: Cli, kept:
 
 def test_an_empty_home_says_what_to_do(settings: Settings, cli: Cli) -> None:
     found = cli("top", "--once")
-    assert (found.code, found.out) == (0, "") and "backstory init" in found.err
+    assert (found.code, found.out) == (0, "") and "whyfor init" in found.err
     assert not settings.home.exists()
 
 
 def test_only_the_screen_pays_for_textual(settings: Settings, kept: Transcript) -> None:
     ingest(settings)
-    look = "import sys; from backstory.__main__ import main; main(sys.argv[1:]); print('textual' in sys.modules)"
+    look = "import sys; from whyfor.__main__ import main; main(sys.argv[1:]); print('textual' in sys.modules)"
     for arguments in (["--help"], ["top", "--help"], ["top", "--once"], ["top", "--json"]):
         done = subprocess.run([sys.executable, "-c", look, *arguments], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "False", arguments
     assert json.loads(
-        subprocess.run([sys.executable, "-m", "backstory", "top", "--json"], capture_output=True, check=True).stdout
+        subprocess.run([sys.executable, "-m", "whyfor", "top", "--json"], capture_output=True, check=True).stdout
     )

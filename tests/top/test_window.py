@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from backstory.config import Settings
-from backstory.service.following import standings
-from backstory.service.ingesting import ingest
-from backstory.service.serving import alone, announced, serves
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.service.following import standings
+from whyfor.service.ingesting import ingest
+from whyfor.service.serving import alone, announced, serves
 
 from .window import TOP, Window
 
 CRASHES = """
 import os
-from backstory.__main__ import main
-from backstory.cli.screen.app import Top
+from whyfor.__main__ import main
+from whyfor.cli.screen.app import Top
 def show(self):
     secret = "a word only a variable holds"
     raise RuntimeError("something broke")
 Top.show = show
-os.environ.pop("BACKSTORY_DEBUG", None)
+os.environ.pop("WHYFOR_DEBUG", None)
 raise SystemExit(main(["top"]))
 """
 

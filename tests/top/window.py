@@ -1,4 +1,4 @@
-"""A terminal window of a given size, as `backstory top` has it: what is on its screen, how it was left."""
+"""A terminal window of a given size, as `whyfor top` has it: what is on its screen, how it was left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from contextlib import suppress
 from types import TracebackType
 
 SECONDS = 30.0
-TOP = ["-m", "backstory", "top"]
+TOP = ["-m", "whyfor", "top"]
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 
 

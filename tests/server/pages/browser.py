@@ -20,12 +20,12 @@ from typing import Any
 import uvicorn
 from playwright.sync_api import BrowserContext, Page
 
-from backstory.config import Settings
-from backstory.server.app import create_app
-from backstory.service.live import Hub
-from backstory.service.serving import Keys, Running
-from backstory.service.watching import watch
 from tests.locks import locked
+from whyfor.config import Settings
+from whyfor.server.app import create_app
+from whyfor.service.live import Hub
+from whyfor.service.serving import Keys, Running
+from whyfor.service.watching import watch
 
 PACKAGE = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[3] / ".cache" / "axe"
@@ -102,7 +102,7 @@ class Site:
         """As a person comes: by a one-time link, which leaves a cookie; then to a page."""
         if page not in self._pages:
             self._pages.append(page)
-        known = [cookie for cookie in page.context.cookies(self.url) if cookie.get("name") == f"backstory-{self.port}"]
+        known = [cookie for cookie in page.context.cookies(self.url) if cookie.get("name") == f"whyfor-{self.port}"]
         if not known:
             page.goto(self.keys.link(Running(os.getpid(), self.port)))
         if path != "/" or known:

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from backstory import config
-from backstory.config import Settings
-from backstory.service.demo import build
-from backstory.service.ingesting import ingest
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.service.demo import build
+from whyfor.service.ingesting import ingest
 
 from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideways, tab
 
@@ -41,7 +41,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(made.home),
-        "BACKSTORY_HOME": str(made.backstory_home),
+        "WHYFOR_HOME": str(made.whyfor_home),
         "XDG_CONFIG_HOME": str(made.home / ".config"),
         "XDG_DATA_HOME": str(made.home / ".local" / "share"),
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from backstory.model.sessions import Session, Tokens
-from backstory.service.live import Standing
-from backstory.story.status import Approval, Status
+from whyfor.model.sessions import Session, Tokens
+from whyfor.service.live import Standing
+from whyfor.story.status import Approval, Status
 
 
 def now() -> int:

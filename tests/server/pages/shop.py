@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from backstory import config
-from backstory.config import Settings
-from backstory.service.ingesting import ingest
 from tests.links.workshop import Agent, Clock, Repo, body
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest
 
 DAY = 86_400
 CHARGE = '''from shop.gateway import GatewayTimeout, gateway
@@ -137,7 +137,7 @@ def settings_of(folder: Path) -> Settings:
         {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
-            "BACKSTORY_HOME": str(folder / "backstory"),
+            "WHYFOR_HOME": str(folder / "whyfor"),
             "XDG_CONFIG_HOME": str(home / ".config"),
             "XDG_DATA_HOME": str(home / ".local" / "share"),
         }

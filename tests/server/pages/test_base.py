@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from backstory import config
-from backstory.server.render import age, ago, duration, exact, hinted, inline
+from whyfor import config
+from whyfor.server.render import age, ago, duration, exact, hinted, inline
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, unheard
 from .hostile import HOSTILE
@@ -167,11 +167,11 @@ def test_before_anything_was_captured_every_page_says_what_to_do(
     tmp_path_factory: pytest.TempPathFactory, page: Page, complaints: Complaints, path: str
 ) -> None:
     folder = tmp_path_factory.mktemp("bare")
-    env = {"HOME": str(folder / "home"), "BACKSTORY_HOME": str(folder / "kept"), "PATH": ""}
+    env = {"HOME": str(folder / "home"), "WHYFOR_HOME": str(folder / "kept"), "PATH": ""}
     with Site(config.load(env)) as bare:
         bare.open(page, path)
         expect(page.locator("main")).to_contain_text("Nothing captured yet")
-        expect(page.locator("main .cmd-text")).to_have_text("backstory init")
+        expect(page.locator("main .cmd-text")).to_have_text("whyfor init")
     complaints[:] = [one for one in complaints if "404" not in one]
 
 
@@ -191,7 +191,7 @@ def test_a_link_that_was_used_says_how_to_get_another(
     page.goto(site.url + "/open?once=used")
     assert page.locator("h1").inner_text() == "This page needs a link"
     assert "This link was used already, or is too old." in page.locator("main").inner_text()
-    assert "backstory serve" in page.locator("main").inner_text()
+    assert "whyfor serve" in page.locator("main").inner_text()
     assert page.evaluate("getComputedStyle(document.querySelector('main')).textAlign") == "center", "it has its style"
     axe(page)
     complaints[:] = [one for one in complaints if "401" not in one and "favicon" not in one]
@@ -204,7 +204,7 @@ def test_a_key_that_is_no_longer_good_is_said(site: Site, page: Page, complaints
     hide(page, True)
     unheard(site, page)
     hide(page, False)
-    expect(page.locator("#not-live")).to_contain_text("needs a new key. Get one with: backstory serve")
+    expect(page.locator("#not-live")).to_contain_text("needs a new key. Get one with: whyfor serve")
     page.goto("about:blank")  # where it asks no more
     complaints[:] = [one for one in complaints if "401" not in one]
 
@@ -238,9 +238,9 @@ def test_nothing_stays_unseen_in_what_a_person_must_judge() -> None:
 
 
 def test_a_command_in_advice_is_code_and_advice_is_data() -> None:
-    assert str(hinted("List them: backstory sessions --all")) == "List them: <code>backstory sessions --all</code>"
-    assert str(hinted("<b>: git branch (or backstory demo)")) == (
-        "&lt;b&gt;: <code>git branch</code> (or <code>backstory demo</code>)"
+    assert str(hinted("List them: whyfor sessions --all")) == "List them: <code>whyfor sessions --all</code>"
+    assert str(hinted("<b>: git branch (or whyfor demo)")) == (
+        "&lt;b&gt;: <code>git branch</code> (or <code>whyfor demo</code>)"
     )
 
 

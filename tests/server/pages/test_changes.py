@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from backstory.model.events import StoredEvent
-from backstory.server.pages.diffs import painted
-from backstory.service.changes import Change, Row, changes, compare
+from whyfor.model.events import StoredEvent
+from whyfor.server.pages.diffs import painted
+from whyfor.service.changes import Change, Row, changes, compare
 
 
 def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") -> StoredEvent:

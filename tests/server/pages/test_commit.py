@@ -12,14 +12,14 @@ import pytest
 from markupsafe import Markup
 from playwright.sync_api import Page, expect
 
-from backstory.model.checkpoints import Annotation, Note
-from backstory.model.errors import NotFound
-from backstory.server.pages.commit import alternative, steps
-from backstory.server.pages.diffs import emphasised, visible
-from backstory.service.behind import SHOWN_EACH, behind
-from backstory.service.editing import note
-from backstory.service.ingesting import ingest
 from tests.links.workshop import Agent, Clock, Repo, body
+from whyfor.model.checkpoints import Annotation, Note
+from whyfor.model.errors import NotFound
+from whyfor.server.pages.commit import alternative, steps
+from whyfor.server.pages.diffs import emphasised, visible
+from whyfor.service.behind import SHOWN_EACH, behind
+from whyfor.service.editing import note
+from whyfor.service.ingesting import ingest
 
 from .browser import Site, no_sideways
 from .hostile import HOSTILE
@@ -182,7 +182,7 @@ def test_the_restore_command_can_be_copied(store: Site, shop: Shop, page: Page) 
     store.open(page, f"/commits/{shop.commits['keys']}")
     page.keyboard.press("c")
     expect(page.locator(".cmd-copy .btn-label")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == f"backstory restore {shop.commits['keys'][:8]}"
+    assert page.evaluate("navigator.clipboard.readText()") == f"whyfor restore {shop.commits['keys'][:8]}"
 
 
 def test_a_commit_without_a_story_says_so_and_shows_its_change(store: Site, shop: Shop, page: Page) -> None:
@@ -201,7 +201,7 @@ def test_nearby_is_a_hint_and_says_how_to_link(store: Site, shop: Shop, page: Pa
         "nearby Claude Code wrote shop/views.py shortly before. Not linked."
     )
     expect(page.locator(".ev")).to_have_count(0)
-    expect(page.locator(".story code")).to_contain_text(f"backstory link {shop.commits['near'][:10]} claude:")
+    expect(page.locator(".story code")).to_contain_text(f"whyfor link {shop.commits['near'][:10]} claude:")
 
 
 def test_a_merge_names_its_parents(store: Site, shop: Shop, page: Page) -> None:

@@ -1,4 +1,4 @@
-"""The insights page: its numbers are those of `backstory stats`, and what is not known is not drawn as nothing."""
+"""The insights page: its numbers are those of `whyfor stats`, and what is not known is not drawn as nothing."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from backstory.config import Settings
-from backstory.model.errors import BackstoryError
-from backstory.model.query import Filters
-from backstory.model.sessions import Tokens
-from backstory.model.signals import Signal
-from backstory.model.times import parse_iso
-from backstory.server.charts import calendar, histogram, quarters
-from backstory.server.pages.insights import rows
-from backstory.service.figures import Stats, stats
-from backstory.service.ingesting import ingest
-from backstory.service.insights import PERIODS, WAITS, Asking, Bar, Day, Overview, overview, spent
-from backstory.service.reading import Where
-from backstory.store.insights import Insights
-from backstory.store.sqlite import connect, fetch
-from backstory.store.write import Writer
-from backstory.story.failures import KINDS, kind_of
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.model.errors import WhyforError
+from whyfor.model.query import Filters
+from whyfor.model.sessions import Tokens
+from whyfor.model.signals import Signal
+from whyfor.model.times import parse_iso
+from whyfor.server.charts import calendar, histogram, quarters
+from whyfor.server.pages.insights import rows
+from whyfor.service.figures import Stats, stats
+from whyfor.service.ingesting import ingest
+from whyfor.service.insights import PERIODS, WAITS, Asking, Bar, Day, Overview, overview, spent
+from whyfor.service.reading import Where
+from whyfor.store.insights import Insights
+from whyfor.store.sqlite import connect, fetch
+from whyfor.store.write import Writer
+from whyfor.story.failures import KINDS, kind_of
 
 from .browser import Complaints, Site
 from .hostile import HOSTILE
@@ -233,7 +233,7 @@ def test_an_index_answers_as_the_events_would(home: Settings) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused(home: Settings, asking: Asking) -> None:
-    with pytest.raises(BackstoryError):
+    with pytest.raises(WhyforError):
         overview(home, asking, NOW)
 
 

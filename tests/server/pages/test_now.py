@@ -14,18 +14,18 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from backstory import config
-from backstory.config import Settings
-from backstory.model.query import Filters
-from backstory.model.sessions import Session
-from backstory.service.demo import build
-from backstory.service.ingesting import ingest
-from backstory.service.library import reading
-from backstory.service.live import Standing
-from backstory.service.pausing import Scope, pause
-from backstory.story.status import Approval, Sign, apply, of_event, status, told
-from backstory.story.summary import Summary
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.model.query import Filters
+from whyfor.model.sessions import Session
+from whyfor.service.demo import build
+from whyfor.service.ingesting import ingest
+from whyfor.service.library import reading
+from whyfor.service.live import Standing
+from whyfor.service.pausing import Scope, pause
+from whyfor.story.status import Approval, Sign, apply, of_event, status, told
+from whyfor.story.summary import Summary
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
 from .conftest import Home
@@ -89,7 +89,7 @@ def test_sessions_stand_in_groups_with_approvals_first(site: Site, page: Page, s
     assert "2 need approval, 1 waits for you, 1 is running. 6 open sessions in 2 projects." in page.locator(
         ".lede"
     ).inner_text().replace("\n", " ")
-    assert page.title() == "(2) Now · Backstory"
+    assert page.title() == "(2) Now · Whyfor"
     expect(page.locator("[data-approvals]")).to_have_text("2 need approval")
 
 
@@ -140,7 +140,7 @@ def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, pa
     transcript.prompt("Write it all down.")
     transcript.block({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": command}})
     transcript.save(tmp_path)
-    settings = config.load({**os.environ, "HOME": str(tmp_path), "BACKSTORY_HOME": str(tmp_path / "kept")})
+    settings = config.load({**os.environ, "HOME": str(tmp_path), "WHYFOR_HOME": str(tmp_path / "kept")})
     ingest(settings)
     with reading(settings) as library:
         (session,) = library.reader.sessions(Filters(), limit=None, subagents=False)
@@ -290,14 +290,14 @@ def test_no_session_is_open(site: Site, page: Page, axe: Callable[[Page], None])
 
 def test_the_first_run_says_what_to_do(tmp_path_factory: pytest.TempPathFactory, page: Page) -> None:
     folder = tmp_path_factory.mktemp("bare")
-    env = {"HOME": str(folder / "home"), "BACKSTORY_HOME": str(folder / "kept"), "PATH": ""}
+    env = {"HOME": str(folder / "home"), "WHYFOR_HOME": str(folder / "kept"), "PATH": ""}
     with Site(config.load(env)) as bare:
         bare.open(page)
         assert page.locator(".empty-title").inner_text() == "Nothing captured yet"
-        assert page.locator(".cmd-text").inner_text() == "backstory init"
+        assert page.locator(".cmd-text").inner_text() == "whyfor init"
         ingest(bare.settings)  # a store with nothing in it is no more than none
         bare.open(page)
-        assert page.locator(".cmd-text").inner_text() == "backstory init"
+        assert page.locator(".cmd-text").inner_text() == "whyfor init"
 
 
 def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
@@ -313,7 +313,7 @@ def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
 def lone(tmp_path: Path, page: Page) -> Iterator[tuple[Settings, Site]]:
     """A home of the test's own, to do something to."""
     made = build(tmp_path / "lone")
-    settings = config.load({**os.environ, "HOME": str(made.home), "BACKSTORY_HOME": str(made.backstory_home)})
+    settings = config.load({**os.environ, "HOME": str(made.home), "WHYFOR_HOME": str(made.whyfor_home)})
     ingest(settings)
     with Site(settings) as site:
         yield settings, site
@@ -336,7 +336,7 @@ def test_a_hook_that_fell_silent_is_said(lone: tuple[Settings, Site], page: Page
     assert "hook" not in states[1]
     note = page.locator(".health-note")
     assert note.count() == 1 and "Claude Code writes transcripts, but its hooks were last heard" in note.inner_text()
-    assert "backstory doctor" in note.inner_text()
+    assert "whyfor doctor" in note.inner_text()
     axe(page)
 
 
@@ -345,7 +345,7 @@ def test_a_pause_is_said_with_the_way_out(lone: tuple[Settings, Site], page: Pag
     pause(settings, Scope(), 3600)
     site.open(page)
     said = page.locator(".banner-ask").inner_text()
-    assert "Capture is paused." in said and "until" in said and "backstory resume" in said
+    assert "Capture is paused." in said and "until" in said and "whyfor resume" in said
 
 
 # -- live --------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_a_card_moves_to_its_group_without_a_reload(site: Site, page: Page, stan
     assert page.evaluate("same.isConnected && same.dataset.phase === 'waiting_approval'"), "it is the same card"
     assert page.evaluate("document.querySelectorAll('[data-key=\"claude:one\"]').length") == 1
     expect(page.locator("[data-approvals]")).to_have_text("1 need approval")
-    assert page.title() == "(1) Now · Backstory"
+    assert page.title() == "(1) Now · Whyfor"
     expect(page.locator("#announcer")).to_have_text("one needs approval")
     stand(standing("one", "exited"), standing("two", "running"))
     expect(page.locator(".row")).to_contain_text("one")

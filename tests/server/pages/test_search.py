@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from backstory.server.pages import search as pages
-from backstory.service.finding import CommitHit, Found, Wanted, find
-from backstory.service.ingesting import ingest
-from backstory.service.reading import Hit, Where, search
 from tests.links.workshop import Agent, Clock, Repo
 from tests.transcripts import Transcript
+from whyfor.server.pages import search as pages
+from whyfor.service.finding import CommitHit, Found, Wanted, find
+from whyfor.service.ingesting import ingest
+from whyfor.service.reading import Hit, Where, search
 
 from .browser import Complaints, Site
 from .hostile import HOSTILE
@@ -96,7 +96,7 @@ def test_counts_are_what_one_would_count_oneself(shop: Shop) -> None:
 
 
 def test_more_than_can_be_counted_is_not_given_a_number(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backstory.service.finding.COUNTED", 10)
+    monkeypatch.setattr("whyfor.service.finding.COUNTED", 10)
     counts = find(shop.settings, Wanted("seagulls"), limit=5).counts
     assert counts is not None
     assert (counts.turns, counts.sessions, counts.agents["claude"], counts.whens[""]) == (None, None, None, None)
@@ -192,7 +192,7 @@ def test_a_result_is_found_as_one_types_and_leads_to_its_place(site: Site, page:
     first = page.locator(".hit").first
     expect(first).to_contain_text("idempotency key")
     expect(page).to_have_url(f"{site.url}/search?q=idempotency+key")
-    expect(page).to_have_title("idempotency key · Backstory")
+    expect(page).to_have_title("idempotency key · Whyfor")
     link = page.locator(".hit-prompt a[data-open]").first
     place = (link.get_attribute("href") or "").partition("#")[2]
     link.click()
@@ -424,6 +424,6 @@ def test_ids_of_clients_are_never_paths(shop: Shop, tmp_path: Path) -> None:
 def test_a_home_without_anything_says_what_to_do(tmp_path: Path, page: Page, complaints: Complaints) -> None:
     with Site(settings_of(tmp_path)) as empty:
         empty.open(page, "/search?q=x")
-        expect(page.locator("main")).to_contain_text("backstory init")
+        expect(page.locator("main")).to_contain_text("whyfor init")
         page.goto("about:blank")
     complaints[:] = [said for said in complaints if "404" not in said]  # the browser's word for it

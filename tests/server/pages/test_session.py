@@ -15,11 +15,11 @@ import msgspec
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from backstory import config
-from backstory.config import Settings
-from backstory.service.ingesting import ingest
-from backstory.service.library import reading
 from tests.agents_read.test_opencode import Writer
+from whyfor import config
+from whyfor.config import Settings
+from whyfor.service.ingesting import ingest
+from whyfor.service.library import reading
 
 from .browser import NARROW, WIDE, Complaints, Site, no_sideways
 from .conftest import Home
@@ -59,7 +59,7 @@ def _settings(folder: Path) -> Settings:
         {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
-            "BACKSTORY_HOME": str(folder / "backstory"),
+            "WHYFOR_HOME": str(folder / "whyfor"),
             "XDG_CONFIG_HOME": str(home / ".config"),
             "XDG_DATA_HOME": str(home / ".local" / "share"),
         }
@@ -500,7 +500,7 @@ def test_a_beginning_of_an_id_is_no_session(client: httpx.Client, rich: str) -> 
 
 
 def test_pictures_of_all_agents_are_found_in_their_records() -> None:
-    from backstory.service.conversing.pictures import _payloads
+    from whyfor.service.conversing.pictures import _payloads
 
     data = base64.b64encode(png()).decode()
     shapes = [

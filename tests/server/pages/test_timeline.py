@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from backstory.model.checkpoints import Note
-from backstory.service.browsing import Which
-from backstory.service.editing import note, unlink
-from backstory.service.ingesting import ingest
-from backstory.service.timelines import timeline
 from tests.links.workshop import Agent, Clock, Repo, body
+from whyfor.model.checkpoints import Note
+from whyfor.service.browsing import Which
+from whyfor.service.editing import note, unlink
+from whyfor.service.ingesting import ingest
+from whyfor.service.timelines import timeline
 
 from .browser import Site
 from .conftest import Home

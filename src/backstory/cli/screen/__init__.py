@@ -1,1 +1,0 @@
-"""What `backstory top` shows: Now, and a session, in a terminal; every word of a transcript is data there."""

@@ -1,5 +1,0 @@
-"""What agents and git run: files that stand alone, copied out of the package so that they outlive it."""
-
-from __future__ import annotations
-
-FILES = ("hook.py", "announce.py", "private.py")  # what is copied to $BACKSTORY_HOME/hook

@@ -1,0 +1,25 @@
+"""The process boundary: start-up, and the one place where errors become words and exit codes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = sys.argv[1:] if arguments is None else arguments
+    if args == ["--version"]:  # agents and prompts ask this often: answer before importing anything
+        from whyfor import __version__
+
+        print(f"whyfor {__version__}")  # nobody's words but ours
+        return 0
+    gc.disable()  # a short life: looking for cycles costs a tenth of start-up and finds nothing
+    os.umask(0o077)  # everything we write is its owner's alone
+    from whyfor.cli.errors import run
+
+    return run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Claude Code: JSONL transcripts under ~/.claude/projects, one line per content block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from whyfor.agents.base import FileAgent, OnError, Reader, Record, Shape, head_records, walk
+
+
+class Claude(FileAgent):
+    name = "claude"
+    title = "Claude Code"
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        override = env.get("CLAUDE_CONFIG_DIR")
+        return [(Path(override) if override else home / ".claude") / "projects"]
+
+    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
+        transcripts: list[Path] = []
+        others: list[Path] = []
+        for path in walk(root, (".jsonl", ".meta.json", ".txt", ".json"), onerror):
+            if path.parent.name == "tool-results" or path.name.endswith(".meta.json"):
+                others.append(path)
+            elif path.suffix == ".jsonl":
+                transcripts.append(path)
+        transcripts.sort(key=lambda path: path.name.startswith("agent-"))
+        yield from transcripts
+        yield from others
+
+    def sniff(self, path: Path, head: bytes) -> Shape | None:
+        if path.name.endswith(".meta.json") and path.name.startswith("agent-"):
+            parent = _sidecar_parent(path)
+            agent_id = path.name.removeprefix("agent-").removesuffix(".meta.json")
+            return Shape("document", subagent_id(agent_id, parent), parent, sidecar="meta") if parent else None
+        if path.parent.name == "tool-results":
+            return Shape("blob", path.parent.parent.name, sidecar="result")
+        found = False
+        for record in head_records(head):
+            kind = record.get("type")
+            session = record.get("sessionId")
+            if isinstance(session, str) and isinstance(kind, str) and "payload" not in record:
+                whose = record.get("agentId")
+                if isinstance(whose, str) and (record.get("isSidechain") or path.name.startswith("agent-")):
+                    return Shape("lines", subagent_id(whose, session), session)
+                return Shape("lines", session)
+            found = found or (kind in ("summary", "file-history-snapshot", "custom-title", "ai-title"))
+            found = found or ("parentUuid" in record and "message" in record)
+        return Shape("lines", path.name.removesuffix(".jsonl")) if found else None
+
+    def reader(self, shape: Shape, state: Record) -> Reader:
+        from whyfor.agents.claude.read import (  # most commands read nothing
+            MetaReader,
+            ResultReader,
+            TranscriptReader,
+        )
+
+        if shape.sidecar == "meta":
+            return MetaReader(state)
+        if shape.sidecar == "result":
+            return ResultReader(state)
+        return TranscriptReader(state, subagent=shape.parent is not None)
+
+
+def subagent_id(agent_id: str, parent: str) -> str:
+    """Subagent ids are short and repeat across sessions, so the parent's id goes with them."""
+    return f"agent-{agent_id.removeprefix('agent-')}@{parent}"
+
+
+def _sidecar_parent(path: Path) -> str | None:
+    for folder in path.parents:
+        if folder.name == "subagents":
+            return folder.parent.name
+    return None
+
+
+AGENT = Claude()

@@ -1,0 +1,105 @@
+"""Which sessions of Claude Code's run now: it keeps a file for each of its processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from whyfor.agents.base import as_dict, as_int, as_str
+from whyfor.agents.claude import AGENT
+
+
+class Registered(NamedTuple):
+    """What one of its processes says of itself."""
+
+    session_id: str
+    cwd: str
+    pid: int
+    start: int  # clock ticks since boot; 0 where it does not say
+    status: str  # busy, idle, waiting, shell; empty in its first moments
+    waiting_for: str
+    at: int  # ms, when the status began
+
+
+class Registry:
+    """Reads a file again only when it changed."""
+
+    def __init__(self, home: Path, env: Mapping[str, str]) -> None:
+        self._folder = _folder(home, env)
+        self._seen: dict[str, tuple[int, int]] = {}
+        self.known: dict[str, Registered] = {}  # by session
+
+    def look(self) -> list[Registered]:
+        """What changed since the last look."""
+        seen: dict[str, tuple[int, int]] = {}
+        found: list[Registered] = []
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(".json"):
+                        continue
+                    try:
+                        now = entry.stat()
+                    except OSError:
+                        continue
+                    stamp = (now.st_mtime_ns, now.st_size)
+                    if self._seen.get(entry.name) != stamp:
+                        if (told := _registered(Path(entry.path))) is None:
+                            continue  # it is being written: look again
+                        found.append(told)
+                    seen[entry.name] = stamp
+        except OSError:
+            pass  # no such folder: no version of it that keeps one has run here
+        self._seen = seen
+        self.known = {session: told for session, told in self.known.items() if f"{told.pid}.json" in seen}
+        self.known.update({told.session_id: told for told in found})
+        return found
+
+
+def running(home: Path, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Session id and folder of each."""
+    for path in sorted(_folder(home, env).glob("*.json")):
+        told = _registered(path)
+        if told is not None and _alive(told.pid):
+            yield told.session_id, told.cwd
+
+
+def _folder(home: Path, env: Mapping[str, str]) -> Path:
+    return AGENT.roots(home, env)[0].parent / "sessions"
+
+
+def _registered(path: Path) -> Registered | None:
+    try:
+        if not path.is_file():
+            return None  # whoever opens a pipe waits for its other end
+        told = as_dict(msgspec.json.decode(path.read_bytes()))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    pid, start = as_int(told.get("pid")), as_str(told.get("procStart"))
+    if pid is None or pid <= 0:
+        return None
+    return Registered(
+        session_id=as_str(told.get("sessionId")),
+        cwd=as_str(told.get("cwd")),
+        pid=pid,
+        start=int(start) if start.isascii() and start.isdigit() and len(start) < 16 else 0,
+        status=as_str(told.get("status")),
+        waiting_for=as_str(told.get("waitingFor")),
+        at=as_int(told.get("statusUpdatedAt")) or as_int(told.get("updatedAt")) or as_int(told.get("startedAt")) or 0,
+    )
+
+
+def _alive(pid: int) -> bool:
+    if os.name == "nt":
+        return True  # nothing asks without harm there; the file is removed when the process ends
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

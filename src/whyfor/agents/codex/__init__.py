@@ -1,0 +1,63 @@
+"""Codex CLI: rollouts under ~/.codex/sessions, one file per thread; two dialects that share their items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from whyfor.agents.base import FileAgent, OnError, Reader, Record, Shape, as_str, head_records, walk
+from whyfor.agents.codex.records import RECORDS, is_bare_item, is_bare_meta, parent
+
+_NAME = r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-fA-F-]{36})(?:_|\.|$)"
+_DOCUMENT = rb'\s*\{\s*"session"\s*:\s*\{'
+_DOCUMENT_ID = rb'"id"\s*:\s*"([^"]+)"'
+
+
+class Codex(FileAgent):
+    name = "codex"
+    title = "Codex"
+    lists = ("items", "replacement_history")
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        override = env.get("CODEX_HOME")
+        base = Path(override) if override else home / ".codex"
+        return [base / "sessions", base / "archived_sessions"]
+
+    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
+        return walk(root, (".jsonl", ".jsonl.zst", ".json"), onerror)
+
+    def sniff(self, path: Path, head: bytes) -> Shape | None:
+        if re.match(_DOCUMENT, head) and (b'"items"' in head or b'"instructions"' in head):
+            ident = re.search(_DOCUMENT_ID, head)
+            return Shape("document", ident[1].decode("utf-8", "replace") if ident else _named(path))
+        found = False
+        for record in head_records(head):
+            kind, payload = as_str(record.get("type")), record.get("payload")
+            if isinstance(payload, dict) and kind in RECORDS:
+                if kind == "session_meta":
+                    return Shape("lines", as_str(payload.get("id")) or _named(path), parent(payload))
+                found = True
+            elif is_bare_meta(record):
+                return Shape("lines", record["id"])
+            elif is_bare_item(record):
+                found = found or re.match(_NAME, path.name) is not None
+        return Shape("lines", _named(path)) if found else None
+
+    def begins(self, record: Record) -> bool:
+        payload = record.get("payload")
+        started = isinstance(payload, dict) and payload.get("type") in ("task_started", "turn_started")
+        return started or record.get("type") == "turn_context"
+
+    def reader(self, shape: Shape, state: Record) -> Reader:
+        from whyfor.agents.codex.reader import RolloutReader  # most commands read nothing
+
+        return RolloutReader(state, subagent=shape.parent is not None)
+
+
+def _named(path: Path) -> str:
+    found = re.match(_NAME, path.name)
+    return found[1] if found else path.name.split(".")[0]
+
+
+AGENT = Codex()

@@ -1,0 +1,34 @@
+"""What messages and tools' outputs are made of: texts, images, JSON inside a string."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from whyfor.agents.base import Record, as_dict, as_list, as_str
+
+
+def texts(parts: object) -> str:
+    return "\n".join([text for part in as_list(parts) if (text := as_str(as_dict(part).get("text")))])
+
+
+def decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+
+
+def image(part: Record, index: int, path: str | None = None) -> Record:
+    """Images stay in the segment; the event says that there is one, of which kind and size."""
+    url = part.get("image_url")
+    head, _, data = (as_str(url) or as_str(as_dict(url).get("url"))).partition(",")
+    found: Record = {"block": index, "type": "image"}
+    if head.startswith("data:"):
+        found |= {"media_type": head[5:].partition(";")[0], "bytes": len(data) * 3 // 4}
+    elif head:
+        found["url"] = f"{head},{data}" if data else head
+    if path is not None:
+        found["path"] = path
+    return found

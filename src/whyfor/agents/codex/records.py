@@ -1,0 +1,46 @@
+"""What a line of a rollout is: a record in its envelope, or, until mid 2025, a bare item."""
+
+from __future__ import annotations
+
+from whyfor.agents.base import Record, as_dict, as_list, as_str
+
+RECORDS = frozenset(
+    str.split(
+        "session_meta response_item event_msg turn_context token_usage_record compacted world_state "
+        "inter_agent_communication inter_agent_communication_metadata dynamic_tools_updated "
+        "security_risk_score realtime_item"
+    )
+)
+CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "tool_search_call"))
+OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
+
+
+def is_bare_meta(record: Record) -> bool:
+    """Until mid 2025 the first line was the session's head itself."""
+    if record.keys() & {"type", "payload"} or not record.keys() & {"instructions", "git"}:
+        return False
+    return isinstance(record.get("id"), str) and "timestamp" in record
+
+
+def is_bare_item(record: Record) -> bool:
+    kind = as_str(record.get("type"))
+    if kind == "message":
+        parts = as_list(record.get("content"))
+        return any(as_dict(part).get("type") in ("input_text", "output_text") for part in parts)
+    return kind in CALLS or kind in OUTPUTS or (kind == "reasoning" and "summary" in record)
+
+
+def unwrapped(record: Record) -> tuple[str, Record]:
+    """A line without an envelope, as if it had one."""
+    kind = as_str(record.get("type"))
+    if is_bare_meta(record):
+        return "session_meta", record
+    if kind == "message" or kind == "reasoning" or kind in CALLS or kind in OUTPUTS:
+        return "response_item", record
+    return ("world_state" if "record_type" in record else kind), {}
+
+
+def parent(meta: Record) -> str | None:
+    """The thread that a session's head says it was spawned by."""
+    spawned = as_dict(as_dict(as_dict(meta.get("source")).get("subagent")).get("thread_spawn"))
+    return as_str(spawned.get("parent_thread_id")) or as_str(meta.get("parent_thread_id")) or None

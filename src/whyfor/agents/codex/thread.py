@@ -1,0 +1,104 @@
+"""What the thread is: where it runs, whose subagent it is, which of its records are its own."""
+
+from __future__ import annotations
+
+from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
+from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.records import parent
+from whyfor.model.times import parse_iso
+
+
+class Thread:
+    def __init__(self, state: Record) -> None:
+        self.state = state
+
+    def inherited(self, record: Record, kind: str, payload: Record, own: str) -> bool:
+        """A subagent's file may begin with its parent's conversation: what it was given, not what it did."""
+        state = self.state
+        if kind == "session_meta":
+            if "root" in state and payload.get("id") != own:
+                state["inherits"] = True
+            return False
+        start = state.get("own_from")
+        if start is not None:
+            ordinal = as_int(record.get("ordinal"))
+            return ordinal is not None and ordinal < start
+        if state.get("inherits"):
+            if kind != "turn_context" and payload.get("type") not in ("task_started", "turn_started"):
+                return True
+            # Ids are UUIDv7: a turn that is older than the thread itself is the parent's.
+            state["inherits"] = _is_older(payload.get("turn_id"), own)
+        return bool(state.get("inherits"))
+
+    def meta(self, meta: Record, at: Here) -> None:
+        """Its own head comes first; heads of threads it was copied from, and its own again, may follow."""
+        own, ident = at.bucket.session_id, as_str(meta.get("id"))
+        first = "root" not in self.state
+        self.state["root"] = ident or own
+        if not first and ident != own:
+            return
+        facts = at.bucket.facts
+        if (kind := _subagent(meta)) is not None:
+            self.state["side"] = True
+            facts["subagent"] = kind
+        origin = as_str(meta.get("forked_from_id"))
+        if origin == parent(meta):
+            origin = ""
+        if origin:
+            facts["forked_from"] = origin
+        if (start := as_int(meta.get("subagent_history_start_ordinal"))) is not None:
+            self.state["own_from"] = start
+        version = as_str(meta.get("cli_version"))
+        if version:
+            facts["version"] = version
+        at.when = parse_iso(meta.get("timestamp")) or at.when if first else at.when
+        branch = as_str(as_dict(meta.get("git")).get("branch"))
+        told = {
+            "version": version,
+            "originator": meta.get("originator"),
+            "source": as_str(meta.get("source")),
+            "forked_from": origin,
+        }
+        self._place(as_str(meta.get("cwd")), branch, told if first else {}, first, at)
+
+    def turn_context(self, payload: Record, at: Here) -> None:
+        if isinstance(model := payload.get("model"), str):
+            self.state["model"] = model
+        if isinstance(turn := payload.get("turn_id"), str):
+            self.state["turn"] = turn
+        if cwd := as_str(payload.get("cwd")):
+            self.moved(cwd, at)
+
+    def moved(self, cwd: str, at: Here) -> None:
+        self._place(cwd, "", {}, False, at)
+
+    def _place(self, cwd: str, branch: str, told: Record, first: bool, at: Here) -> None:
+        """Where the session is: said at its start and again when it changes."""
+        before = as_list(self.state.get("place")) or ["", ""]
+        place = [cwd or before[0], branch or before[1]]
+        if not first and place == before:
+            return
+        self.state["place"] = place
+        if cwd:
+            at.bucket.facts.setdefault("cwd", cwd)
+        if branch:
+            at.bucket.facts["branch"] = branch
+        data = {key: value for key, value in {"cwd": cwd, "branch": branch, **told}.items() if value}
+        key = at.key(at.bucket.session_id, "started") if first else at.key(None, "place")
+        at.add("session.started" if first else "status.changed", key, "system", data=data)
+
+
+def _subagent(meta: Record) -> str | None:
+    """What kind of subagent the thread is, if it is one."""
+    source = as_dict(meta.get("source")).get("subagent")
+    spawned = as_dict(as_dict(source).get("thread_spawn"))
+    names = [spawned.get("agent_role"), meta.get("agent_role"), spawned.get("agent_nickname")]
+    names += [meta.get("agent_nickname"), source, as_dict(source).get("other"), spawned.get("agent_path")]
+    known = next((name for name in names if isinstance(name, str) and name), None)
+    is_one = source is not None or meta.get("thread_source") == "subagent" or parent(meta) is not None
+    return (known or "subagent") if is_one else None
+
+
+def _is_older(turn: object, thread: str) -> bool:
+    both = [as_str(turn), thread]
+    return all(len(ident) == 36 and ident[14] == "7" for ident in both) and both[0] < both[1]

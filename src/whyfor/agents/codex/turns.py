@@ -1,0 +1,74 @@
+"""How the thread goes on: turns, errors, compactions, what the person did to it."""
+
+from __future__ import annotations
+
+from whyfor.agents.base import TITLE_AGENT, Record, as_dict, as_int, as_str, flatten
+from whyfor.agents.codex.here import Here
+from whyfor.model.ids import fold
+
+
+class Turns:
+    def __init__(self, state: Record) -> None:
+        self.state = state
+
+    def started(self, event: Record, at: Here) -> None:
+        turn = event.get("turn_id")
+        if isinstance(turn, str):
+            self.state["turn"] = turn
+        at.add("turn.started", at.key(turn, "started"), "system", data={"turn_id": turn} if turn else None)
+
+    def completed(self, event: Record, at: Here) -> None:
+        turn = event.get("turn_id")
+        data = {"turn_id": turn, "duration_ms": as_int(event.get("duration_ms"))}
+        error = event.get("error")
+        if error:
+            self._erred(error if isinstance(error, dict) else {"message": error}, at.key(turn, "error"), at)
+            data["failed"] = True
+        known = {key: value for key, value in data.items() if value is not None}
+        at.add("turn.completed", at.key(turn, "completed"), "system", data=known)
+
+    def aborted(self, event: Record, at: Here) -> None:
+        turn, reason = event.get("turn_id"), as_str(event.get("reason"))
+        data = {
+            "turn_id": turn,
+            "interrupted": True,
+            "reason": reason,
+            "duration_ms": event.get("duration_ms"),
+        }
+        known = {key: value for key, value in data.items() if value}
+        actor = "user" if reason == "interrupted" else "system"
+        at.add("turn.completed", at.key(turn, "completed"), actor, data=known)
+
+    def error(self, event: Record, at: Here) -> None:
+        self._erred(event, at.key(), at)
+
+    def _erred(self, event: Record, key: int, at: Here) -> None:
+        text = as_str(event.get("message")) or flatten(event, 2000)
+        mark = fold(text, self.state.get("turn"))
+        if self.state.get("erred") != mark:  # some versions repeat it at the end of the turn
+            self.state["erred"] = mark
+            info = event.get("codex_error_info")
+            at.add("error", key, "system", text, data={"info": info} if info else None)
+
+    def compacted(self, payload: Record, at: Here) -> None:
+        self.state["compacted"] = True
+        at.add("compaction", at.key(), "system", as_str(payload.get("message")))
+
+    def context_compacted(self, event: Record, at: Here) -> None:
+        if not self.state.pop("compacted", False):  # the record with the summary stands before it
+            at.add("compaction", at.key(event.get("id")), "system")
+
+    def rolled_back(self, event: Record, at: Here) -> None:
+        at.add("status.changed", at.key(), "user", data={"rolled_back_turns": as_int(event.get("num_turns"))})
+
+    def renamed(self, event: Record, at: Here) -> None:
+        if event.get("thread_id") in (None, at.bucket.session_id):
+            at.bucket.title(TITLE_AGENT, event.get("thread_name"))
+
+    def reviewed(self, event: Record, at: Here) -> None:
+        if "review_output" in event:
+            text = as_str(as_dict(event["review_output"]).get("overall_explanation"))
+            at.add("status.changed", at.key(event.get("id")), "system", text, data={"review": "finished"})
+        else:
+            text = as_str(event.get("user_facing_hint"))
+            at.add("status.changed", at.key(event.get("id")), "user", text, data={"review": "started"})

@@ -1,0 +1,125 @@
+"""Gemini CLI: sessions in ~/.gemini/tmp/<project>/chats, once a JSON document each, now a JSONL edit log."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from whyfor.agents.base import FileAgent, OnError, Reader, Record, Shape, as_dict, as_str, head_records, walk
+
+INVESTIGATE = "Your task is to do a deep investigation of the codebase"
+_SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
+# Two spaces are the document's own keys: deeper ones stand further in, and strings have no newlines.
+_START = rb'(?m)^  "startTime":\s*"([^"\\]+)"'
+_SUBAGENT = rb'(?m)^  "kind":\s*"subagent"'
+_FIRST_TASK = rb'"type":\s*"user",\s*"content":\s*(?:\[\s*\{\s*"text":\s*)?"' + INVESTIGATE.encode()
+_SMALL = 1 << 20
+
+
+class Gemini(FileAgent):
+    name = "gemini"
+    title = "Gemini CLI"
+    mutable = True
+    lists = ("messages",)
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"]
+
+    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
+        subagents: list[Path] = []
+        for path in walk(root, (".json", ".jsonl"), onerror):
+            if path.parent.name == "chats":
+                yield path
+            elif path.parent.parent.name == "chats":
+                subagents.append(path)
+        yield from subagents
+
+    def sniff(self, path: Path, head: bytes) -> Shape | None:
+        first = next(head_records(head, 1), None)
+        if (first is None and re.match(_SESSION, head)) or (first and "messages" in first):
+            return _document_shape(path, head, first)
+        for record in head_records(head):
+            session, changes = record.get("sessionId"), record.get("$set")
+            if isinstance(session, str) and isinstance(record.get("projectHash"), str) and "type" not in record:
+                return Shape("lines", session, _parent(path), cwd=_project_folder(path))
+            if isinstance(changes, dict) and ("lastUpdated" in changes or "messages" in changes):
+                # Its first line is damaged: the name has a subagent's id, and the beginning of any other's.
+                ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
+                return Shape("lines", ident, _parent(path), cwd=_project_folder(path))
+        return None
+
+    def reader(self, shape: Shape, state: Record) -> Reader:
+        from whyfor.agents.gemini.read import SessionReader  # most commands read nothing
+
+        return SessionReader(state, shape)
+
+
+def _document_shape(path: Path, head: bytes, whole: Record | None) -> Shape | None:
+    """The older dialect: pretty-printed, so that its first bytes are no JSON by themselves."""
+    if whole is not None:
+        session, start = whole.get("sessionId"), as_str(whole.get("startTime"))
+        if not isinstance(session, str) or not isinstance(whole.get("projectHash"), str):
+            return None
+        subagent = whole.get("kind") == "subagent"
+    else:
+        named, begun = re.match(_SESSION, head), re.search(_START, head)
+        session = named[1].decode("utf-8", "replace") if named else ""
+        start = begun[1].decode("utf-8", "replace") if begun else ""
+        subagent = bool(re.search(_SUBAGENT, head) or re.search(_SUBAGENT, _last_bytes(path)))
+    parent, cwd = _parent(path), _project_folder(path)
+    if parent is None and (subagent or re.search(_FIRST_TASK, head[:4096])):
+        # In this dialect a subagent has a file of its own, but its parent's session id in it.
+        return Shape("document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd)
+    return Shape("document", session, parent, cwd=cwd)
+
+
+def _parent(path: Path) -> str | None:
+    """A subagent's file lies in a folder named after the session that called it."""
+    return path.parent.name if path.parent.parent.name == "chats" else None
+
+
+def _last_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _project_folder(path: Path) -> str | None:
+    """Sessions do not say where they ran; a marker beside them does, or the list of projects."""
+    chats = path.parent if path.parent.name == "chats" else path.parent.parent
+    if chats.name != "chats":
+        return None
+    project = chats.parent
+    if marked := _small_file(project / ".project_root").decode("utf-8", "replace").strip():
+        return marked
+    try:
+        known = msgspec.json.decode(_small_file(project.parent.parent / "projects.json"))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take to look
+
+    for folder, slug in as_dict(as_dict(known).get("projects")).items():
+        if project.name in (slug, sha256(folder.encode("utf-8", "replace")).hexdigest()):
+            return str(folder)
+    return None
+
+
+def _small_file(path: Path) -> bytes:
+    """Return what a plain file begins with; empty for all else, so that nobody waits for a pipe."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(_SMALL)
+    except OSError:
+        return b""
+
+
+AGENT = Gemini()

@@ -1,0 +1,296 @@
+"""How each agent is told to run our hook: which file, which events, what an entry looks like; as data and text."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whyfor.model import former_name
+
+MARK = "# whyfor"  # the end of a command of ours, and of no other
+SECONDS = 5
+
+
+class On(msgspec.Struct, frozen=True):
+    event: str
+    matcher: str | None = None
+    annotate: bool = False  # the hook may answer here, if annotation is wanted
+
+
+class Hookable(msgspec.Struct, frozen=True):
+    """An agent whose settings can name commands to run."""
+
+    agent: str
+    title: str
+    program: str
+    folder: Callable[[Path, Mapping[str, str]], Path]
+    """Its own folder, from the user's home and the environment."""
+    file: str
+    """Its settings, below that folder."""
+    local: str
+    """Its settings for one project, below the project."""
+    events: tuple[On, ...]
+    limit: dict[str, int]
+    """How long a hook may take, in the agent's word and unit."""
+    grouped: bool = True
+    """Entries stand in groups with a matcher; else each by itself."""
+    empty: dict[str, Any] = {}
+    """What the file must hold besides hooks."""
+    off: tuple[str, bool] | None = None
+    """The setting that turns all hooks off, and at which value."""
+    skills: str | None = None
+    """Where it looks for skills, below its folder."""
+    consent: str | None = None
+    """What the person must still do before it runs our hooks."""
+
+    def present(self, home: Path, env: Mapping[str, str]) -> bool:
+        return self.folder(home, env).is_dir() or shutil.which(self.program, path=env.get("PATH", "")) is not None
+
+
+def _under(variable: str, name: str) -> Callable[[Path, Mapping[str, str]], Path]:
+    return lambda home, env: Path(env[variable]) if env.get(variable) else home / name
+
+
+def _gemini(home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
+
+
+def _on(names: str) -> tuple[On, ...]:
+    return tuple(On(name) for name in names.split())
+
+
+CLAUDE = Hookable(
+    agent="claude",
+    title="Claude Code",
+    program="claude",
+    folder=_under("CLAUDE_CONFIG_DIR", ".claude"),
+    file="settings.json",
+    local=".claude/settings.local.json",
+    events=(
+        *_on("SessionStart UserPromptSubmit"),
+        On("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
+        *_on("PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"),
+    ),
+    limit={"timeout": SECONDS},
+    off=("disableAllHooks", True),
+    skills="skills",
+)
+CODEX = Hookable(
+    agent="codex",
+    title="Codex",
+    program="codex",
+    folder=_under("CODEX_HOME", ".codex"),
+    file="hooks.json",
+    local=".codex/hooks.json",
+    events=(
+        *_on("SessionStart UserPromptSubmit"),
+        On("PostToolUse", "Bash", annotate=True),
+        *_on("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
+    ),
+    limit={"timeout": SECONDS},
+    skills="skills",
+    consent="Codex runs hooks only after you trust them: start codex, type /hooks, and approve those of Whyfor.",
+)
+GEMINI = Hookable(
+    agent="gemini",
+    title="Gemini CLI",
+    program="gemini",
+    folder=_gemini,
+    file="settings.json",
+    local=".gemini/settings.json",
+    events=(
+        *_on("SessionStart BeforeAgent AfterAgent"),
+        On("AfterTool", "run_shell_command", annotate=True),
+        *_on("Notification SessionEnd"),
+    ),
+    limit={"timeout": SECONDS * 1000},
+    off=("hooksConfig.enabled", False),
+    skills="skills",
+)
+COPILOT = Hookable(
+    agent="copilot",
+    title="Copilot CLI",
+    program="copilot",
+    folder=_under("COPILOT_HOME", ".copilot"),
+    file="hooks/whyfor.json",
+    local=".github/hooks/whyfor.json",
+    events=(
+        *_on("sessionStart userPromptSubmitted"),
+        On("postToolUse", "bash"),
+        *_on("permissionRequest notification agentStop subagentStop errorOccurred preCompact sessionEnd"),
+    ),
+    limit={"timeoutSec": SECONDS},
+    grouped=False,
+    empty={"version": 1},
+    off=("disableAllHooks", True),
+)
+HOOKABLE: Mapping[str, Hookable] = {item.agent: item for item in (CLAUDE, CODEX, GEMINI, COPILOT)}
+
+
+class Unmergeable(ValueError):
+    """The file says something we would not keep as it is, so it is left alone."""
+
+
+def merge(content: bytes, agent: Hookable, command: Callable[[On], str]) -> bytes:
+    """The settings with our entries: one per event, in the place of an earlier one of ours, else after all others."""
+    data = _parse(content, agent)
+    hooks = data.setdefault("hooks", {})
+    places = _clear(hooks)
+    for on in agent.events:
+        entries = hooks.setdefault(on.event, [])
+        entries.insert(places.get(on.event, len(entries)), _entry(agent, on, command(on)))
+    for event in [event for event in places if not hooks[event]]:
+        del hooks[event]
+    return content if data == _parse(content, agent) else _written(data, content)
+
+
+def remove(content: bytes, agent: Hookable) -> bytes:
+    """The settings without our entries, and without the lists only they were in."""
+    data = _parse(content, agent)
+    hooks = data.get("hooks", {})
+    places = _clear(hooks)
+    for event in [event for event in places if not hooks[event]]:
+        del hooks[event]
+    if places and not hooks:
+        del data["hooks"]
+    return _written(data, content) if places else content
+
+
+def commands(content: bytes, agent: Hookable) -> dict[str, str]:
+    """Our commands in the settings, by event."""
+    hooks = _parse(content, agent).get("hooks", {})
+    return {
+        event: _command(handler)
+        for event, entries in hooks.items()
+        for entry in (entries if isinstance(entries, list) else [])
+        for handler in _handlers(entry)
+        if _is_ours(handler)
+    }
+
+
+def turned_off(content: bytes, agent: Hookable) -> str | None:
+    """The setting by which the person keeps all hooks from running, if they do."""
+    if agent.off is None:
+        return None
+    name, value = agent.off
+    found: Any = _parse(content, agent)
+    for key in name.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return name if found is value else None
+
+
+def same_but_for_ours(one: bytes, other: bytes, agent: Hookable) -> bool:
+    """Whether two versions of the settings differ in our entries at most."""
+    return _bare(one, agent) == _bare(other, agent)
+
+
+def _bare(content: bytes, agent: Hookable) -> dict[str, Any]:
+    data = _parse(remove(content, agent), agent)
+    hooks = {event: entries for event, entries in data.pop("hooks", {}).items() if entries}
+    return {**data, **({"hooks": hooks} if hooks else {})}
+
+
+def _entry(agent: Hookable, on: On, command: str) -> dict[str, Any]:
+    matcher = {"matcher": on.matcher} if on.matcher else {}
+    if agent.grouped:
+        return {**matcher, "hooks": [{"type": "command", "command": command, **agent.limit}]}
+    return {"type": "command", "bash": command, **matcher, **agent.limit}
+
+
+def _clear(hooks: dict[str, Any]) -> dict[str, int]:
+    """Take our entries out; where the first of them was, by event."""
+    places = {}
+    for event, entries in hooks.items():
+        if isinstance(entries, list) and any(_is_ours(handler) for entry in entries for handler in _handlers(entry)):
+            hooks[event], places[event] = _cleared(entries)
+    return places
+
+
+def _cleared(entries: list[Any]) -> tuple[list[Any], int]:
+    kept: list[Any] = []
+    place = None
+    for entry in entries:
+        theirs = [handler for handler in _handlers(entry) if not _is_ours(handler)]
+        if len(theirs) == len(_handlers(entry)):
+            kept.append(entry)
+            continue
+        if theirs:  # somebody added a command to our group
+            kept.append({**entry, "hooks": theirs})
+        place = len(kept) if place is None else place
+    return kept, place or 0
+
+
+def _handlers(entry: Any) -> list[Any]:
+    if isinstance(entry, dict) and isinstance(entry.get("hooks"), list):
+        return list(entry["hooks"])
+    return [entry]
+
+
+def _is_ours(handler: Any) -> bool:
+    return _command(handler).rstrip().endswith((MARK, former_name.COMMAND_MARK))
+
+
+def _command(handler: Any) -> str:
+    found = (handler.get("command") or handler.get("bash")) if isinstance(handler, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _parse(content: bytes, agent: Hookable) -> dict[str, Any]:
+    try:
+        text = content.decode("utf-8-sig")
+        if not text.strip():
+            return dict(agent.empty)
+        data = json.loads(
+            text, object_pairs_hook=_once, parse_float=_float, parse_int=_int, parse_constant=lambda _: _int("")
+        )
+    except RecursionError:
+        raise Unmergeable("it is nested too deep") from None
+    except UnicodeDecodeError:
+        raise Unmergeable("it is not valid UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise Unmergeable(f"it is not valid JSON (line {error.lineno}: {error.msg})") from None
+    if not isinstance(data, dict) or not isinstance(data.get("hooks", {}), dict):
+        raise Unmergeable("its hooks are not an object")
+    if not all(isinstance(data.get("hooks", {}).get(on.event, []), list) for on in agent.events):
+        raise Unmergeable("its hooks are not lists")
+    return data
+
+
+def _float(digits: str) -> float:
+    if repr(float(digits)) != digits:
+        raise Unmergeable(f"the number {digits} would be written differently")
+    return float(digits)
+
+
+def _int(digits: str) -> int:
+    if len(digits) > 1000 or not digits or str(int(digits)) != digits:
+        raise Unmergeable(f"the number {digits[:20]} would be written differently")
+    return int(digits)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise Unmergeable("it has the same key twice")
+    return made
+
+
+def _written(data: dict[str, Any], like: bytes) -> bytes:
+    """As JSON, in the manner of what it takes the place of."""
+    former = like.decode("utf-8-sig")
+    indent = re.search(r"^\s*\{[ \t]*\r?\n([ \t]+)\"", former)
+    try:
+        made = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Unmergeable("it has half a character, which cannot be written") from None
+    if b"\r\n" in like:
+        made = made.replace(b"\n", b"\r\n")
+    end = former[len(former.rstrip()) :].encode() if former.strip() else b"\n"
+    return like[: 3 * like.startswith(BOM_UTF8)] + made + end

@@ -1,0 +1,64 @@
+"""OpenCode: one SQLite database for all sessions, whose rows change in place; read only, and never locked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from whyfor.agents.base import OnError, Reader, Record, Rows, Shape
+
+MAGIC = b"SQLite format 3\x00"
+
+
+class OpenCode:
+    name = "opencode"
+    title = "OpenCode"
+    mutable = True
+    lists: tuple[str, ...] = ()
+    local = False
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
+        database = env.get("OPENCODE_DB")
+        return [data / database if database and database != ":memory:" else data]
+
+    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
+        try:
+            found = sorted(root.iterdir())
+        except OSError as error:
+            onerror(error)
+            return
+        yield from (path for path in found if re.fullmatch(r"opencode(-.+)?\.db", path.name))
+
+    def sniff(self, path: Path, head: bytes) -> Shape | None:
+        if not head.startswith(MAGIC):
+            return None
+        from whyfor.agents.opencode.database import is_ours  # SQLite, which most commands do without
+
+        return Shape("rows", "") if is_ours(path) else None
+
+    def reader(self, shape: Shape, state: Record) -> Reader:
+        from whyfor.agents.opencode.reader import RowReader
+
+        return RowReader(state, subagent=shape.parent is not None)
+
+    def alone(self, message: Record) -> Record:
+        return message
+
+    def begins(self, record: Record) -> bool:
+        return False
+
+    def under(self, record: Record) -> tuple[str, str] | None:
+        from whyfor.agents.opencode.reader import under
+
+        return under(record)
+
+    def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
+        """One batch at a time, each in a short transaction of its own."""
+        from whyfor.agents.opencode.changes import new_rows
+
+        return new_rows(path, positions)
+
+
+AGENT = OpenCode()

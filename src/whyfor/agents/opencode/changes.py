@@ -1,0 +1,172 @@
+"""What is new in each session since it was last read: rows come, and change in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from zlib import crc32
+
+import apsw
+
+from whyfor.agents.base import Record, Rows, as_dict, as_int, as_list
+from whyfor.agents.opencode.database import NEEDED, Database, Item, Table, unreadable
+from whyfor.hook.private import marked, spans, without
+
+BATCH = 4 << 20  # bytes of lines handed over at a time
+WINDOW = 10_000  # milliseconds a row may be committed late, its time already set
+_TRIES = 3
+
+
+def new_rows(path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
+    """Begins again where it stopped if the database moved under it."""
+    known, failure = dict(positions), None
+    for _ in range(_TRIES):
+        try:
+            with Database(path) as db:
+                for rows in _batches(db, known):
+                    if db.moved():
+                        break
+                    if rows.error is not None:
+                        yield rows
+                        continue
+                    known[rows.session_id] = rows.position
+                    yield rows
+                else:
+                    return
+        except apsw.Error as error:
+            failure = error
+    raise unreadable(path, failure) from failure
+
+
+def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
+    tables = {name: Table(db, name) for name in NEEDED}
+    timed = all(table.timed for table in tables.values())
+    for ident, parent, count, total in _sessions(db, tables):
+        position = positions.get(ident) or {}
+        if timed and position.get("rows") == count and position.get("sum") == total:
+            continue
+        done = False
+        while not done:
+            batch = Batch(tables, ident, position)
+            db.query("BEGIN")
+            try:
+                done = batch.fill()
+            except (apsw.Error, OSError):
+                raise
+            except Exception as error:
+                yield Rows(ident, parent, b"", position, error)
+                break
+            finally:
+                db.query("ROLLBACK")
+            if batch.lines:
+                position = batch.position
+                yield Rows(ident, parent, b"".join(batch.lines), position)
+            elif timed and position.get("rows") == count:
+                position, done = {}, False  # a row changed, but not to a later time: the clock was set back
+
+
+def _sum(line: bytes) -> int:
+    """By which a row is known to have changed; of what is kept of it, so that nobody can try what the rest may be."""
+    return crc32(without(line, (spans(line) if marked(line) else None) or []))
+
+
+def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | None, int, int]]:
+    """Each session with its parent, how many messages and parts it has, and the sum of all its times."""
+    count: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for name in ("message", "part"):
+        # In the table's own order: through the index on the session every row would be a jump.
+        for session, stamp in db.query(f"SELECT session_id, {tables[name].stamp} FROM {name} NOT INDEXED"):
+            count[session] += 1
+            total[session] += stamp
+    table = tables["session"]
+    parent_id = "parent_id" if "parent_id" in table.columns else "NULL"
+    found = db.query(f"SELECT id, {parent_id}, {table.stamp} FROM session ORDER BY {table.order}")
+    return [(ident, parent, count[ident], total[ident] + stamp) for ident, parent, stamp in found]
+
+
+class Batch:
+    """What is new in one session, up to some size.
+
+    A position says how many rows there were, the sum of their times, the last inserted ones and their time, and
+    which rows near that time and after it were seen, each with its own time and checksum: one that is committed
+    late, or changes twice within a millisecond, is noticed all the same. Between two batches it keeps what it
+    said, has no number, and lists all that was handed over since.
+    """
+
+    def __init__(self, tables: dict[str, Table], session: str, position: Record) -> None:
+        self.tables = tables
+        self.session = session
+        self.before = position
+        self.time = as_int(position.get("time"))
+        self.last = as_dict(position.get("last"))
+        self.seen: Record = dict(as_dict(position.get("seen")))
+        self.lines: list[bytes] = []
+        self.position: Record = {}
+
+    def fill(self) -> bool:
+        """True when nothing is left for another batch."""
+        found = self.tables["session"].items("id", self.session)
+        messages, parts = (self.tables[name].items("session_id", self.session) for name in ("message", "part"))
+        plan = [[row] for row in found if self._is_new(row)] + list(self._conversation(messages, parts))
+        size = 0
+        for index, group in enumerate(plan, 1):
+            for item in group:
+                line = item.table.line(item.ident)
+                self.lines.append(line)
+                self.seen[item.ident] = [item.stamp, _sum(line)]
+                size += len(line)
+            if size >= BATCH and index < len(plan):
+                self.position = {**self.before, "rows": None, "seen": self.seen}
+                return False
+        if found:
+            self._settle(found, messages, parts)
+        return True
+
+    def _settle(self, *tables: list[Item]) -> None:
+        items = [item for rows in tables for item in rows]
+        last = [max(rows, key=lambda item: item.rowid) for rows in tables if rows]
+        time = max(item.stamp for item in last[1:] or last)
+        recent = (item for item in items if item.stamp > time - WINDOW)
+        self.position = {
+            "rows": len(items) - 1,
+            "sum": sum(item.stamp for item in items),
+            "time": time,
+            "last": {item.table.name: item.rowid for item in last},
+            "seen": {item.ident: self.seen.get(item.ident, [item.stamp, None]) for item in recent},
+        }
+
+    def _conversation(self, messages: list[Item], parts: list[Item]) -> Iterator[list[Item]]:
+        """New and changed rows as they follow each other, each part after its message; no group is split."""
+        owned: dict[str | None, list[Item]] = {}
+        for part in parts:
+            owned.setdefault(part.owner, []).append(part)
+        for message in messages:
+            own = owned.pop(message.ident, [])
+            fresh = [part for part in own if self._is_new(part)]
+            if fresh and self._is_prompt(message):
+                yield [message, *own]  # a prompt is all its parts together
+            elif fresh:
+                yield [message, fresh[0]]
+                yield from ([part] for part in fresh[1:])
+            elif self._is_new(message):
+                yield [message]
+        yield from ([part] for rest in owned.values() for part in rest if self._is_new(part))
+
+    def _is_prompt(self, message: Item) -> bool:
+        sql = "SELECT CASE WHEN json_valid(data) THEN data ->> '$.role' END FROM message WHERE id=?"
+        try:
+            return bool(next(message.table.db.query(sql, message.ident))[0] == "user")
+        except apsw.TooBigError:
+            return False
+
+    def _is_new(self, item: Item) -> bool:
+        inserted = item.rowid > (as_int(self.last.get(item.table.name)) or 0)
+        if self.time is not None and item.stamp <= self.time - WINDOW and not inserted:
+            return False
+        known = as_list(self.seen.get(item.ident))
+        if len(known) != 2 or known[0] != item.stamp:
+            return True
+        settled = self.before.get("rows") is not None and known[1] is not None
+        return settled and bool(known[1] != _sum(item.table.line(item.ident)))

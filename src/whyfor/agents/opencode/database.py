@@ -1,0 +1,137 @@
+"""OpenCode's database, opened so that it stays as it was, and the three tables of it that matter."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import apsw
+import msgspec
+
+from whyfor.agents.base import MAX_DECODED
+
+NEEDED = {
+    "session": {"id"},
+    "message": {"id", "session_id", "data"},
+    "part": {"id", "message_id", "session_id", "data"},
+}
+BUSY = 500  # milliseconds
+
+
+def is_ours(path: Path) -> bool:
+    try:
+        with Database(path) as db:
+            return all(needed <= set(db.columns(table)) for table, needed in NEEDED.items())
+    except apsw.Error as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: apsw.Error | None) -> OSError:
+    """To our callers an agent's database is a file like any other."""
+    return OSError(errno.EIO, f"{type(error).__name__}: {error}" if error else "it keeps changing", str(path))
+
+
+class Database:
+    """A connection that leaves no trace: no lock that a writer waits for, no file beside the database."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._undo = ExitStack()
+        self._before: tuple[int, int] | None = None
+        try:
+            self.connection = self._open()
+        except BaseException:
+            self._undo.close()
+            raise
+
+    def _open(self) -> apsw.Connection:
+        path, how = self.path, "mode=ro"
+        log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
+        if log.exists() and not index.exists():
+            # Left by a crash. To read it means to make a new index: here, or in a read-only folder not at all.
+            folder = self._undo.enter_context(TemporaryDirectory(prefix="whyfor-"))
+            for file in (path, log):
+                shutil.copyfile(file, Path(folder, file.name))
+            path = Path(folder, path.name)
+        elif not log.exists() and self._is_logged():
+            # Nobody has it open. A plain read-only connection would create both files and leave them behind.
+            self._before = self._stamp()
+            how = "immutable=1"
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{path.absolute().as_uri()}?{how}", flags=flags)
+        self._undo.callback(connection.close)
+        connection.set_busy_timeout(BUSY)
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, MAX_DECODED)
+        return connection
+
+    def _is_logged(self) -> bool:
+        with self.path.open("rb") as file:
+            return file.read(20)[18:] == b"\x02\x02"
+
+    def _stamp(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_mtime_ns, found.st_size
+
+    def moved(self) -> bool:
+        """Whether somebody began to write to what we took for at rest: then what was read may be torn."""
+        return self._before is not None and (Path(f"{self.path}-wal").exists() or self._stamp() != self._before)
+
+    def query(self, sql: str, *values: str) -> Iterator[tuple[Any, ...]]:
+        return self.connection.execute(sql, values)
+
+    def columns(self, table: str) -> list[str]:
+        return [row[1] for row in self.query(f"PRAGMA table_info({table})")]
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._undo.close()
+
+
+class Table:
+    """One of the three tables, with the columns that this version of it has."""
+
+    def __init__(self, db: Database, name: str) -> None:
+        self.db = db
+        self.name = name
+        self.columns = db.columns(name)
+        times = [column for column in ("time_updated", "time_created") if column in self.columns]
+        self.timed = "time_updated" in times
+        self.stamp = f"CAST(coalesce({', '.join([*times, '0'])}) AS INTEGER)" if times else "0"
+        self.order = "time_created, id" if "time_created" in times else "id"
+
+    def items(self, where: str, ident: str) -> list[Item]:
+        owner, order = ("message_id", "id") if self.name == "part" else ("NULL", self.order)
+        sql = f"SELECT id, {self.stamp}, rowid, {owner} FROM {self.name} WHERE {where}=? ORDER BY {order}"
+        return [Item(self, *row) for row in self.db.query(sql, ident)]
+
+    def line(self, ident: str) -> bytes:
+        """A row as it is, all columns of it; of one that is too large, only that there is one."""
+        names = ['"' + column.replace('"', '""') + '"' for column in self.columns]
+        try:
+            row = self._row(names, ident)
+        except apsw.TooBigError:
+            about = {"type": f"{self.name} of more than {MAX_DECODED >> 20} MB", "row": {"id": ident}}
+            return msgspec.json.encode(about) + b"\n"
+        except UnicodeDecodeError:
+            raw = self._row([f"CAST({name} AS BLOB)" for name in names], ident)
+            row = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in raw)
+        return msgspec.json.encode({"type": self.name, "row": dict(zip(self.columns, row, strict=True))}) + b"\n"
+
+    def _row(self, names: list[str], ident: str) -> tuple[Any, ...]:
+        return next(self.db.query(f"SELECT {', '.join(names)} FROM {self.name} WHERE id=?", ident))
+
+
+class Item(NamedTuple):
+    table: Table
+    ident: str
+    stamp: int  # when it last changed
+    rowid: int  # grows with each insert, whatever the clock says
+    owner: str | None  # of a part: its message

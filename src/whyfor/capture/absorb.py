@@ -1,0 +1,172 @@
+"""What stored bytes mean: the one path from a segment to events, for ingest and rebuild alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import cast
+
+from whyfor.agents import AGENTS
+from whyfor.agents.base import Agent, Framing, Reader, Shape, Sink
+from whyfor.capture import decode, spool
+from whyfor.model.sources import Problem, Source
+from whyfor.store.journal import Journal, PlaceEntry, SegmentEntry
+from whyfor.store.protocol import StoreWriter
+
+CUT = "cut"  # in a source's state: the last segment ended inside a line
+
+
+class Absorber:
+    def __init__(self, writer: StoreWriter, journal: Journal | None, now: Callable[[], int]) -> None:
+        self.writer = writer
+        self.journal = journal  # None while rebuilding: the journal is the source then
+        self.now = now
+        self._placed: set[str] = set()
+
+    def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+        """Store the segment's row and its events, and move the source's position on.
+
+        The caller saves the source before the batch ends.
+        """
+        if source.id == 0:
+            self.writer.save_source(source)
+        self.writer.add_segment(source, entry)
+        if entry.hiding is not None:
+            self.writer.hide(source, entry.hiding)
+        if source.agent == spool.HOOK:
+            self._announce(source, entry, data)
+        else:
+            self._understand(source, entry, data)
+
+    def _announce(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+        """What hooks said. Each line was written whole: one without an end was torn and says nothing."""
+        if entry.partial:
+            source.tail = entry.end - entry.start
+            return
+        problems = []
+        for found in spool.envelopes(data, entry.start, entry.gaps):
+            if isinstance(found, Problem):
+                problems.append(found)
+                continue
+            signal = spool.signal(found, self.writer.session_around)
+            self.writer.add_signals([signal])
+            if signal.repository:
+                self._locate(signal.repository)
+        self.writer.add_problems(source, problems, {})
+        source.unparsed += len(problems)
+        source.position, source.tail = entry.end, 0
+
+    def _understand(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+        agent = AGENTS[source.agent]
+        sink = Sink(source.session_id, source.parent)
+        if source.cwd:
+            sink.main.facts["cwd"] = source.cwd
+        if entry.partial:
+            source.tail = entry.end - entry.start
+            self._read_tail(agent, source, entry, data, sink)
+            problems: list[Problem] = []
+        else:
+            cut = bool(source.state.pop(CUT, False))
+            reader = agent.reader(_shape(source), source.state)
+            count, problems = _read(reader, source, entry, data, sink, cut=cut)
+            source.state = reader.state
+            if _ends_cut(source, entry, data):
+                source.state[CUT] = True
+            if entry.position is not None:
+                source.state["rows"] = entry.position
+            source.records += count
+            source.unparsed += len(problems)
+            source.position, source.tail = entry.end, 0
+        self.writer.add_problems(source, problems, sink.unknown)
+        if entry.gaps and not data:
+            return  # nothing of it is kept: not even that there was a session
+        for bucket in sink.buckets.values():
+            if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
+                self._locate(cwd)
+            self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
+
+    def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
+        """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""
+        if source.state.get(CUT):
+            return
+        line = decode.whole(data, entry.start, entry.gaps).removesuffix(b"\r")
+        found = decode.records(line, entry.start)
+        if isinstance(found, Problem):
+            return
+        reader = agent.reader(_shape(source), deepcopy(source.state))
+        for record in found:
+            reader.read(record, entry.start, line, sink)
+        sink.unknown.clear()
+
+    def _locate(self, cwd: str) -> None:
+        """Learn which project a folder belongs to, once per run; when it is gone, keep what was known."""
+        if cwd in self._placed or self.journal is None:
+            return
+        self._placed.add(cwd)
+        from whyfor.git.identity import has_commit, identify, still  # here: most runs meet no new folder
+
+        known = self.writer.place(cwd)
+        if known is not None and (before := self.writer.project(known)) and still(cwd, before):
+            return
+        project = identify(cwd)
+        if project.evidence == "path":
+            project = self.writer.adopted(cwd) or project
+        if known is not None and project.evidence == "path":
+            return
+        when = self.now()
+        former = [
+            identity for identity, root in self.writer.former(project) if root is None or has_commit(Path(cwd), root)
+        ]
+        if self.writer.learn_place(cwd, project, former, when) != known or former:
+            self.journal.add(PlaceEntry(cwd, project, when, former))
+
+
+def _ends_cut(source: Source, entry: SegmentEntry, data: bytes) -> bool:
+    """Whether a segment ends inside a line that was too long for one piece."""
+    is_lines = source.framing == "lines" and not entry.partial and not entry.gaps
+    return is_lines and bool(data) and not data.endswith(b"\n")
+
+
+def _read(
+    reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink, *, cut: bool
+) -> tuple[int, list[Problem]]:
+    """Hand the records to the reader; returns how many lines there were, and those that are none.
+
+    `cut`: it begins inside a line that was counted with the segment before.
+    """
+    problems: list[Problem] = []
+    if source.framing == "blob":
+        name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
+        data = decode.whole(data, entry.start, entry.gaps, text=True)
+        reader.read({"name": name, "text": data.decode("utf-8", "replace")}, 0, data, sink)
+        return 1, problems
+    if source.framing == "document":
+        if not data:
+            return 1, problems  # nothing of it is kept
+        found = decode.document(decode.whole(data, entry.start, entry.gaps))
+        if isinstance(found, Problem):
+            return 1, [found]
+        for index, record in enumerate(found):
+            reader.read(record, index, b"", sink)
+        return len(found), problems
+    count = 0
+    last = data.rfind(b"\n") + 1 + entry.start if _ends_cut(source, entry, data) else None
+    for offset, line in decode.lines(data, entry.start, entry.gaps):
+        if cut and offset == entry.start:
+            continue
+        count += 1
+        if offset == last:
+            problems.append(Problem(offset, len(line), decode.TOO_LARGE))
+            continue
+        found = decode.records(line, offset)
+        if isinstance(found, Problem):
+            problems.append(found)
+            continue
+        for index, record in enumerate(found):
+            reader.read(record, offset + index, line, sink)
+    return count, problems
+
+
+def _shape(source: Source) -> Shape:
+    return Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)

@@ -1,0 +1,118 @@
+"""Do the journal, the database and the segments say the same? Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeGuard
+
+import apsw
+import msgspec
+
+from whyfor.capture.rebuild import retold_entries
+from whyfor.model.errors import Disagreement
+from whyfor.model.text import plural
+from whyfor.store.address import parse
+from whyfor.store.blobs import Blobs
+from whyfor.store.commit import load_mark
+from whyfor.store.database_entries import segment_entries
+from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, MovedEntry, SegmentEntry
+
+HINT = "Make them agree: whyfor rebuild"
+SegmentKey = tuple[str, str, int, int]  # agent, path as it is now, generation, first byte
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What each of the three has and the others have not."""
+
+    journal: JournalCheck
+    ends_alike: bool  # the journal ends where the database says
+    journal_lacks: int = 0  # segments that only the database lists
+    database_lacks: int = 0  # segments that only the journal lists
+    unlisted: int = 0  # objects in the folder that neither lists
+
+    @property
+    def agree(self) -> bool:
+        return self.journal.whole and self.ends_alike and not self.journal_lacks and not self.database_lacks
+
+    def complaints(self) -> list[str]:
+        """What disagrees, a sentence each; empty if nothing does."""
+        found: list[str] = []
+        check = self.journal
+        if check.damaged_lines:
+            shown = ", ".join(str(place) for place in check.damaged[:5])
+            found.append(f"{plural(check.damaged_lines, 'line')} of the journal are damaged: line {shown}")
+        if check.missing:
+            found.append(f"{plural(check.missing, 'entry', 'entries')} of the journal are gone")
+        if not self.ends_alike:
+            found.append("the journal does not end where the database says")
+        if self.journal_lacks:
+            found.append(f"{plural(self.journal_lacks, 'segment')} are in the database and not in the journal")
+        if self.database_lacks:
+            found.append(f"{plural(self.database_lacks, 'segment')} are in the journal and not in the database")
+        return found
+
+
+def compare(db: apsw.Connection, journal: Journal, blobs: Blobs) -> Comparison:
+    """Read the whole journal, the database's list of segments and the names of the objects."""
+    mark = load_mark(db)
+    told, ahead = split_entries(journal, mark)
+    segments = final_segments(told)
+    known = {segment_key(entry): entry for entry in segment_entries(db)}
+    listed = {parse(entry.digest).object for entry in (*told, *ahead, *known.values()) if _is_segment(entry)}
+    return Comparison(
+        journal=journal.check(),
+        ends_alike=mark is None or journal.ends_at(mark),
+        journal_lacks=len(known.keys() - segments.keys()),
+        database_lacks=len(segments.keys() - known.keys()) + sum(map(_is_segment, ahead)),
+        unlisted=sum(1 for digest in blobs.digests() if digest not in listed),
+    )
+
+
+def split_entries(journal: Journal, mark: JournalMark | None) -> tuple[list[Entry], list[Entry]]:
+    """The entries up to the one the database remembers, and those after it."""
+    told: list[Entry] = []
+    ahead: list[Entry] = []
+    for number, entry in journal.numbered_entries():
+        later = mark is not None and number > mark.number
+        (ahead if later else told).append(entry)
+    return told, ahead
+
+
+def _is_segment(entry: Entry) -> TypeGuard[SegmentEntry]:
+    return isinstance(entry, SegmentEntry)
+
+
+def require_agreement(db: apsw.Connection, journal: Journal, blobs: Blobs) -> None:
+    """Raise Disagreement unless they agree: before anything is removed that one of them may not list."""
+    complaints = compare(db, journal, blobs).complaints()
+    if complaints:
+        raise Disagreement(f"nothing was removed: {complaints[0]}", HINT)
+
+
+def segment_key(entry: SegmentEntry) -> SegmentKey:
+    return entry.agent, entry.path, entry.generation, entry.start
+
+
+def final_segments(entries: Iterable[Entry]) -> dict[SegmentKey, SegmentEntry]:
+    """The segments a rebuild would end up with, by the paths their files have now."""
+    listed = list(entries)
+    retold = retold_entries(listed)
+    found: dict[SegmentKey, SegmentEntry] = {}
+    for number, source in final_sources(listed).items():
+        entry = listed[number]
+        if isinstance(entry, SegmentEntry) and number not in retold:
+            found[*source, entry.generation, entry.start] = entry
+    return found
+
+
+def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
+    """Of each segment entry, by its place in the list: its agent, and the path its file has after all moves."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for number, entry in enumerate(entries):
+        if isinstance(entry, MovedEntry):
+            moved = numbers.pop((entry.agent, entry.path), [])
+            if moved:
+                numbers.setdefault((entry.agent, entry.to), []).extend(moved)
+        elif isinstance(entry, SegmentEntry):
+            numbers.setdefault((entry.agent, entry.path), []).append(number)
+    return {number: source for source, listed in numbers.items() for number in listed}

@@ -1,0 +1,121 @@
+"""Which files there are to read: the agents' own folders, or the paths one was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from whyfor.agents import AGENTS
+from whyfor.agents.base import MAX_DECODED, Agent, Shape
+from whyfor.capture.tail import head, stat
+from whyfor.capture.unreadable import Unreadable as Unreadable
+from whyfor.capture.unreadable import reason_of
+from whyfor.config import Settings
+from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.paths import escape_surrogates, to_text
+
+PATIENCE = 3_600_000_000_000  # ns a file may take to write its first line
+
+
+class Found(NamedTuple):
+    agent: Agent  # whose folder it lies in; what it really is shows when it is sniffed
+    path: Path
+    given: bool = False  # named by a person: not knowing it is an error worth telling
+
+
+def chosen(agent: str | None) -> list[Agent]:
+    if agent is None:
+        return list(AGENTS.values())
+    if agent not in AGENTS:
+        raise BadInput(f"no such agent: {agent}", f"Agents: {', '.join(AGENTS)}.")
+    return [AGENTS[agent]]
+
+
+def roots(agent: Agent, settings: Settings) -> list[Path]:
+    """Its own folders and those of the configuration, each once."""
+    found = [*agent.roots(settings.user_home, settings.env), *settings.roots.get(agent.name, [])]
+    return list(dict.fromkeys(found))
+
+
+def at_home(agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]) -> Iterator[Found]:
+    for agent in agents:
+        for root in roots(agent, settings):
+            yield from _below(agent, root, unreadable)
+
+
+def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
+    """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
+    for given in paths:
+        path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
+        if os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
+            yield Found(agents[0], path, given=True)
+        elif os.path.isdir(path):  # noqa: PTH112
+            yield from _in_folder(path, agents, unreadable)
+        else:
+            what = f"no such file or folder: {to_text(path)}"
+            raise NotFound(what, "Give a transcript, a folder of them, or nothing at all.")
+
+
+def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
+    homes = [(agent, root) for agent in agents for root in agent.roots(folder, {}) if root.exists()]
+    for agent, root in homes:
+        yield from _below(agent, root, unreadable)
+    if not homes:
+        for base, folders, files in os.walk(folder, onerror=lambda e: unreadable.append(_told(e))):
+            folders.sort()
+            for name in sorted(files):
+                yield Found(agents[0], Path(base, name))
+
+
+def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[Found]:
+    """A root that cannot be looked into is counted, and the others are read all the same."""
+    try:
+        if root.is_file():
+            yield Found(agent, root)
+        elif root.is_dir():
+            for path in agent.find(root, lambda error: unreadable.append(_told(error))):
+                yield Found(agent, path)
+    except Exception as error:
+        unreadable.append(Unreadable(to_text(root), reason_of(error)))
+
+
+def _told(error: OSError) -> Unreadable:
+    return Unreadable(to_text(str(error.filename)), error.strerror or str(error))
+
+
+def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
+    """What a file is, by its content: the folder's agent is asked first, then all others."""
+    data = head(found.path)
+    if not data:
+        return None
+    for agent in (found.agent, *(a for a in AGENTS.values() if a is not found.agent)):
+        if shape := agent.sniff(found.path, data):
+            return agent, _in_text(shape)
+    name = found.path.name.removesuffix(".zst")
+    if found.given or not name.endswith((".jsonl", ".json")) or found.agent.name not in _own(found.path):
+        return None
+    unfinished = b"\n" not in data and len(data) <= MAX_DECODED
+    if unfinished and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
+        return None  # its first line is still being written: whose it is shows when it is whole
+    # Its own agent put it here, but nothing in it makes sense: keep it all the same.
+    stem = escape_surrogates(name.rsplit(".", 1)[0])
+    return found.agent, Shape("lines", stem) if name.endswith(".jsonl") else Shape("document", stem)
+
+
+def _in_text(shape: Shape) -> Shape:
+    """Return the shape with what was taken from the file's name as text that can be stored."""
+    session_id = escape_surrogates(shape.session_id)
+    parent = escape_surrogates(shape.parent) if shape.parent else shape.parent
+    if (session_id, parent) == (shape.session_id, shape.parent):
+        return shape
+    return replace(shape, session_id=session_id, parent=parent)
+
+
+def _own(path: Path) -> set[str]:
+    """Agents in whose home a path lies, by the folder's usual name."""
+    names = {part.lstrip(".") for part in path.parts}
+    return {name for name in AGENTS if name in names}

@@ -1,0 +1,148 @@
+"""Projects and agents a person excluded: of sessions there nothing is stored, and hooks there say nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from whyfor.agents import AGENTS
+from whyfor.config import Exclude, Settings
+from whyfor.files import make_folders, replace
+from whyfor.git.identity import identify, normalise
+from whyfor.model.errors import BadInput
+from whyfor.model.paths import to_name, to_text
+
+FILE = "hook/excluded"
+Known = Callable[[str], str | None]  # the identity of the project a folder was known to belong to
+
+
+class Excluded:
+    """Judges folders; each is looked at once."""
+
+    def __init__(self, exclude: Exclude, known: Known = lambda cwd: None) -> None:
+        unknown = [name for name in exclude.agents if name not in AGENTS]
+        if unknown:
+            raise BadInput(f"config.toml excludes an agent nobody knows: {unknown[0]}", f"Agents: {', '.join(AGENTS)}.")
+        for item in exclude.projects:
+            if not _clear(item):  # excluding nothing without a word would be the worst of all
+                raise BadInput(
+                    f"config.toml excludes {item!r}, which is neither a path nor a project",
+                    'Write e.g. "~/code/client-x", "*/client-x" or "github.com/acme/shop".',
+                )
+        self.agents = frozenset(exclude.agents)
+        self.paths = [path for item in exclude.projects if (path := _as_path(item))]
+        self.projects = [_as_project(item) for item in exclude.projects if not item.startswith("/")]
+        self._by_path = [_pattern(spelling) for path in self.paths for spelling in spellings(path)]
+        self._by_project = [_pattern(item) for item in self.projects]
+        self._known = known
+        self._judged: dict[str, bool] = {}
+        self._files: dict[str, bool] = {}  # by folder
+
+    @property
+    def by_place(self) -> bool:
+        """Whether it matters where a session ran."""
+        return bool(self.paths or self.projects)
+
+    def covers(self, cwd: str | None) -> bool:
+        if cwd is None or not self.by_place:
+            return False
+        if cwd not in self._judged:
+            self._judged[cwd] = self._covers(cwd)
+        return self._judged[cwd]
+
+    def covers_file(self, path: str, cwd: str | None = None) -> bool:
+        """Return whether a file or folder lies in an excluded project; a relative path is taken from `cwd`."""
+        if not self.by_place:
+            return False
+        whole = os.path.normpath(os.path.join(cwd or "", path))  # noqa: PTH118 - as it is written, `..` resolved
+        if not whole.startswith("/") or "\0" in whole:
+            return False
+        if any(pattern.match(spelling) for spelling in spellings(whole) for pattern in self._by_path):
+            return True
+        if not self._by_project:
+            return False
+        folder = whole if _is_top(whole) else whole.rpartition("/")[0] or "/"
+        if folder not in self._files:
+            self._files[folder] = self._in_project(folder)
+        return self._files[folder]
+
+    def _in_project(self, folder: str) -> bool:
+        """By the repository around it, where that is still there, and by folders known to have been the project's."""
+        around = [folder, *map(str, Path(folder).parents)]
+        if any(self.is_project(identity) for place in around if (identity := self._known(place))):
+            return True
+        top = next((place for place in around if _is_top(place)), None)
+        return self.covers(top)
+
+    def is_project(self, identity: str) -> bool:
+        return any(pattern.match(identity.lower()) for pattern in self._by_project)
+
+    def _covers(self, cwd: str) -> bool:
+        if any(pattern.match(spelling) for spelling in spellings(cwd) for pattern in self._by_path):
+            return True
+        if not self._by_project:
+            return False
+        found = {identify(cwd).identity, self._known(cwd)}
+        return any(self.is_project(identity) for identity in found if identity)
+
+
+def _is_top(folder: str) -> bool:
+    try:
+        return Path(folder, ".git").exists()
+    except OSError:  # a name no file system takes
+        return False
+
+
+def spellings(path: str) -> set[str]:
+    """A path as it is written and as it is once links are followed; in a pattern, as far as it has no star."""
+    fixed = path.partition("*")[0]
+    if not fixed.startswith("/"):
+        return {path}
+    if fixed == path:
+        return {path, to_text(os.path.realpath(to_name(path)))}
+    folder, slash, rest = fixed.rpartition("/")
+    real = to_text(os.path.realpath(to_name(folder or "/")))
+    return {path, real.rstrip("/") + slash + rest + path[len(fixed) :]}
+
+
+def _clear(item: str) -> bool:
+    if "\n" in item or not item.strip("*/ "):
+        return False
+    host = item.partition("/")[0]
+    return item.startswith(("/", "*", "git:")) or ("/" in item and any(sign in host for sign in ".:@"))
+
+
+def _as_path(item: str) -> str:
+    """A pattern for paths; one that is not absolute may begin anywhere if it begins with a star."""
+    return item.rstrip("/") if item.startswith(("/", "*")) else ""
+
+
+def _as_project(item: str) -> str:
+    """A project's identity in its one spelling, from whatever form of its address; patterns are taken as they are."""
+    return item.lower() if "*" in item or item.startswith("git:") else normalise(_with_scheme(item)).lower()
+
+
+def _with_scheme(item: str) -> str:
+    return item if "://" in item or "@" in item else f"https://{item}"
+
+
+def _pattern(glob: str) -> re.Pattern[str]:
+    """`*` stands for anything; what is below matches too."""
+    return re.compile("(?s:" + ".*".join(re.escape(piece) for piece in re.split(r"\*+", glob)) + r")(?:/|\Z)")
+
+
+def write(settings: Settings, excluded: Excluded, folders: Iterable[str]) -> None:
+    """What hooks go by: patterns, and the folders of excluded projects that are known by now."""
+    paths = {spelling for path in excluded.paths for spelling in spellings(path)} | set(folders)
+    lines = [f"path {to_name(path)}" for path in sorted(paths) if "\n" not in path]  # hooks compare bytes
+    lines += [f"project {item}" for item in excluded.projects]
+    lines += [f"agent {name}" for name in sorted(excluded.agents)]
+    content = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    file = settings.home / FILE
+    if not content:
+        file.unlink(missing_ok=True)
+    elif not file.exists() or file.read_bytes() != content:
+        make_folders(file.parent)
+        replace(Path(file), content)

@@ -1,0 +1,188 @@
+"""What was forgotten does not come back: records and strings that are known again by their salted digests."""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from whyfor.agents import AGENTS
+from whyfor.model.gaps import Gap, joined, runs
+from whyfor.model.sources import Source
+from whyfor.privacy import private
+from whyfor.store.forget import Tombstones
+
+_STRING = re.compile(rb'"((?:[^"\\\n]|\\[^\n])*+)"')  # keys too: a question may be the key of its answer
+_PIECE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]+", re.S)  # an escape, or what needs none
+_NESTED = 3  # how deep JSON is looked for inside the strings of JSON
+_decode = msgspec.json.Decoder(str).decode
+Span = tuple[int, int]  # first and behind the last
+
+
+class Forgotten:
+    """Asked by ingest about every run of bytes before it is stored."""
+
+    def __init__(self, tombstones: Tombstones) -> None:
+        self.stones = tombstones
+
+    def __bool__(self) -> bool:
+        return bool(self.stones.records or self.stones.strings)
+
+    def narrowed(self, source: Source, start: int, kept: bytes, gaps: list[Gap]) -> tuple[bytes, list[Gap]]:
+        """What is about to be stored of a source, less what was forgotten."""
+        spans = self.hides(source.agent, source.session_id, source.framing, kept)
+        return narrowed(kept, start, gaps, spans) if spans else (kept, gaps)
+
+    def hides(self, agent: str, session_id: str, framing: str, kept: bytes) -> list[Span]:
+        """What of these bytes of a session must not be kept."""
+        session = f"{agent}:{session_id}"
+        known = self.stones.records.get(session, set())
+        if framing == "blob":
+            return [(0, len(kept))] if known and self.stones.line(session, kept) in known else []
+        found: list[Span] = []
+        if known and framing != "document":
+            torn = {int(size) for size, mark, _ in (name.partition("-") for name in known) if mark}
+            for span, line in lines(kept):
+                names = [self.stones.line(session, line), *(self.stones.torn(session, line, size) for size in torn)]
+                if not known.isdisjoint(names):
+                    found.append(span)
+        elif known:
+            for message, words in messages(agent, kept):
+                if self.stones.line(session, message) in known:
+                    found += words
+        if self.stones.strings:
+            found += (span for span, text in strings(kept) if self.stones.string(text) in self.stones.strings)
+        return found
+
+
+def messages(agent: str, document: bytes) -> Iterator[tuple[bytes, list[Span]]]:
+    """The messages of a session that is one document, however it is indented, each with where its words stand."""
+    for first, last in private.elements(document, frozenset(name.encode() for name in AGENTS[agent].lists)):
+        element = document[first:last]
+        try:
+            whole = msgspec.json.encode(msgspec.json.decode(element), order="deterministic")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            whole = element
+        yield whole, [(first + low, first + high) for low, high in private.everything(element)]
+
+
+def narrowed(kept: bytes, start: int, gaps: Sequence[Gap], spans: Iterable[Span]) -> tuple[bytes, list[Gap]]:
+    """Kept bytes of a source without some of them, and the gaps there are then."""
+    more: list[Gap] = []
+    places, at = [], 0
+    for offset, run in runs(kept, start, gaps):
+        places.append((at, at + len(run), offset))
+        at += len(run)
+    left, done = [], 0
+    for first, last in sorted(spans):
+        first = max(first, done)
+        if first >= last:
+            continue
+        left.append(kept[done:first])
+        done = last
+        for low, high, offset in places:
+            if low < last and first < high:
+                more.append((offset + max(first, low) - low, min(last, high) - max(first, low)))
+    left.append(kept[done:])
+    return b"".join(left), joined([*gaps, *more])
+
+
+def lines(data: bytes) -> Iterator[tuple[Span, bytes]]:
+    """Lines that say something, each with its end in the span."""
+    at = 0
+    while at < len(data):
+        end = data.find(b"\n", at) + 1 or len(data)
+        line = data[at:end].rstrip(b"\r\n")
+        if line and not line.isspace():
+            yield (at, end), line
+        at = end
+
+
+def strings(data: bytes, depth: int = 1) -> Iterator[tuple[Span, str]]:
+    """The strings of JSON text: where each stands between its quotes, and what it says.
+
+    Of one that is JSON itself the strings in it: agents keep whole records so, and those change.
+    """
+    for match in _STRING.finditer(data):
+        if not match[1]:
+            continue
+        text = _said(match[1])
+        if depth < _NESTED and text[:1] in ("{", "[") and _is_json(text):
+            yield from _inside(match[1], match.start(1), depth + 1)
+        else:
+            yield match.span(1), text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(raw(text))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _inside(escaped: bytes, start: int, depth: int) -> Iterator[tuple[Span, str]]:
+    """The same of JSON that stands in a string, by its places there."""
+    plain, places, at = [], [], 0  # places: of each piece, what it says and how that is written
+    for piece in _PIECE.finditer(escaped):
+        said = raw(_said(piece[0]))
+        places.append((at, start + piece.start()))
+        plain.append(said)
+        at += len(said)
+    places.append((at, start + len(escaped)))
+    for (first, last), text in strings(b"".join(plain), depth):
+        yield (_written(places, first), _written(places, last)), text
+
+
+def _written(places: list[Span], at: int) -> int:
+    said, written = places[bisect_right(places, (at, sys.maxsize)) - 1]
+    return written + at - said  # past the beginning only of pieces that are written as they are
+
+
+def _said(inside: bytes) -> str:
+    if b"\\" in inside:
+        try:
+            return _decode(b'"%s"' % inside)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass  # half a character, or no JSON at all: what it looks like is what it says
+    return inside.decode("utf-8", "surrogateescape")
+
+
+def raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+class Needle:
+    """A text, however it may be written in JSON, and in JSON inside of JSON."""
+
+    def __init__(self, text: str) -> None:
+        import json  # here: an ingest has no needle
+
+        forms = {text}
+        for _ in range(_NESTED):
+            forms |= {json.dumps(form, ensure_ascii=ascii)[1:-1] for form in forms for ascii in (True, False)}
+        self._forms = tuple(forms)
+        self._raw = tuple(map(raw, forms))
+        units = re.findall("....", text.encode("utf-16-be", "surrogatepass").hex())
+        self._escapes = {f"\\u{form}".encode() for unit in units for form in (unit, unit.upper())}
+        if "/" in text:
+            self._escapes.add(b"\\/")
+
+    def stands_in(self, data: bytes) -> bool:
+        """Also where letters are written as escapes that nobody needs."""
+        if any(form in data for form in self._raw):
+            return True
+        odd = any(escape in data for escape in self._escapes)
+        return odd and any(self.said_in(text) for _, text in strings(data))
+
+    def said_in(self, text: str) -> bool:
+        for _ in range(_NESTED):
+            if any(form in text for form in self._forms):
+                return True
+            if "\\" not in text:
+                return False
+            text = _said(raw(text).replace(b'\\"', b"'").replace(b'"', b"'").replace(b"\n", b" "))
+        return False

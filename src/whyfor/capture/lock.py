@@ -1,0 +1,32 @@
+"""One ingest at a time: a lock that the system drops when its holder dies, on every platform SQLite runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from whyfor.model.errors import Busy, StoreError
+from whyfor.store.sqlite import open_file
+
+
+@contextmanager
+def ingest_lock(home: Path, wait_seconds: float) -> Iterator[None]:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        db = open_file(home / "ingest.lock")
+    except (OSError, apsw.Error) as error:
+        raise StoreError(f"cannot write to {home}: {error}", "Check its permissions, or set WHYFOR_HOME.") from None
+    try:
+        db.set_busy_timeout(int(wait_seconds * 1000))
+        try:
+            db.execute("BEGIN EXCLUSIVE")
+        except apsw.BusyError:
+            raise Busy("another ingest is still running", "It does the same work; try again when it is done.") from None
+        except apsw.Error as error:
+            raise StoreError(f"cannot write to {home}: {error}", "Check its permissions, or set WHYFOR_HOME.") from None
+        yield
+    finally:
+        db.close(True)

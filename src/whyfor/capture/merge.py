@@ -1,0 +1,102 @@
+"""A file that is read while it grows comes in many small segments: merged as they become many, they lie in few objects.
+
+Only where bytes are changes, and the journal says so; what they are, when they were seen and in which order stays.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, count
+
+from whyfor.model.errors import StoreError
+from whyfor.model.sources import Source
+from whyfor.store.address import Address, parse
+from whyfor.store.blobs import Blobs
+from whyfor.store.journal import Journal, MergedEntry
+from whyfor.store.protocol import StoreWriter
+
+FAN = 16  # objects of like standing that become one; each byte is written once more for every such step
+LARGE = 256 << 10  # bytes of an object that is left as it is
+
+
+class _Object:
+    """What a source has in one object."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, str]] = []  # generation, start, address
+        self.sizes: dict[str, int] = {}  # of its parts, by address
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes.values())
+
+    @property
+    def level(self) -> int:
+        """How often as many as are merged at once went into it."""
+        return next(level for level in count() if len(self.rows) < FAN ** (level + 1))
+
+
+class Merging:
+    """Inside the caller's transaction and before its journal is flushed; after its commit `replaced` can go."""
+
+    def __init__(self, writer: StoreWriter, blobs: Blobs, journal: Journal) -> None:
+        self.writer = writer
+        self.blobs = blobs
+        self.journal = journal
+        self.replaced: set[str] = set()
+
+    def finished(self, source: Source, data: bytes, digest: str) -> None:
+        """A line that was stored before it had an end stands at the beginning of what is stored now."""
+        address = self.writer.unfinished_segment(source) if source.tail else None
+        if address is None or parse(address).size is not None:
+            return
+        before = self._content(address)
+        if before and len(before) < len(data) and data.startswith(before):
+            self._merged(digest, {address: before})
+
+    def merge(self, source: Source) -> None:
+        """Its newest objects, if there are enough of one level; then those of the next."""
+        for level in count():
+            newest = self._newest(source, level)
+            contents = {name: self._content(name) for name in newest}
+            # An object that is not all this source's own, as far as can be seen here, is nobody's to merge.
+            whole = {name: data for name, data in contents.items() if data and len(data) == newest[name].size}
+            if not newest or len(whole) < len(newest):
+                return
+            digest = self.blobs.put(b"".join(whole.values()))
+            for name, base in self._merged(digest, whole).items():
+                for generation, start, address in newest[name].rows:
+                    moved = Address(digest, base + parse(address).start, newest[name].sizes[address])
+                    self.writer.move_segment(source, generation, start, str(moved))
+
+    def _newest(self, source: Source, level: int) -> dict[str, _Object]:
+        """In the source's order; none while there are too few of this level."""
+        view = 2 * FAN ** (level + 1)
+        while True:
+            found: dict[str, _Object] = {}
+            rows = self.writer.newest_segments(source, view)
+            for generation, start, address, size in rows:
+                if size:
+                    held = found.setdefault(parse(address).object, _Object())
+                    held.rows.append((generation, start, address))
+                    held.sizes[address] = size
+            newest = list(found.items())[:FAN]
+            if any(held.level > level or held.size >= LARGE for _, held in newest):
+                return {}
+            if len(found) > FAN or len(rows) < view:
+                break
+            view *= FAN  # the last one may go on
+        if len(newest) < FAN or any(held.level < level for _, held in newest):
+            return {}
+        return dict(reversed(newest))
+
+    def _content(self, address: str) -> bytes | None:
+        try:
+            return self.blobs.get(address)
+        except StoreError:
+            return None  # doctor names it
+
+    def _merged(self, digest: str, contents: dict[str, bytes]) -> dict[str, int]:
+        """Where each of them begins."""
+        self.journal.add(MergedEntry(digest, [(name, len(data)) for name, data in contents.items()]))
+        self.replaced.update(contents)
+        return dict(zip(contents, accumulate(map(len, contents.values()), initial=0), strict=False))

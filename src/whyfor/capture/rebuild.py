@@ -1,0 +1,281 @@
+"""Rebuild: everything derived, again, from the journal and the segments alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import apsw
+import msgspec
+
+from whyfor.capture import tail
+from whyfor.capture.absorb import Absorber
+from whyfor.capture.unreadable import reason_of, stops_everything
+from whyfor.model.errors import StoreError
+from whyfor.model.paths import to_path
+from whyfor.model.sources import Problem, Source
+from whyfor.store.blobs import Blobs
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.commit import save_mark
+from whyfor.store.forget import bury
+from whyfor.store.journal import (
+    AliasEntry,
+    CheckpointEntry,
+    Entry,
+    ForgottenEntry,
+    Journal,
+    MovedEntry,
+    NoCheckpointEntry,
+    NoteEntry,
+    OverrideEntry,
+    PauseEntry,
+    PlaceEntry,
+    SegmentEntry,
+)
+from whyfor.store.pauses import save as save_pause
+from whyfor.store.sqlite import transaction
+from whyfor.store.write import Writer
+
+BATCH_BYTES = 48 << 20
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Bytes the journal knows of whose segment cannot be read."""
+
+    path: str
+    start: int
+    end: int
+    reason: str
+
+
+class Rebuild:
+    """Replays the journal into an empty database."""
+
+    def __init__(self, db: apsw.Connection, blobs: Blobs, journal: Journal) -> None:
+        self.db = db
+        self.blobs = blobs
+        self.journal = journal
+        self.writer = Writer(db)
+        self.checkpoints = Checkpoints(db)
+        self.absorber = Absorber(self.writer, None, lambda: 0)
+        self.sources: dict[tuple[str, str], Source] = {}
+        self.edges: dict[int, tail.Edges] = {}
+        self.gaps: list[Gap] = []
+        self._known: dict[tuple[str, str], Source] = {}  # sources of a database that is not empty, not touched yet
+        self._pending = 0
+
+    def run(self, progress: Callable[[int], None] | None = None) -> list[Gap]:
+        end = self.journal.end()
+        self.db.execute("BEGIN IMMEDIATE")
+        again = retold_entries(self.journal.entries())
+        for number, entry in enumerate(self.journal.entries()):
+            if number not in again:
+                self._replay(entry)
+            if isinstance(entry, SegmentEntry):
+                self._pending += entry.end - entry.start
+                if progress:
+                    progress(entry.end - entry.start)
+            if self._pending >= BATCH_BYTES:
+                self._commit()
+                self.db.execute("BEGIN IMMEDIATE")
+        for source in self.sources.values():
+            self._close(source)
+        save_mark(self.db, end)
+        self._commit()
+        return self.gaps
+
+    def run_after(self, number: int) -> None:
+        """Replay what stands in the journal behind a number into a database that has all before it.
+
+        In one transaction: a database that is only a little behind is the usual case.
+        """
+        end = self.journal.end()
+        entries = [entry for _, entry in self.journal.numbered_entries(number)]
+        again = retold_entries(entries)
+        with transaction(self.db):
+            self._known = self.writer.sources()
+            for place, entry in enumerate(entries):
+                if place not in again and not self._is_stored(entry):
+                    self._replay(entry)
+            for source in self.sources.values():
+                self.edges[source.id] = self._stored_edges(source)
+                self._close(source)
+            save_mark(self.db, end)
+            self.writer.finish()
+
+    def _is_stored(self, entry: Entry) -> bool:
+        """Whether the database has these bytes already."""
+        if not isinstance(entry, SegmentEntry):
+            return False
+        source = self.sources.get((entry.agent, entry.path)) or self._known.get((entry.agent, entry.path))
+        if source is None:
+            return False
+        return (entry.generation, entry.end) <= (source.generation, source.position)
+
+    def _stored_edges(self, source: Source) -> tail.Edges:
+        """What the file is known again by, from all that is stored of it."""
+        edges = tail.Edges()
+        whole = tail.whole(source, to_path(source.path))
+        for start, end, address, gaps in self.writer.stored_segments(source):
+            try:
+                data = self.blobs.get(address)
+            except StoreError:
+                continue  # doctor names it
+            edges.add(data, start, end, gaps, whole=whole)
+        return edges
+
+    def renew(self, pieces: list[tuple[SegmentEntry, Source]]) -> None:
+        """Sources that were emptied, once more from what is left of them; inside the caller's transaction."""
+        titles = list(self.db.execute("SELECT key, title FROM leaf_titles"))
+        again = retold_entries(entry for entry, _ in pieces)
+        for number, (entry, source) in enumerate(pieces):
+            self.sources[entry.agent, entry.path] = source
+            if number not in again:
+                self._segment(entry)
+        for source in self.sources.values():
+            self._close(source)
+        # Of several titles for a message the one that was read last counts, and that may stand in another source.
+        self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", titles)
+        self.writer.finish()
+
+    def _commit(self) -> None:
+        self.writer.finish()
+        self.db.execute("COMMIT")
+        self._pending = 0
+
+    def _replay(self, entry: Entry) -> None:
+        if isinstance(entry, SegmentEntry):
+            self._segment(entry)
+        elif isinstance(entry, MovedEntry):
+            self._recall(entry.agent, entry.path)
+            if source := self.sources.pop((entry.agent, entry.path), None):
+                source.path = entry.to
+                self.writer.save_source(source)
+                self.sources[entry.agent, entry.to] = source
+        elif isinstance(entry, PlaceEntry):
+            self.writer.learn_place(entry.cwd, entry.project, entry.former, entry.observed_at)
+        else:
+            self._told(entry)
+
+    def _told(self, entry: Entry) -> None:
+        match entry:
+            case CheckpointEntry(checkpoint):
+                if known := self.checkpoints.project(checkpoint.project):
+                    self.checkpoints.save(known[0], checkpoint)
+            case NoCheckpointEntry(commit):
+                self.checkpoints.remove(commit)
+            case OverrideEntry():
+                self.checkpoints.override(entry)
+            case NoteEntry():
+                self.checkpoints.note(entry)
+            case AliasEntry():
+                self.writer.adopt(entry.path, entry.project)
+                self.checkpoints.alias(entry)
+            case PauseEntry():
+                save_pause(self.db, entry)
+            case ForgottenEntry():
+                bury(self.db, entry)
+                self.checkpoints.set_mark("forgotten", entry.at)
+
+    def _segment(self, entry: SegmentEntry) -> None:
+        source = self._source(entry)
+        try:
+            data = self.blobs.get(entry.digest)
+        except StoreError as error:
+            self.gaps.append(Gap(entry.path, entry.start, entry.end, error.message))
+            source.error = error.message
+            self.writer.save_source(source)
+            source.position = source.position if entry.partial else entry.end
+            return
+        if source.framing == "lines" and entry.start > source.position:
+            self.gaps.append(Gap(entry.path, source.position, entry.start, "the journal has no entry for them"))
+        before, state = msgspec.structs.astuple(source), msgspec.json.encode(source.state)
+        try:
+            with self.writer.attempt():
+                self.absorber.absorb(source, entry, data)
+        except Exception as error:
+            if stops_everything(error, to_path(source.path), self.journal.path.parent):
+                raise
+            for name, value in zip(source.__struct_fields__, before, strict=True):
+                setattr(source, name, value)
+            source.state = msgspec.json.decode(state)
+            self._pass_over(source, entry, reason_of(error))
+        if not entry.partial and entry.position is None:  # rows of a database are not known again by their bytes
+            whole = tail.whole(source, to_path(source.path))
+            edges = self.edges.setdefault(source.id, tail.Edges())
+            edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)
+
+    def _pass_over(self, source: Source, entry: SegmentEntry, why: str) -> None:
+        """A segment that cannot be understood stays where it is and is told of; those after it are read."""
+        self.gaps.append(Gap(entry.path, entry.start, entry.end, why))
+        source.error = why
+        self.writer.save_source(source)
+        self.writer.add_segment(source, entry)
+        if entry.hiding is not None:
+            self.writer.hide(source, entry.hiding)
+        if entry.partial:
+            source.tail = entry.end - entry.start
+            return
+        size = entry.end - entry.start
+        self.writer.add_problems(source, [Problem(entry.start, size, why)], {})
+        source.unparsed += 1
+        source.position, source.tail = entry.end, 0
+        if entry.position is not None:
+            source.state["rows"] = entry.position
+
+    def _source(self, entry: SegmentEntry) -> Source:
+        key = (entry.agent, entry.path)
+        self._recall(*key)
+        source = self.sources.get(key)
+        if source is None:
+            source = self.sources[key] = Source(
+                id=0,
+                agent=entry.agent,
+                path=entry.path,
+                session_id=entry.session_id,
+                framing=entry.framing,
+                parent=entry.parent,
+                sidecar=entry.sidecar,
+                cwd=entry.cwd,
+                generation=entry.generation,
+                state={},
+            )
+        if entry.generation > source.generation:
+            self.writer.restart(source, entry.generation)
+            self.edges.pop(source.id, None)
+        return source
+
+    def _recall(self, agent: str, path: str) -> None:
+        """Take up a source that the database knows, as it stands there."""
+        source = self._known.pop((agent, path), None)
+        if source is not None:
+            self.writer.load_state(source)
+            self.sources[agent, path] = source
+
+    def _close(self, source: Source) -> None:
+        edges = self.edges.get(source.id)
+        if edges is not None:
+            whole = tail.whole(source, to_path(source.path))
+            source.head_hash, source.end_hash = edges.fingerprints(whole=whole)
+        self.writer.save_source(source)
+        self.writer.settle(source.agent, source.session_id)
+
+
+def retold_entries(entries: Iterable[Entry]) -> set[int]:
+    """Entries, by number, whose bytes a later one claims: their ingest died before the database took them.
+
+    An unfinished line is claimed again when it is finished; that is no such case.
+    """
+    told: dict[tuple[str, str], list[tuple[int, int, bool, int]]] = {}
+    again: set[int] = set()
+    for number, entry in enumerate(entries):
+        if isinstance(entry, MovedEntry) and (entry.agent, entry.path) in told:
+            told[entry.agent, entry.to] = told.pop((entry.agent, entry.path))
+        elif isinstance(entry, SegmentEntry):
+            here = (entry.generation, entry.start)
+            before = told.setdefault((entry.agent, entry.path), [])
+            while before and before[-1][:2] >= here:
+                *place, partial, earlier = before.pop()
+                if not (partial and tuple(place) == here):
+                    again.add(earlier)
+            before.append((*here, entry.partial, number))
+    return again

@@ -1,0 +1,81 @@
+"""The records of a stored session once more, up to one of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, cast
+
+import msgspec
+
+from whyfor.agents.base import Agent, Framing, Record, Shape, Sink
+from whyfor.capture import decode
+from whyfor.model.gaps import Gap, between, runs
+from whyfor.model.sources import Problem, Source
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """A session's records on both sides of an event."""
+
+    before: list[Record]
+    after: list[Record]
+    reached: int  # the last event found at or before the cut; 0 is none
+    found: int  # how many of the wanted events stand here
+
+
+class Piece(NamedTuple):
+    """A segment's bytes, where they begin in their source, and what is not kept of it."""
+
+    start: int
+    data: bytes
+    gaps: Sequence[Gap] = ()
+
+    def before(self, offset: int) -> Piece:
+        """What of it stands before a place in the source."""
+        kept = between(runs(self.data, self.start, self.gaps), self.start, offset)
+        return Piece(self.start, b"".join(run for _, run in kept), [gap for gap in self.gaps if gap[0] < offset])
+
+
+def records(source: Source, pieces: Iterable[Piece]) -> Iterator[tuple[int, bytes, Record]]:
+    """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left out."""
+    for start, data, gaps in pieces:
+        if source.framing == "document":
+            whole = decode.document(decode.whole(data, start, gaps))
+            for index, record in enumerate([] if isinstance(whole, Problem) else whole):
+                yield index, b"", record
+            continue
+        for offset, line in decode.lines(data, start, gaps):
+            found = decode.records(line, offset)
+            for index, record in enumerate([] if isinstance(found, Problem) else found):
+                yield offset + index, line, record
+
+
+def cut(agent: Agent, source: Source, pieces: Iterable[Piece], wanted: dict[int, int]) -> Cut:
+    """Read again what was read, and stop after the record that told the last of the wanted events (key → seq).
+
+    The keys of events are the same in every reading: they name the record, whatever the agent's format.
+    """
+    shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    reader = agent.reader(shape, {})
+    seen: set[int] = set()
+    read: list[Record] = []
+    end = reached = 0
+    for offset, line, whole in records(source, pieces):
+        for record in _opened(whole):
+            sink = Sink(source.session_id, source.parent)
+            reader.read(record, offset, line, sink)
+            read.append(record)
+            fresh = {event.key for event in sink.main.events if event.key in wanted} - seen
+            if fresh:
+                seen |= fresh
+                end, reached = len(read), max(reached, *(wanted[key] for key in fresh))
+    return Cut(read[:end], read[end:], reached, len(seen))
+
+
+def _opened(record: Record) -> Iterator[Record]:
+    """A session that is one document has its messages inside."""
+    messages = record.get("messages")
+    if not isinstance(messages, list):
+        yield record
+        return
+    yield {name: value for name, value in record.items() if name != "messages"}
+    yield from (message for message in messages if isinstance(message, dict))

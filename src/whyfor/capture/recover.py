@@ -1,0 +1,353 @@
+"""Recovery: make the journal, the database and the segments agree again, whichever of them was damaged or lost.
+
+| what is found | what is done |
+|---|---|
+| the database is missing or damaged | it is set aside and rebuilt from the journal |
+| the database is behind the journal (a crash, a backup put back) | what it lacks is replayed |
+| the journal is damaged, shorter than it was, or gone | it is set aside and completed from the database |
+| both are gone, segments are there | the segments are set aside: nothing may remove them |
+
+Everything here runs under the ingest lock. What is set aside keeps its name with `.damaged-` or `.unlisted-` and the
+time behind it; nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from whyfor.config import Settings
+from whyfor.model.errors import CorruptStore, NewerStore
+from whyfor.model.text import plural
+from whyfor.store import schema
+from whyfor.store.address import parse
+from whyfor.store.blobs import FolderBlobs
+from whyfor.store.changes import Changes
+from whyfor.store.commit import load_mark, save_mark
+from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import connect, explained, transaction
+
+if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
+    from whyfor.capture.rebuild import Gap
+
+Announce = Callable[[int], Callable[[int], None]]  # told how many bytes lie ahead, gives what to call as they pass
+_REBUILT = "the database was damaged or lost: rebuilt from the journal"
+_SUFFIXES = ("", "-wal", "-shm")
+
+
+def recover(
+    settings: Settings, announce: Announce | None = None, *, thorough: bool = False, damaged: bool = False
+) -> list[str]:
+    """Make them agree; returns what was done, a sentence each. Quick where nothing has changed since the last write.
+
+    `thorough` reads the whole journal and compares every segment, whether something seems to have changed or not.
+    `damaged` says that the database is known to be damaged, though it can be opened.
+    """
+    if not settings.database.exists() and not settings.journal.exists():
+        return _set_segments_aside(settings)
+    journal = Journal(settings.journal)
+    with _database(settings, damaged=damaged) as db:
+        if db is None:
+            return _recover_database(settings, journal, announce)
+        mark = load_mark(db)
+        if not thorough and agrees(db, journal):
+            return []
+        if mark is None and not settings.journal.exists() and not _has_segments(db):
+            return []  # a home where nothing was stored yet
+        done, rebuild = _recover_journal(settings, journal, db, mark)
+        if not done and not rebuild:
+            _replay(settings, journal, db, mark)
+    if rebuild:
+        rebuild_database(settings, announce)
+    return done
+
+
+def is_damaged(settings: Settings) -> bool:
+    """Whether SQLite finds damage in the database when it reads all of it; False if there is none to read."""
+    if not settings.database.exists():
+        return False
+    try:
+        db = connect(settings.database, readonly=True)
+    except CorruptStore:
+        return True
+    try:
+        return not _is_whole(db) or bool(Reader(db).integrity())
+    except apsw.Error:
+        return True
+    finally:
+        db.close(True)
+
+
+@contextmanager
+def _database(settings: Settings, *, damaged: bool) -> Iterator[apsw.Connection | None]:
+    """The database, brought to this program's version; None if it is missing or damaged."""
+    db = None
+    if settings.database.exists() and not damaged:
+        with suppress(CorruptStore):
+            db = connect(settings.database)
+    if db is not None and not _is_whole(db):
+        db.close(True)
+        db = None
+    try:
+        yield db
+    finally:
+        if db is not None:
+            db.close()
+
+
+def _is_whole(db: apsw.Connection) -> bool:
+    """Whether it has the tables of its version, and the first question can be asked."""
+    try:
+        load_mark(db)
+        return not schema.missing_tables(db)
+    except apsw.Error:
+        return False
+
+
+def agrees(db: apsw.Connection, journal: Journal) -> bool:
+    """Whether the journal is as this database left it, by its size and time alone: damage that changes neither is
+    found by doctor, and before anything is removed."""
+    mark = load_mark(db)
+    if mark is None:
+        return False
+    try:
+        found = journal.path.stat()
+    except FileNotFoundError:
+        return mark.number == 0
+    return (found.st_size, found.st_mtime_ns) == (mark.size, mark.mtime)
+
+
+def _has_segments(db: apsw.Connection) -> bool:
+    return db.execute("SELECT 1 FROM segments LIMIT 1").fetchone() is not None
+
+
+# -- the database ----------------------------------------------------------------------------------
+
+
+def _recover_database(settings: Settings, journal: Journal, announce: Announce | None) -> list[str]:
+    """From the journal; what a damaged journal lacks is taken from what can still be read of the database."""
+    done: list[str] = []
+    if not journal.check().whole or not settings.journal.exists():
+        with _salvaged(settings) as entries:
+            if entries:
+                done.append(_complete_journal(settings, journal, entries, newer=True))
+    if not settings.journal.exists():
+        _set_database_aside(settings.database)
+        return [*done, *_set_segments_aside(settings)]
+    rebuild_database(settings, announce, damaged=settings.database.exists())
+    return [*done, _REBUILT]
+
+
+@contextmanager
+def _salvaged(settings: Settings) -> Iterator[list[Entry]]:
+    """What can still be read of a damaged database."""
+    from whyfor.store.database_entries import all_entries
+
+    if not settings.database.exists():
+        yield []
+        return
+    db = apsw.Connection(str(settings.database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        yield all_entries(db)
+    finally:
+        db.close(True)
+
+
+def rebuild_database(
+    settings: Settings, announce: Announce | None = None, *, damaged: bool = False
+) -> tuple[list[Gap], dict[str, int]]:
+    """Make the database again from journal and segments; the old one serves readers until the new one is whole.
+
+    One that is known to be damaged is set aside then, not written into.
+    """
+    from whyfor.capture.rebuild import Rebuild
+
+    fresh = settings.home / "rebuild.db"
+    journal = Journal(settings.journal)
+    _remove_database(fresh)
+    progress = announce(journal.bytes()) if announce else None
+    db = connect(fresh)
+    try:
+        with explained(fresh):
+            gaps = Rebuild(db, FolderBlobs(settings.segments), journal).run(progress)
+            totals = Reader(db).totals()
+        _carry_changes(settings, db, damaged=damaged)
+        if damaged:
+            _set_database_aside(settings.database)
+        _swap_databases(settings, db)
+    finally:
+        db.close()
+        _remove_database(fresh)
+    return gaps, totals
+
+
+def _carry_changes(settings: Settings, fresh: apsw.Connection, *, damaged: bool) -> None:
+    """What those who listen have heard of holds on, if there is a sound database that told them."""
+    old = None
+    if settings.database.exists() and not damaged:
+        with suppress(CorruptStore):
+            old = connect(settings.database)
+    try:
+        with transaction(fresh):
+            try:
+                Changes(fresh).carry(old)
+            except apsw.Error:
+                Changes(fresh).carry(None)
+    finally:
+        if old is not None:
+            old.close(True)
+
+
+def _swap_databases(settings: Settings, fresh: apsw.Connection) -> None:
+    """A sound database is overwritten page by page in one transaction, so open readers never see half of it."""
+    try:
+        _copy_over(settings.database, fresh)
+    except (CorruptStore, NewerStore):
+        _set_database_aside(settings.database)
+        _copy_over(settings.database, fresh)
+
+
+def _copy_over(database: Path, fresh: apsw.Connection) -> None:
+    with explained(database):
+        live = connect(database)
+        try:
+            if not _is_whole(live):
+                raise CorruptStore("tables are missing")
+            with live.backup("main", fresh, "main") as copy:
+                while not copy.done:
+                    copy.step(5000)
+        finally:
+            live.close(True)
+
+
+def _set_database_aside(database: Path) -> None:
+    stamp = _stamp()
+    for suffix in _SUFFIXES:
+        old = database.with_name(database.name + suffix)
+        if old.exists():
+            old.rename(database.with_name(f"{database.name}.damaged-{stamp}{suffix}"))
+
+
+def _remove_database(database: Path) -> None:
+    for suffix in (*_SUFFIXES, "-journal"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
+
+
+def _replay(settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None) -> None:
+    """What a crash, or a backup that was put back, left out of the database."""
+    from whyfor.capture.rebuild import Rebuild
+
+    number = mark.number if mark else journal.end().number
+    with explained(settings.database):
+        if journal.end().number > number:
+            Rebuild(db, FolderBlobs(settings.segments), journal).run_after(number)
+        else:
+            with transaction(db):
+                save_mark(db, journal.end())
+
+
+# -- the journal -----------------------------------------------------------------------------------
+
+
+def _recover_journal(
+    settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None
+) -> tuple[list[str], bool]:
+    """Complete a journal that lost something the database has; returns what was done, and whether the database has to
+    be rebuilt as well."""
+    from whyfor.capture.compare import final_segments, segment_key, split_entries
+    from whyfor.store.database_entries import all_entries, segment_entries
+
+    check = journal.check()
+    if mark is not None and check.first > 1 and mark.number < check.first:
+        # It was rewritten after this database was: what the database has beside it was forgotten since.
+        return ["the database was older than the journal: rebuilt"], True
+    entries, ahead = split_entries(journal, mark)
+    told = final_segments(entries)
+    known = {segment_key(entry) for entry in segment_entries(db)}
+    if _is_sound(journal, check, mark) and known <= told.keys():
+        lost = mark is None and bool(told.keys() - known)
+        return ([_REBUILT], True) if lost else ([], False)
+    newer = mark is None or check.end.number <= mark.number
+    after = mark.number if mark else 0
+    done = _complete_journal(settings, journal, all_entries(db), newer=newer, after=after)
+    with transaction(db):
+        save_mark(db, journal.end())
+    return [done], bool(ahead) or bool(told.keys() - known)
+
+
+def _is_sound(journal: Journal, check: JournalCheck, mark: JournalMark | None) -> bool:
+    """Every line is there, those the database remembers too."""
+    if not check.whole:
+        return False
+    if mark is None or mark.number == 0:
+        return True
+    if check.end.number < mark.number:
+        return False
+    return not mark.checksum or _checksum_of(journal, mark.number) == mark.checksum
+
+
+def _checksum_of(journal: Journal, number: int) -> str | None:
+    for line in journal.lines():
+        if line.number == number:
+            return line.checksum
+    return None
+
+
+def _complete_journal(settings: Settings, journal: Journal, known: list[Entry], *, newer: bool, after: int = 0) -> str:
+    """Set the journal aside and write it again with what the database knows beside it; returns what was done.
+
+    `newer`: the database is at least as new as the journal, so where they differ it is right. `after`: the last number
+    the database remembers.
+    """
+    from whyfor.capture.completion import complete_entries
+
+    kept = list(journal.entries())
+    completed = complete_entries(kept, known, FolderBlobs(settings.segments).has, newer=newer)
+    done = "the journal was damaged or lost"
+    if settings.journal.exists():
+        aside = settings.journal.with_name(f"{settings.journal.name}.damaged-{_stamp()}")
+        shutil.copy2(settings.journal, aside)
+        done += f" (kept as {aside.name})"
+    journal.rewrite(completed, after=max(journal.end().number, after))
+    added = max(0, len(completed) - len(kept))
+    done += f": {plural(added, 'entry', 'entries')} completed from the database"
+    return done + _set_unlisted_aside(settings, completed)
+
+
+def _set_unlisted_aside(settings: Settings, entries: list[Entry]) -> str:
+    """A damaged journal may have listed segments that nothing lists now: out of reach of whatever removes those."""
+    listed = {parse(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)}
+    blobs = FolderBlobs(settings.segments)
+    unlisted = [digest for digest in blobs.digests() if digest not in listed]
+    if not unlisted:
+        return ""
+    aside = _unlisted_folder(settings)
+    blobs.move(unlisted, aside)
+    return f"; {plural(len(unlisted), 'segment')} that nothing lists now are kept as {aside.name}"
+
+
+def _unlisted_folder(settings: Settings) -> Path:
+    return settings.segments.with_name(f"{settings.segments.name}.unlisted-{_stamp()}")
+
+
+def _set_segments_aside(settings: Settings) -> list[str]:
+    """Segments that neither a journal nor a database lists: kept, out of reach of whatever removes unlisted ones."""
+    if not any(FolderBlobs(settings.segments).digests()):
+        return []
+    aside = _unlisted_folder(settings)
+    settings.segments.rename(aside)
+    return [
+        f"the journal and the database are gone: the segments are kept as {aside.name}, "
+        "and what the agents still have is read again"
+    ]
+
+
+def _stamp() -> str:
+    return time.strftime("%Y%m%d-%H%M%S")

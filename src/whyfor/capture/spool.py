@@ -1,0 +1,264 @@
+"""The spool: what hooks announced, one envelope per line, and what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whyfor.capture import decode
+from whyfor.model.gaps import Gap
+from whyfor.model.paths import to_text
+from whyfor.model.printed import printed, reported
+from whyfor.model.signals import Process, Signal
+from whyfor.model.sources import Problem, Source
+
+HOOK = "hook"  # whose files these are, where transcripts have an agent
+KEPT = 2 * 86_400_000  # ms a file stays after its last line, though all of it is stored
+_ENDING = ".spool"
+_SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash busybox tcsh csh nu pwsh cmd".split())
+_FACTS = (
+    "reason source trigger tool_name tool_use_id agent_id agent_type notification_type prompt_id turn_id "
+    "transcript_path agent_transcript_path error"
+).split()
+_MAX_FACT = 500
+_MAX_ASKED = 8000  # characters of a command that are shown to whoever is to allow it
+_REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")  # prints commits that may be somebody else's
+# Which session a command runs in, by what its agent puts into the environment.
+_OWN = {
+    "claude": ("CLAUDE_CODE_SESSION_ID",),
+    "codex": ("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
+    "gemini": ("GEMINI_SESSION_ID",),
+    "copilot": ("COPILOT_SESSION_ID",),
+}
+Around = Callable[[list[Process], int], tuple[str, str] | None]  # the session around these processes at that time
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """A line of the spool: its header, then the payload as the hook was given it."""
+
+    v: int
+    at: int
+    agent: str
+    event: str
+    cwd: str = ""
+    env: dict[str, str] = {}
+    chain: list[Process] = []
+    sha: str = ""
+    args: list[str] = []
+    rebasing: bool = False
+    incomplete: bool = False  # nobody closed the hook's stdin, or too much came: the payload says whose event it was
+    payload: bytes = b""
+
+
+_header = msgspec.json.Decoder(Envelope)
+
+
+def files(home: Path) -> list[Path]:
+    """Oldest first: their names are days."""
+    try:
+        return sorted(path for path in (home / "spool").iterdir() if path.name.endswith(_ENDING))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def source(path: Path) -> Source:
+    return Source(id=0, agent=HOOK, path=to_text(path), session_id="", framing="lines", state={})
+
+
+def envelopes(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[Envelope | Problem]:
+    for offset, line in decode.lines(data, start, gaps):
+        header, _, payload = line.partition(b"\t")
+        try:
+            found = _header.decode(header)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            yield Problem(offset, len(line), "not an envelope")
+            continue
+        if found.v != 1:
+            yield Problem(offset, len(line), "envelope of a newer version")
+            continue
+        yield msgspec.structs.replace(found, payload=payload)
+
+
+def blank(path: Path, position: int, sessions: Container[tuple[str, str]], around: Around) -> None:
+    """Of forgotten sessions nothing is read again."""
+    erase(path, position, lambda line: _is_of(line, sessions, around))
+
+
+def erase(path: Path, position: int, goes: Callable[[bytes], bool]) -> None:
+    """Lines become blanks, in place, so that none of them moves."""
+    with path.open("r+b") as file:
+        offset = file.seek(position)
+        for line in file.read().split(b"\n")[:-1]:
+            if line and goes(line):
+                file.seek(offset)
+                file.write(b" " * len(line))
+            offset += len(line) + 1
+
+
+def _is_of(line: bytes, sessions: Container[tuple[str, str]], around: Around) -> bool:
+    for found in envelopes(line, 0):
+        if not isinstance(found, Problem):
+            said = signal(found, around)
+            return (said.session_agent, said.session_id) in sessions
+    return False
+
+
+def signal(envelope: Envelope, around: Around) -> Signal:
+    """What an envelope says; `around` knows the agents' processes of all envelopes before it."""
+    payload = _payload(envelope)
+    if probe := envelope.env.get("WHYFOR_PROBE") or payload.get("probe"):
+        facts = {"probe": str(probe), "event": envelope.event}
+        return Signal(envelope.at, envelope.agent, "probe", envelope.cwd or None, data=facts)
+    if envelope.agent == "git":
+        return _of_git(envelope, around)
+    return _of_agent(envelope, payload)
+
+
+def _payload(envelope: Envelope) -> dict[str, Any]:
+    found = decode.records(envelope.payload, 0)
+    return found[0] if isinstance(found, list) and found else {}
+
+
+# -- agents' hooks -------------------------------------------------------------------------------
+
+
+def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
+    data: dict[str, Any] = {name: value[:_MAX_FACT] for name in _FACTS if isinstance(value := payload.get(name), str)}
+    if process := next((p for p in envelope.chain if p.start and p.name.lstrip("-") not in _SHELLS), None):
+        data["process"] = [process.pid, process.start]
+    if made := _made(payload):
+        data["made"] = made
+    if asked := _asked(payload):
+        data["asked"] = asked
+    ident, how = _own_session(envelope, payload)
+    return Signal(
+        at=envelope.at,
+        agent=envelope.agent,
+        event=envelope.event,
+        cwd=envelope.cwd or None,
+        session_agent=envelope.agent if ident else None,
+        session_id=ident,
+        how=how,
+        chain=envelope.chain,
+        data=data,
+    )
+
+
+def _made(payload: dict[str, Any]) -> list[str]:
+    """Commits a shell command just made, by the agent's own account or by what git printed: abbreviated hashes.
+
+    Some agents turn git's own hooks off for their commands; this is theirs.
+    """
+    answer, given = payload.get("tool_response"), payload.get("tool_input")
+    command = given.get("command") if isinstance(given, dict) else None
+    if not isinstance(command, str) or "git" not in command or _REPLAYS.search(command):
+        return []
+    texts = [answer] if isinstance(answer, str) else list(answer.values()) if isinstance(answer, dict) else []
+    found = [sha for text in texts if isinstance(text, str) for sha, _ in printed(text)]
+    told = reported(answer.get("gitOperation")) if isinstance(answer, dict) else None
+    return list(dict.fromkeys(sha[:7] for sha in [*([told] if told else []), *found]))
+
+
+def _asked(payload: dict[str, Any]) -> dict[str, Any]:
+    """What a person is asked to allow, where only the hook says so: which of several calls it is, and with Gemini, that
+    writes a call down when it is over, what it is at all.
+    """
+    given, details = payload.get("tool_input"), payload.get("details")
+    if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
+        told = {"text": given.get("command")}
+    elif payload.get("notification_type") == "ToolPermission" and isinstance(details, dict):
+        told = _detailed(details)
+    else:
+        return {}
+    said = {name: value[:_MAX_ASKED] for name, value in told.items() if isinstance(value, str) and value}
+    return {**said, "cut": True} if any(len(str(told[name])) > len(value) for name, value in said.items()) else said
+
+
+def _detailed(details: dict[str, Any]) -> dict[str, Any]:
+    match details.get("type"):
+        case "exec":
+            return {"tool": "run_shell_command", "text": details.get("command")}
+        case "edit":
+            return {"tool": "replace", "path": details.get("filePath")}
+        case "mcp":
+            return {"tool": f"mcp__{details.get('serverName')}__{details.get('toolName')}"}
+        case "info":
+            return {"tool": "web_fetch", "text": details.get("prompt")}
+    return {}
+
+
+def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:
+    if envelope.agent == "claude" and payload and "transcript_path" not in payload:
+        return None, None  # Copilot and Cursor run hooks from Claude's settings too, under session ids of their own
+    ident = payload.get("session_id") or payload.get("sessionId")
+    if isinstance(ident, str):
+        return ident, "payload"
+    ident = dict(reversed(named(envelope.env))).get(envelope.agent)
+    return ident, "env" if ident else None
+
+
+# -- git's hooks ---------------------------------------------------------------------------------
+
+
+def _of_git(envelope: Envelope, around: Around) -> Signal:
+    session, how = _routed(envelope, around)
+    tree = envelope.env.get("GIT_WORK_TREE")
+    return Signal(
+        at=envelope.at,
+        agent="git",
+        event=envelope.event,
+        cwd=envelope.cwd or None,
+        session_agent=session[0] if session else None,
+        session_id=session[1] if session else None,
+        how=how,
+        repository=os.path.normpath(os.path.join(envelope.cwd, tree)) if tree else envelope.cwd or None,  # noqa: PTH118
+        sha=envelope.sha if _is_sha(envelope.sha) else None,
+        chain=envelope.chain,
+        data=_git_facts(envelope),
+    )
+
+
+def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
+    """Whose commit it is: what the environment says, unless the processes say that it was only inherited."""
+    told = named(envelope.env)
+    nearest = around(envelope.chain, envelope.at)
+    # An agent whose hooks nobody approved is known by its program's name all the same.
+    inner = next((process.name for process in envelope.chain if process.name in _OWN), None)
+    if inner and nearest and nearest[0] != inner and (own := next((s for s in told if s[0] == inner), None)):
+        return own, "env"
+    if nearest in told:
+        return nearest, "env"
+    if nearest and (not told or told[0][0] != nearest[0]):
+        return nearest, "ancestry"
+    return (told[0], "env") if told else (None, None)
+
+
+def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Sessions the environment names, the surest first."""
+    agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
+    found = [(agent, ident)] if agent and ident else []
+    return found + [(agent, env[name]) for agent, names in _OWN.items() for name in names if env.get(name)]
+
+
+def _git_facts(envelope: Envelope) -> dict[str, Any]:
+    data: dict[str, Any] = {"rebasing": True} if envelope.rebasing else {}
+    if action := envelope.env.get("GIT_REFLOG_ACTION"):
+        data["action"] = action[:_MAX_FACT]
+    if envelope.event == "post-rewrite":
+        words = [word for word in envelope.payload.decode("ascii", "replace").split() if _is_sha(word)]
+        data["pairs"] = [list(pair) for pair in zip(words[::2], words[1::2], strict=False)]
+        data["cause"] = envelope.args[0] if envelope.args else None
+    elif envelope.event == "post-checkout":
+        data["moved"] = envelope.args[:3]
+    elif envelope.event == "pre-push":
+        data["remote"] = envelope.args[0] if envelope.args else None
+    return data
+
+
+def _is_sha(word: str) -> bool:
+    return len(word) in (40, 64) and not word.strip("0123456789abcdef")

@@ -1,0 +1,136 @@
+"""Files that cannot be read: which failures are one file's own, and what is remembered of them between runs."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from whyfor import __version__
+from whyfor.capture.tail import Stat, TooLarge
+from whyfor.files import replace
+from whyfor.model.errors import WhyforError
+from whyfor.model.paths import to_text
+
+FILE = "unreadable.json"
+_MAX_REASON = 300
+# The database or the disk as a whole: whatever is read next would fail in the same way.
+_STORE_ERRORS = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.BusyError,
+    apsw.FullError,
+    apsw.ReadOnlyError,
+    apsw.CantOpenError,
+    apsw.PermissionsError,
+    apsw.IOError,
+)
+_SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
+
+
+class Unreadable(NamedTuple):
+    path: str
+    reason: str
+
+
+class PartFailed(Exception):
+    """One session of a database could not be read; the others can."""
+
+    def __init__(self, path: str, error: Exception) -> None:
+        super().__init__(path)
+        self.path = path
+        self.error = error
+
+
+def stops_everything(error: Exception, path: Path, home: Path) -> bool:
+    """Return whether a failure met while a file was read is not that file's: the run ends, nothing is lost."""
+    if isinstance(error, (WhyforError, *_STORE_ERRORS)) or type(error).__module__.startswith("obstore"):
+        return True
+    if not isinstance(error, OSError):
+        return False
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return True
+    if error.filename is None:
+        return True  # all that is asked of the agents' files names them
+    name = Path(str(error.filename))
+    if name == path:
+        return False
+    return error.errno in _SYSTEM_ERRORS or name.is_relative_to(home)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why, in a line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    lines = str(error).splitlines()
+    said = f": {lines[0]}" if lines else ""
+    return to_text(f"{type(error).__name__}{said}")[:_MAX_REASON]
+
+
+class _Entry(msgspec.Struct, omit_defaults=True):
+    reason: str
+    refused: bool = False  # for what it is: it is not opened again until it changes
+    inode: int = 0
+    size: int = 0
+    mtime: int = 0
+
+
+class _Content(msgspec.Struct):
+    version: str
+    files: dict[str, _Entry]
+
+
+class UnreadableFiles:
+    """What the last runs could not read, by the path as it is stored; kept in Whyfor's home."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / FILE
+        self._files: dict[str, _Entry] = {}
+        self._changed = False
+        try:
+            content = msgspec.json.decode(self._file.read_bytes(), type=_Content)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        self._files = content.files
+        if content.version != __version__:  # it may read what another version refused
+            for entry in self._files.values():
+                entry.refused = False
+
+    def reasons(self) -> dict[str, str]:
+        """Return why each of them could not be read."""
+        return {path: entry.reason for path, entry in self._files.items()}
+
+    def refusal(self, path: str, now: Stat) -> str | None:
+        """Return why a file was refused, if it is still the same file."""
+        entry = self._files.get(path)
+        if entry is None or not entry.refused:
+            return None
+        return entry.reason if (entry.inode, entry.size, entry.mtime) == now else None
+
+    def add(self, path: str, error: Exception, now: Stat | None = None) -> None:
+        """Remember that a file could not be read; with its state when it is refused until that changes."""
+        entry = _Entry(reason_of(error))
+        if isinstance(error, TooLarge) and now is not None:
+            entry = _Entry(entry.reason, True, *now)
+        if self._files.get(path) != entry:
+            self._files[path] = entry
+            self._changed = True
+
+    def remove(self, path: str) -> None:
+        """It was read, or is gone."""
+        if path in self._files:
+            del self._files[path]
+            self._changed = True
+
+    def save(self) -> None:
+        """Write it down, if something changed; raises OSError."""
+        if not self._changed:
+            return
+        if self._files:
+            replace(self._file, msgspec.json.encode(_Content(__version__, self._files)))
+        else:
+            self._file.unlink(missing_ok=True)
+        self._changed = False

@@ -1,0 +1,50 @@
+"""Where a session ran, as its own records say, before any of them is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import cast
+
+from whyfor.agents import AGENTS
+from whyfor.agents.base import Framing, Record, Shape, Sink
+from whyfor.capture import decode, tail
+from whyfor.model.sources import Problem, Source
+
+
+def of_file(source: Source, path: Path) -> str | None:
+    """Read until a record names it; none if no record does yet."""
+    return source.cwd or _named(source, _records(source, path))
+
+
+def of_lines(source: Source, lines: bytes) -> str | None:
+    return _named(source, _in(lines))
+
+
+def _named(source: Source, records: Iterable[Record]) -> str | None:
+    """As the agent's own reader understands it."""
+    shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    reader = AGENTS[source.agent].reader(shape, {})
+    for record in records:
+        sink = Sink(source.session_id, source.parent)
+        reader.read(record, 0, b"", sink)
+        for bucket in sink.buckets.values():
+            if isinstance(cwd := bucket.facts.get("cwd"), str):
+                return cwd
+    return None
+
+
+def _records(source: Source, path: Path) -> Iterator[Record]:
+    with tail.opened(path) as file:
+        if source.framing == "document":
+            found = decode.document(file.read(tail.MAX_DOCUMENT))
+            yield from [] if isinstance(found, Problem) else found
+        elif source.framing == "lines":
+            for chunk in tail.chunks(file, 0):
+                yield from _in(chunk.data)
+
+
+def _in(lines: bytes) -> Iterator[Record]:
+    for offset, line in decode.lines(lines, 0):
+        found = decode.records(line, offset)
+        yield from [] if isinstance(found, Problem) else found

@@ -1,0 +1,84 @@
+"""A console on which only our own styles act: every word that is printed on it is cleaned first.
+
+Strings and texts are cleaned before they are laid out, so that columns fit; every segment is looked at once more when
+it is rendered, whatever it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Span, Text
+
+from whyfor.model.characters import show_hidden
+from whyfor.terminal import on_one_line
+
+
+class CleanConsole(Console):
+    """Shows words, obeys none. A string that is printed is one line; a Text may be several."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(on_one_line(each) if isinstance(each, str) else each for each in objects), **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(show_hidden(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        if isinstance(renderable, Text):
+            renderable = clean_text(renderable)
+        for segment in super().render(renderable, options):
+            yield _clean_segment(segment)
+
+
+class CleanTable(Table):
+    """Each cell is one line, clean before its column is measured."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*(_clean_cell(cell) for cell in cells), **options)
+
+
+def clean_text(text: Text, *, one_line: bool = False) -> Text:
+    """Return the text with what is hidden in it named, its styles where they were."""
+    clean = _flatten if one_line else show_hidden
+    if clean(text.plain) == text.plain:
+        return text
+    ends = {0, len(text.plain)}
+    for span in text.spans:
+        ends |= {min(span.start, len(text.plain)), min(span.end, len(text.plain))}
+    places, words = {0: 0}, ""
+    cuts = sorted(ends)
+    for start, end in pairwise(cuts):
+        words += clean(text.plain[start:end])
+        places[end] = len(words)
+    made = text.blank_copy(words)
+    made.spans = [
+        Span(places[min(span.start, cuts[-1])], places[min(span.end, cuts[-1])], span.style) for span in text.spans
+    ]
+    return made
+
+
+def _clean_cell(cell: RenderableType | None) -> RenderableType | None:
+    if isinstance(cell, str):
+        return _flatten(cell)
+    return clean_text(cell, one_line=True) if isinstance(cell, Text) else cell
+
+
+def _flatten(text: str) -> str:
+    return show_hidden(text).replace("\n", " ")
+
+
+def _clean_segment(segment: Segment) -> Segment:
+    text, style, control = segment
+    if control:  # the console's own: moving the cursor, drawing a bar again
+        return segment
+    words = show_hidden(text)
+    if style is not None and style.link:
+        style = style.update_link(None)
+    elif words == text:
+        return segment
+    return Segment(words, style)

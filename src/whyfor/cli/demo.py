@@ -1,0 +1,130 @@
+"""whyfor demo"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import chdir
+from pathlib import Path
+
+import click
+
+from whyfor.cli.render import console, json_option, note, print_json
+from whyfor.service.demo import Demo, build, fill
+
+# Where things are looked for and kept; while the demo runs, none of it is yours.
+PLACES = (
+    "HOME WHYFOR_HOME CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME COPILOT_HOME XDG_DATA_HOME OPENCODE_DB"
+).split()
+SCREENS = (
+    ["ingest"],
+    ["sessions", "--all"],
+    ["log"],
+    ["show", "HEAD~4"],
+    ["search", "exponential backoff"],
+    ["show", "5b1d"],
+    ["stats"],
+)
+
+
+@click.command()
+@click.option(
+    "--serve", "pages", is_flag=True, help="Show the pages instead, with more work and sessions that are open."
+)
+@click.option("--keep", is_flag=True, help="Leave the folder, to look around in.")
+@json_option
+def command(pages: bool, keep: bool, as_json: bool) -> None:
+    """Make a throw-away home and git repository with invented sessions of two agents, and show the screens on them.
+
+    Nothing of yours is read or written. The folder is deleted afterwards, unless --keep.
+
+    \b
+    Examples:
+      whyfor demo
+      whyfor demo --serve
+      whyfor demo --keep
+    """
+    folder = Path(tempfile.mkdtemp(prefix="whyfor-demo-"))
+    before = {name: os.environ.get(name) for name in PLACES}
+    try:
+        demo = build(folder)
+        if pages:
+            fill(demo)
+        for name in before:
+            os.environ.pop(name, None)
+        os.environ |= {"HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)}
+        if pages:
+            _serve(demo, keep, as_json)
+        elif as_json:
+            _json(demo, keep)
+        else:
+            _screens(demo, keep)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
+    """Until it is stopped. As nothing goes on in them, the sessions that work fall silent after a while."""
+    from whyfor import config
+    from whyfor.cli import root
+    from whyfor.service.ingesting import ingest
+
+    ingest(config.load())
+    arguments = ["serve", "--port", "0", *(["--json"] if as_json else [])]
+    root.main(args=arguments, prog_name="whyfor", standalone_mode=False)
+    if keep:
+        _kept(demo)
+
+
+def _json(demo: Demo, keep: bool) -> None:
+    from whyfor import config
+    from whyfor.service.ingesting import ingest
+    from whyfor.service.reading import Where, session_json, sessions
+
+    settings = config.load()
+    report = ingest(settings)
+    found = sessions(settings, Where(), limit=0, everything=True)
+    print_json(
+        {
+            "home": str(demo.home) if keep else None,
+            "repository": str(demo.repository) if keep else None,
+            "whyfor_home": str(demo.whyfor_home) if keep else None,
+            "records": report.records,
+            "sessions": [session_json(s) for item in found for s in (item.session, *item.children)],
+        }
+    )
+
+
+def _screens(demo: Demo, keep: bool) -> None:
+    from whyfor.cli import root
+
+    out = console()
+    with chdir(demo.repository):
+        for arguments in SCREENS:
+            shown = " ".join(f'"{word}"' if " " in word else word for word in arguments)
+            out.print(f"\n$ whyfor {shown}", style="bold")
+            root.main(args=list(arguments), prog_name="whyfor", standalone_mode=False)
+    if keep:
+        _kept(demo)
+    else:
+        note(
+            "\nThat was invented, and is gone again. To look around in it: whyfor demo --keep",
+            "Your own: whyfor ingest, then whyfor log in a repository, and whyfor show COMMIT",
+        )
+
+
+def _kept(demo: Demo) -> None:
+    note(
+        "\nLook around:",
+        f"  export HOME={demo.home} WHYFOR_HOME={demo.whyfor_home}",
+        f"  cd {demo.repository}",
+        "  whyfor log",
+        "  whyfor show HEAD~4",
+        "  whyfor export HEAD~5..HEAD",
+    )

@@ -1,0 +1,52 @@
+"""whyfor diff"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import agent, console, fitted, json_option, note, one_line, plural, print_json, table
+from whyfor.model.text import spent
+from whyfor.service.standing import Between, between, between_json
+
+
+@click.command()
+@click.argument("old", metavar="A")
+@click.argument("new", metavar="B", default="HEAD")
+@json_option
+def command(old: str, new: str, as_json: bool) -> None:
+    """What was said between two commits: sessions, messages, tokens, prompts; after A, up to and with B.
+
+    \b
+    Examples:
+      whyfor diff main HEAD
+      whyfor diff HEAD~3
+    """
+    found = between(config.load(), Path.cwd(), old, new)
+    if as_json:
+        print_json(between_json(found))
+        return
+    if not found.commits:
+        note(f"No commits in {old}..{new}.")
+        return
+    _tell(found)
+
+
+def _tell(found: Between) -> None:
+    from rich.text import Text
+
+    out = console()
+    stories = sum(1 for told in found.commits if told.checkpoint and told.checkpoint.parts)
+    out.print(f"{plural(len(found.commits), 'commit')}, {stories} with a story; {plural(found.messages, 'message')}")
+    if found.sessions:
+        out.print(spent(found.tokens), style="dim")
+        out.print()
+        made = table("", "session", "messages", "title", right=("messages",))
+        for session, messages in found.sessions:
+            made.add_row(agent(session.agent), session.session_id[:8], str(messages), one_line(session.title))
+        out.print(fitted(made, 3, out))
+    for said in found.prompts:
+        out.print()
+        out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (said.role, "dim"), f"  {one_line(said.text)[:400]}"))

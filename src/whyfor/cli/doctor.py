@@ -1,0 +1,115 @@
+"""whyfor doctor"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from whyfor import config
+from whyfor.cli.render import age, agent, console, fitted, json_option, label, plural, print_json, size, table
+from whyfor.model.times import to_iso
+from whyfor.service.health import Health, examine
+from whyfor.service.pausing import paused_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.command()
+@click.option("--deep", is_flag=True, help="Read every segment back and check its digest.")
+@json_option
+def command(deep: bool, as_json: bool) -> None:
+    """Check that everything the agents wrote is read, everything stored is still there, and every hook works.
+
+    Each hook that init installed is fired for real with a probe, and what it announces must arrive. Exit code 1 when
+    something was dropped: a file that cannot be read, a segment that is missing, a damaged database, a hook that
+    does not work. Lines that could not be parsed are kept and counted; they do not make it fail.
+    """
+    found = examine(config.load(), Path.cwd(), deep=deep)
+    if as_json:
+        print_json(_json(found))
+    else:
+        _render(found)
+    if not found.ok:
+        raise click.exceptions.Exit(1)
+
+
+def _json(found: Health) -> dict[str, Any]:
+    body: dict[str, Any] = msgspec.to_builtins(found)
+    body["ok"] = found.ok
+    body["paused"] = [paused_json(pause) for pause in found.paused]
+    for item in body["agents"]:
+        item["last_record_at"] = to_iso(item["last_record_at"])
+        item["unreadable"] = [{"path": path, "reason": reason} for path, reason in item["unreadable"]]
+        item["unparsed_files"] = [
+            {"path": path, "reason": reason, "lines": lines} for path, reason, lines in item["unparsed_files"]
+        ]
+    return body
+
+
+def _render(found: Health) -> None:
+    from rich.text import Text
+
+    out = console()
+    made = table(
+        "",
+        "agent",
+        "last record",
+        "files",
+        "records",
+        "size",
+        "unparsed",
+        "folder",
+        right=("files", "records", "size", "unparsed"),
+    )
+    for item in found.agents:
+        made.add_row(
+            agent(item.agent),
+            item.title,
+            age(item.last_record_at) if item.last_record_at else ("never" if item.found else "–"),
+            f"{item.files:,}" if item.found else "–",
+            f"{item.records:,}" if item.records else "–",
+            size(item.bytes) if item.files else "–",
+            str(sum(item.unparsed.values()) or "–"),
+            Text(item.folders[0] + ("" if item.found else "  (not there)"), style="" if item.found else "dim"),
+        )
+    out.print(fitted(made, 7, out))
+    if found.hooks:
+        out.print()
+        _render_hooks(found, out)
+    store = found.store
+    out.print()
+    out.print(
+        f"store  {found.home}: database {size(store.database_bytes)}, segments {size(store.segment_bytes)}, "
+        f"journal {size(store.journal_bytes)}, SQLite {store.sqlite}"
+    )
+    gone = sum(item.gone for item in found.agents)
+    if gone:
+        out.print(f"       {plural(gone, 'transcript')} the agents have deleted since; kept here", style="dim")
+    out.print()
+    for problem in found.problems:
+        sign = ("✕ ", "red") if problem.dropped else ("! ", "yellow")
+        out.print(Text.assemble(sign, label(problem.what)))
+        out.print(f"  {problem.next}", style="dim")
+    if found.ok:
+        out.print("✓ Nothing was dropped.", style="green")
+
+
+def _render_hooks(found: Health, out: Console) -> None:
+    from rich.text import Text
+
+    made = table("", "hooks", "fired", "arrived", "file", right=("fired", "arrived"))
+    for item in found.hooks:
+        style = "red" if item.dropped else "" if item.state == "ok" else "yellow"
+        fired = len(item.arrived) + len(item.lost)
+        made.add_row(
+            agent(item.name) if item.kind == "agent" else Text(item.name),
+            Text(item.state, style=style),
+            str(fired or "–"),
+            str(len(item.arrived)) if fired else "–",
+            Text(item.file),
+        )
+    out.print(fitted(made, 4, out))

@@ -1,0 +1,123 @@
+"""Errors as two lines and exit code 2; with --json as one document on stdout."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import io
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from whyfor.cli import COMMANDS, root
+from whyfor.model.errors import WhyforError
+from whyfor.model.paths import escape_surrogates
+from whyfor.terminal import clean_streams, say, write_json
+
+_FEW_FILES = 64  # with fewer, SQLite, git and imports fail in ways of their own
+_ENOUGH_FILES = 1024
+_MORE_FILES = "Nothing was lost. Allow more, then run it again: ulimit -n 1024"
+
+
+def run(args: list[str]) -> int:
+    as_json = "--json" in args
+    if sys.stdout is None:  # started with it closed, by a service manager
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
+    _show_odd_names()
+    if (limit := _file_limit()) is not None and limit < _FEW_FILES and not {"-h", "--help"} & set(args):
+        return 2 if "--background" in args else _tell_limit(limit, as_json)
+    with clean_streams():
+        return _run(args, as_json)
+
+
+def _run(args: list[str], as_json: bool) -> int:
+    try:
+        result = root.main(args=args, prog_name="whyfor", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except WhyforError as error:
+        return _tell(error.kind, error.message, error.hint, as_json)
+    except click.UsageError as error:
+        return _tell("usage", error.format_message(), _usage_hint(error), as_json)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _tell("interrupted", "interrupted", "Nothing was lost; run it again to go on.", as_json, 130)
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SystemExit:
+        raise
+    except BaseException as error:  # a library written in Rust panics with what is no Exception
+        if _is_exhausted(error):
+            return _tell_limit(_file_limit(), as_json)
+        if os.environ.get("WHYFOR_DEBUG"):
+            raise
+        message = f"unexpected: {type(error).__name__}: {error}"
+        return _tell("internal", message, "This is a bug. WHYFOR_DEBUG=1 shows where.", as_json, 3)
+
+
+def _show_odd_names() -> None:
+    """A path that is not UTF-8 is shown with its bytes escaped, wherever it is printed."""
+    codecs.register_error("whyfor", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="whyfor")
+
+
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    """For codecs: what cannot be encoded, in bytes that can be shown."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    odd = error.object[error.start : error.end]
+    if error.encoding.lower().startswith("utf"):
+        return escape_surrogates(odd).encode(error.encoding), error.end
+    return odd.encode("ascii", "backslashreplace"), error.end
+
+
+def _file_limit() -> int | None:
+    """Return how many files this process may have open, raised if it is very low and can be; None if nobody says."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft == unlimited:
+        return None
+    if soft < _FEW_FILES and (hard == unlimited or hard > soft):
+        soft = _ENOUGH_FILES if hard == unlimited else min(hard, _ENOUGH_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft
+
+
+def _is_exhausted(error: BaseException) -> bool:
+    """Whether too many files were open; a library written in Rust says it in its own words."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return "TooManyOpenFiles" in str(error)
+
+
+def _tell_limit(limit: int | None, as_json: bool) -> int:
+    return _tell("limit", f"this process may have only {limit} files open", _MORE_FILES, as_json)
+
+
+def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> int:
+    if as_json:
+        body = {"error": {"kind": kind, "message": message, "hint": hint}}
+        write_json(body)
+    else:
+        say(f"error: {message}", stderr=True, fg="red")
+        if hint:
+            say(hint, stderr=True)
+    return code
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        return f"Did you mean {' or '.join(sorted(error.possibilities))}?"
+    if error.ctx is not None and error.ctx.info_name in COMMANDS:
+        return f"See: whyfor {error.ctx.info_name} --help"
+    return "See: whyfor --help"

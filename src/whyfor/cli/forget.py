@@ -1,0 +1,113 @@
+"""whyfor forget"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, note, one_line, plural, print_json, progress_bar, size
+from whyfor.model.errors import BadInput
+from whyfor.service.forgetting import Asked, Report, forget
+from whyfor.terminal import confirm
+
+_LISTED = 10
+
+
+@click.command()
+@click.argument("reference", metavar="[SESSION|COMMIT]", required=False)
+@click.option("--match", metavar="TEXT", help="What holds this text, in every session; - reads it from stdin.")
+@click.option("--before", metavar="DATE", help="Sessions that ended before: 2026-01-31, 90d, 1y.")
+@click.option("--new-salt", is_flag=True, help="With --match: the file `salt` is lost, make another.")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@json_option
+def command(
+    reference: str | None,
+    match: str | None,
+    before: str | None,
+    new_salt: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Forget a session, the conversation behind a commit, a text, or what is old; for good.
+
+    It goes from everything Whyfor keeps, and reading the same file again does not bring it back. The agent's own
+    file is not touched.
+
+    \b
+    Examples:
+      whyfor forget 3f05a2c1 --dry-run
+      whyfor forget HEAD
+      whyfor forget --match "Jane Roe"
+      whyfor forget --before 1y --yes
+    """
+    given = [value for value in (reference, match, before) if value is not None]
+    if len(given) != 1:
+        raise BadInput(
+            "say what to forget: a session, a commit, --match or --before, and one of them",
+            "See: whyfor forget --help",
+        )
+    if new_salt and match is None:
+        raise BadInput("--new-salt goes with --match", "See: whyfor forget --help")
+    if match == "-":
+        match = sys.stdin.read().strip("\n")
+    settings, cwd, asked = config.load(), Path.cwd(), Asked(reference, match, before, new_salt)
+    if not dry_run and not yes:
+        _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
+    if as_json:
+        print_json(msgspec.to_builtins(forget(settings, cwd, asked, dry_run=dry_run)))
+        return
+    with progress_bar("Forgetting") as announce:
+        report = forget(settings, cwd, asked, dry_run=dry_run, announce=announce)
+    _tell(report, "Would forget" if dry_run else "Forgotten")
+
+
+def _confirm(planned: Report, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        raise BadInput(
+            "forgetting cannot be undone, and there is nobody to ask",
+            "See what would go with --dry-run, then say --yes.",
+        )
+    _tell(planned, "Would forget")
+    if not confirm("Forget it for good?", stderr=True):
+        raise click.Abort
+
+
+def _tell(report: Report, word: str) -> None:
+    out = console()
+    own = [gone for gone in report.sessions if not gone.subagent]
+    parts = [plural(len(own), "session")] if report.sessions else []
+    if len(report.sessions) > len(own):
+        parts.append(plural(len(report.sessions) - len(own), "subagent"))
+    parts += [plural(report.records, "record"), size(report.bytes)]
+    if report.notes:
+        parts.append(plural(report.notes, "note"))
+    out.print(f"{word}: {', '.join(parts)}.")
+    _list([f"{gone.agent}:{gone.session_id}  {one_line(gone.title)}".rstrip() for gone in own])
+    if report.commits:
+        out.print(f"{plural(len(report.commits), 'commit')} whose story changes or goes:")
+        _list([sha[:10] for sha in report.commits])
+    if report.copies:
+        out.print(f"{plural(len(report.copies), 'other session')} with a copy of it, which you may want to forget too:")
+        _list([f"whyfor forget {name}" for name in report.copies])
+    if report.elsewhere:
+        out.print("The text also stands where only you can change it:")
+        _list(report.elsewhere)
+    if report.files:
+        out.print("The agents' own files are not touched; delete them yourself if you want:")
+        _list(report.files)
+    if not report.finished:
+        note("A reader is still open: the last bytes go with the next ingest.")
+
+
+def _list(items: list[str]) -> None:
+    out = console()
+    for item in items[:_LISTED]:
+        out.print(f"  {item}", soft_wrap=True)
+    if len(items) > _LISTED:
+        out.print(f"  … and {len(items) - _LISTED} more (--json lists them all)")

@@ -1,0 +1,100 @@
+"""whyfor ingest"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, plural, print_json, progress_bars, size
+from whyfor.model.errors import WhyforError
+from whyfor.service.ingesting import IngestReport, ingest, ingest_for_hooks
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--agent", help="Only this agent: claude, codex, gemini, copilot, opencode.")
+@click.option("--background", is_flag=True, hidden=True, help="For hooks: say nothing, whatever happens.")
+@json_option
+def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_json: bool) -> None:
+    """Read what your agents wrote: everything the first time, then what is new.
+
+    Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them, or a copy of a
+    whole home.
+
+    \b
+    Examples:
+      whyfor ingest
+      whyfor ingest --agent codex
+      whyfor ingest ~/backup/old-laptop
+    """
+    if background:
+        with suppress(WhyforError):
+            ingest_for_hooks(config.load())
+        return
+    settings = config.load()
+    if as_json:
+        report = ingest(settings, paths, agent)
+        fields = {name: getattr(report, name) for name in report.__struct_fields__}
+        fields["unreadable"] = [item._asdict() for item in report.unreadable]
+        print_json(fields)
+        return
+    with progress_bars("Reading", "Linking") as (announce, linking):
+        report = ingest(settings, paths, agent, announce, linking)
+    _tell(report)
+
+
+def _tell(report: IngestReport) -> None:
+    out = console()
+    for repair in report.repairs:
+        out.print(f"Repaired: {repair}.", style="yellow")
+    if report.sessions + report.subagents == 0:
+        out.print("No agent has left a session here yet.")
+        out.print("Agents looked for: Claude Code, Codex, Gemini CLI, Copilot CLI, OpenCode.")
+        out.print("See what it would look like: whyfor demo")
+        _tell_unreadable(report, out)
+        return
+    new = f"{plural(report.new_records, 'new record')}" if report.new_records else "Nothing new"
+    out.print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
+    out.print(
+        f"Kept: {plural(report.sessions, 'session')}, {plural(report.subagents, 'subagent')}, "
+        f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, {size(report.bytes)}."
+    )
+    if report.unparsed:
+        out.print(
+            f"{plural(report.unparsed, 'line')} could not be parsed; kept as they are. See: whyfor doctor",
+            style="yellow",
+        )
+    if report.unknown_types:
+        out.print(
+            f"{plural(report.unknown_types, 'record')} of unknown types; kept as they are. See: whyfor doctor",
+            style="yellow",
+        )
+    if report.withheld:
+        out.print(
+            f"{plural(report.withheld, 'record')} from a pause or an excluded folder: not stored.", style="yellow"
+        )
+    if report.forgotten:
+        out.print(f"{plural(report.forgotten, 'session')} older than [retention] allows: forgotten.", style="yellow")
+    if report.excluded:
+        out.print(f"{plural(report.excluded, 'session')} of excluded projects or agents: not stored.", style="yellow")
+    if report.unplaced:
+        out.print(
+            f"{plural(report.unplaced, 'session')} not stored while [exclude] names projects: they do not say where "
+            "they ran.",
+            style="yellow",
+        )
+    _tell_unreadable(report, out)
+
+
+def _tell_unreadable(report: IngestReport, out: Console) -> None:
+    for item in report.unreadable[:5]:
+        out.print(f"Cannot read {item.path}: {item.reason}", style="red")
+    if len(report.unreadable) > 5:
+        out.print(f"… and {len(report.unreadable) - 5} more. See: whyfor doctor", style="red")

@@ -1,0 +1,119 @@
+"""whyfor init"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from whyfor import config
+from whyfor.cli.render import agent, console, fitted, json_option, plural, print_json, progress_bars, table
+from whyfor.service.footprint import Step
+from whyfor.service.installing import InitReport, init
+
+SIGN = {
+    "installed": ("✓", "green"),
+    "updated": ("✓", "green"),
+    "unchanged": ("✓", "dim"),
+    "removed": ("✓", "green"),
+    "restored": ("✓", "green"),
+    "absent": ("–", "dim"),
+    "failed": ("✕", "red"),
+}
+
+
+@click.command()
+@click.option("--agent", "agents", multiple=True, help="Only this agent's hooks; may be given again.")
+@click.option("--no-git", is_flag=True, help="No git hooks.")
+@click.option("--local", is_flag=True, help="Agents' hooks for this folder only, in settings git does not track.")
+@click.option(
+    "--annotate/--no-annotate", default=None, help="Ask agents to write down why, after each commit they make."
+)
+@click.option("--no-notice", is_flag=True, help="No line at checkout when the commit has a story.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@json_option
+def command(
+    agents: tuple[str, ...],
+    no_git: bool,
+    local: bool,
+    annotate: bool | None,
+    no_notice: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Install hooks for the agents on this machine and for this repository, and read what is there already.
+
+    Agents' hooks go into your own settings, git's into the repository's git folder; nothing your colleagues would
+    ever see. What was there stays and still runs. Run it again as often as you like.
+
+    \b
+    Examples:
+      whyfor init
+      whyfor init --dry-run
+      whyfor init --agent claude --no-git
+      whyfor init --annotate
+    """
+    run = partial(
+        init,
+        config.load(),
+        Path.cwd(),
+        agents=agents,
+        with_git=not no_git,
+        local=local,
+        annotate=annotate,
+        notice=not no_notice,
+        dry_run=dry_run,
+    )
+    if as_json:
+        report = run()
+        body: dict[str, Any] = msgspec.to_builtins(report)
+        if report.ingest:
+            body["ingest"]["unreadable"] = [item._asdict() for item in report.ingest.unreadable]
+        print_json(body)
+        return
+    with progress_bars("Reading", "Linking") as (announce, linking):
+        report = run(announce=announce, linking=linking)
+    _tell(report)
+
+
+def _tell(report: InitReport) -> None:
+    out = console()
+    if report.dry_run:
+        out.print("Nothing is changed; this is what would be done.\n", style="dim")
+    show_steps(report.steps)
+    out.print()
+    for item in report.todo:
+        out.print(f"! {item}", style="yellow")
+    if report.ingest:
+        kept = report.ingest
+        out.print(f"Kept so far: {plural(kept.sessions, 'session')}, {plural(kept.events, 'event')}.")
+    if not report.dry_run:
+        out.print("Check that it works:  whyfor doctor")
+        out.print("See what was said:    whyfor log")
+        out.print("Take it out again:    whyfor uninstall")
+
+
+def show_steps(steps: list[Step]) -> None:
+    from rich.text import Text
+
+    out = console()
+    made = table("", "agent", "", "file and hooks")
+    for step in steps:
+        mark, style = SIGN[step.state]
+        name = agent(step.name) if step.kind in ("agent", "skill") else Text(step.name)
+        what = ", ".join(step.events) or {"skill": "skill", "exclude": "excluded"}.get(step.kind, "")
+        where = Text(_short(step.file) if step.file else step.note, style="" if step.file else "dim")
+        made.add_row(Text(mark, style=style), name, step.state, where)
+        if what and step.state != "failed":
+            made.add_row("", "", "", Text(what, style="dim"))
+        if step.file and step.note:
+            made.add_row("", "", "", Text(step.note, style="red" if step.state == "failed" else "dim"))
+    out.print(fitted(made, 3, out))
+
+
+def _short(path: str) -> str:
+    home = str(config.load().user_home)
+    return "~" + path[len(home) :] if path.startswith(home + "/") else path

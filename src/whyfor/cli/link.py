@@ -1,0 +1,50 @@
+"""whyfor link"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, note, plural, print_json, progress_bar
+from whyfor.service.editing import link, link_history
+from whyfor.service.stories import checkpoint_json
+
+
+@click.command()
+@click.argument("commit", required=False, metavar="[REV-RANGE | COMMIT SESSION]")
+@click.argument("session", required=False, metavar="")
+@json_option
+def command(commit: str | None, session: str | None, as_json: bool) -> None:
+    """Find the stories of commits made before Whyfor was here, or say yourself which session made a commit.
+
+    Without arguments every commit is judged again that a kept session may have a part in; with a range, those. With a
+    commit and a session the two are linked, whatever the evidence says; `whyfor unlink` takes it back.
+
+    \b
+    Examples:
+      whyfor link
+      whyfor link main..HEAD
+      whyfor link 4be07d1 3f05
+    """
+    settings = config.load()
+    if commit and session:
+        checkpoint = link(settings, Path.cwd(), commit, session)
+        if as_json:
+            print_json(checkpoint_json(checkpoint))
+        else:
+            console().print(f"Linked. Read it: whyfor show {checkpoint.commit[:8]}")
+        return
+    if as_json:
+        report = link_history(settings, Path.cwd(), commit)
+        print_json({name: getattr(report, name) for name in report.__struct_fields__})
+        return
+    with progress_bar("Linking") as announce:
+        report = link_history(settings, Path.cwd(), commit, announce)
+    if report.project is None:
+        note("No session of this repository is kept. Did it move? whyfor projects alias OLD_PATH .")
+        return
+    console().print(
+        f"{plural(report.stories, 'commit')} of {report.commits:,} judged have a story, {report.seconds:.1f} s."
+    )

@@ -1,0 +1,48 @@
+"""whyfor note"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, print_json
+from whyfor.model.checkpoints import TAGS, Note
+from whyfor.service.editing import note
+from whyfor.service.stories import checkpoint_json
+
+
+@click.command()
+@click.argument("commit", required=False)
+@click.option("--title", help="What the commit does, in fewer than 50 characters.")
+@click.option("--intent", help="The problem, the solution, the effect.")
+@click.option("--alternative", "alternatives", multiple=True, help="What was considered and left; may be repeated.")
+@click.option("--summary", help="What the diff changes.")
+@click.option("--tag", type=click.Choice(TAGS, case_sensitive=False), help="What sort of change it is.")
+@json_option
+def command(
+    commit: str | None,
+    title: str | None,
+    intent: str | None,
+    alternatives: tuple[str, ...],
+    summary: str | None,
+    tag: str | None,
+    as_json: bool,
+) -> None:
+    """Write down what a commit is for; HEAD unless told. What you leave out stays as it was derived.
+
+    \b
+    Examples:
+      whyfor note --title "Retry dropped connections" --tag BUGFIX
+      whyfor note 4be07d1 --intent "Charges ran twice → one key per attempt → no double charge" \\
+        --alternative "Ask the gateway first: one more request, and still a gap"
+    """
+    said = Note(title, intent, list(alternatives) or None, summary, tag)
+    checkpoint = note(config.load(), Path.cwd(), commit, said)
+    if as_json:
+        print_json(checkpoint_json(checkpoint) if checkpoint else None)
+    elif checkpoint is None:
+        console().print("Noted. The commit has no story yet; the note will be part of it.")
+    else:
+        console().print(f"Noted. Read it: whyfor show {checkpoint.commit[:8]}")

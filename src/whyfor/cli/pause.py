@@ -1,0 +1,65 @@
+"""whyfor pause"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import json_option, label, moment, print_json
+from whyfor.service.pausing import Paused, pause, paused_json, scope_of, seconds_of
+from whyfor.terminal import say
+
+repo_option = click.option(
+    "--repo",
+    is_flag=False,
+    flag_value=".",
+    metavar="[PATH]",
+    help="Only of this repository, or of the one at PATH; its work trees too.",
+)
+session_option = click.option(
+    "--session",
+    is_flag=False,
+    flag_value="",
+    metavar="[ID]",
+    help="Only of one session; without ID the one this is run in.",
+)
+
+
+@click.command()
+@repo_option
+@session_option
+@click.option("--for", "length", metavar="TIME", help="How long: 30m, 2h, 1h30m, 3d. Else until `whyfor resume`.")
+@json_option
+def command(repo: str | None, session: str | None, length: str | None, as_json: bool) -> None:
+    """Record nothing from now on: at all, of a repository, or of one session.
+
+    What happens meanwhile is never stored, also not when the agent's file is read later. `whyfor status` says that
+    it is paused; `whyfor resume` ends it.
+
+    \b
+    Examples:
+      whyfor pause
+      whyfor pause --for 30m
+      whyfor pause --repo
+      whyfor pause --session            inside an agent's session
+    """
+    settings = config.load()
+    seconds = seconds_of(length) if length is not None else None
+    report = pause(settings, scope_of(settings, Path.cwd(), repo, session), seconds)
+    if as_json:
+        begun, paused = ([paused_json(item) for item in items] for items in (report.changed, report.paused))
+        print_json({"begun": begun, "paused": paused})
+        return
+    if not report.changed:
+        say("Paused already, and for longer.")
+    for item in report.changed or report.paused:
+        say(paused_line(item))
+        say(f"  Record again: {item.resume}")
+
+
+def paused_line(item: Paused) -> str:
+    """Where, since when, until when."""
+    end = f", until {moment(item.until)}" if item.until else ", until you resume"
+    return f"Nothing is recorded: {label(item.where)}, since {moment(item.since)}{end}."

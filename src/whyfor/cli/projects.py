@@ -1,0 +1,79 @@
+"""whyfor projects"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, fitted, json_option, note, plural, print_json, progress_bar, table
+from whyfor.service.editing import Known, alias, known_json, projects
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List known projects with their paths, most sessions first.
+
+    \b
+    Examples:
+      whyfor projects
+      whyfor projects alias /home/me/old/place ~/code/shop
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    found = projects(config.load())
+    if as_json:
+        print_json([known_json(known) for known in found])
+        return
+    if not found:
+        note("No project is known yet. Read what your agents wrote: whyfor ingest")
+        return
+    _table(found)
+
+
+@command.command("alias")
+@click.argument("old_path")
+@click.argument("repository", type=click.Path(path_type=Path))
+@json_option
+def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
+    """Say that sessions recorded at OLD_PATH (or below it) belong to REPOSITORY.
+
+    For a repository that moved, was cloned anew, or whose sessions came from another machine. Its commits are linked
+    at once.
+
+    \b
+    Examples:
+      whyfor projects alias /home/me/old/place .
+    """
+    settings = config.load()
+    if as_json:
+        sessions, report = alias(settings, old_path, repository.resolve())
+        body = {"project": report.project, "sessions": sessions, "commits": report.commits, "stories": report.stories}
+        print_json(body)
+        return
+    with progress_bar("Linking") as announce:
+        sessions, report = alias(settings, old_path, repository.resolve(), announce)
+    console().print(
+        f"{plural(sessions, 'session')} of {report.project}; {report.stories:,} of {plural(report.commits, 'commit')} "
+        f"judged have a story, {report.seconds:.1f} s."
+    )
+
+
+def _table(found: list[Known]) -> None:
+    from rich.text import Text
+
+    made = table("project", "sessions", "stories", "known by", "paths", right=("sessions", "stories"))
+    for known in found:
+        paths = known.paths + [f"{path} (alias)" for path in known.aliases]
+        made.add_row(
+            known.project.identity,
+            str(known.sessions),
+            str(known.stories or "–"),
+            Text(known.project.evidence, style="dim"),
+            ", ".join(paths),
+        )
+    out = console()
+    out.print(fitted(made, 4, out))

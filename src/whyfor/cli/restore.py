@@ -1,0 +1,63 @@
+"""whyfor restore"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, plural, print_json
+from whyfor.model.errors import Busy
+from whyfor.service.restoring import Active, Restored, active, restore, wanted
+from whyfor.terminal import confirm
+
+
+@click.command()
+@click.argument("commit", required=False)
+@click.option("--session", help="Only this session: up to the commit, or without COMMIT all of it.")
+@click.option("--agent", help="Resume in this agent: claude, codex, gemini. What was said in another is converted.")
+@click.option("--yes", is_flag=True, help="Go on though a session is at work here.")
+@json_option
+def command(commit: str | None, session: str | None, agent: str | None, yes: bool, as_json: bool) -> None:
+    """Bring back the conversation behind COMMIT (HEAD unless told) as a new session of the agent.
+
+    It is written for the current folder, in the agent's own place, under a new id; no session that is there already is
+    touched.
+
+    \b
+    Examples:
+      whyfor restore                        what was said for HEAD
+      whyfor restore 126e95e --agent codex  go on in another agent
+      whyfor restore --session 3f05         a whole session
+    """
+    settings, cwd = config.load(), Path.cwd().resolve()
+    wish = wanted(settings, commit, session, agent, cwd)
+    if not yes and (busy := active(settings, cwd)):
+        _confirm(busy, as_json)
+    made = restore(settings, wish)
+    if as_json:
+        print_json(made)
+    else:
+        _tell(made)
+
+
+def _confirm(busy: list[Active], as_json: bool) -> None:
+    named = ", ".join(f"{one.agent} {one.session_id[:8]}" for one in busy[:3])
+    told = f"{plural(len(busy), 'session')} at work here: {named}"
+    if as_json or not sys.stdin.isatty():
+        raise Busy(told, "It will not be touched, but two may then change the same files. Go on: --yes")
+    if not confirm(f"{told}. Restore beside it?"):
+        raise click.exceptions.Exit(1)
+
+
+def _tell(made: Restored) -> None:
+    out = console()
+    for one in made.sessions:
+        out.print(f"{one['agent']} {one['session_id']}, up to event {one['up_to']}", style="dim")
+    for warning in made.warnings:
+        out.print(f"! {warning}", style="yellow")
+    out.print(f"Written: {made.path}")
+    out.print(f"Resume it in {made.cwd}:")
+    out.print(f"  {made.command}")

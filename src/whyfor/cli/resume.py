@@ -1,0 +1,43 @@
+"""whyfor resume"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.pause import paused_line, repo_option, session_option
+from whyfor.cli.render import json_option, label, moment, print_json
+from whyfor.service.pausing import paused_json, resume, scope_of
+from whyfor.terminal import say
+
+
+@click.command()
+@repo_option
+@session_option
+@json_option
+def command(repo: str | None, session: str | None, as_json: bool) -> None:
+    """Record again, from now on. What happened during the pause is not recorded, now or later.
+
+    Ends what `whyfor pause` began with the same options.
+
+    \b
+    Examples:
+      whyfor resume
+      whyfor resume --repo
+      whyfor resume --session 3f05
+    """
+    settings = config.load()
+    report = resume(settings, scope_of(settings, Path.cwd(), repo, session))
+    if as_json:
+        ended, paused = ([paused_json(item) for item in items] for items in (report.changed, report.paused))
+        print_json({"ended": ended, "paused": paused})
+        return
+    for item in report.changed:
+        say(f"Recorded again: {label(item.where)}. The pause began {moment(item.since)}.")
+    if not report.changed:
+        say("That was not paused.")
+    for item in report.paused:
+        say(f"Still: {paused_line(item)}")
+        say(f"  Record again: {item.resume}")

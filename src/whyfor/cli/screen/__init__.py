@@ -1,0 +1,1 @@
+"""What `whyfor top` shows: Now, and a session, in a terminal; every word of a transcript is data there."""

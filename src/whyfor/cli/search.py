@@ -1,0 +1,107 @@
+"""whyfor search"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import age, agent, clean, console, json_option, label, note, one_line, print_json, project
+from whyfor.service.reading import Hit, Where, hit_json, search
+
+_LABEL = {
+    "user.prompt": "prompt",
+    "assistant.message": "answer",
+    "assistant.thinking": "thinking",
+    "tool.call": "call",
+    "tool.result": "result",
+}
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+# No short options here: -word means "without this word".
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+@click.argument("words", nargs=-1, required=True)
+@click.option("--in", "fields", metavar="F,…", help="Only in: prompts, answers, thinking, tools.")
+@click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
+@click.option("--project", help="A folder, a remote URL, a name, or part of one.")
+@click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
+@click.option("--until", metavar="D", help="As --since; a bare date means its end.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--sort", type=click.Choice(["rank", "time"]), default="rank", show_default=True)
+@json_option
+def command(
+    words: tuple[str, ...],
+    fields: str | None,
+    agent: str | None,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    sort: str,
+    as_json: bool,
+) -> None:
+    """Find words in everything that was asked, answered, thought and done; the best hit of each turn.
+
+    Words stand in any order. "A phrase" stands together. retr* begins so. Either OR other. -this not. Paths and
+    identifiers are found as typed: src/app.py, parse_when(). file:PATH is a file a turn read or wrote, tool:NAME a
+    tool it used.
+
+    \b
+    Examples:
+      whyfor search retry backoff
+      whyfor search '"connection reset" -test' --since 2w
+      whyfor search file:auth/login.py token --project .
+      whyfor search tool:Bash 'git push' --in tools --sort time
+    """
+    for word in words:
+        if word.startswith("--") and " " not in word and len(word) > 2:
+            raise click.NoSuchOption(word, possibilities=_near(word), ctx=click.get_current_context())
+    where = Where(project=project, agent=agent, since=since, until=until, fields=fields)
+    hits = search(config.load(), " ".join(words), where, limit=limit, newest=sort == "time")
+    if as_json:
+        print_json([hit_json(hit) for hit in hits])
+        return
+    if not hits:
+        note("Nothing found. Fewer words, a prefix*, or fewer filters.")
+        return
+    _render(hits)
+
+
+def _near(word: str) -> list[str]:
+    known = ("--in", "--agent", "--project", "--since", "--until", "--limit", "--sort", "--json")
+    return [option for option in known if option[:4] == word[:4]]
+
+
+def _render(hits: list[Hit]) -> None:
+    from rich.text import Text
+
+    out = console()
+    for hit in hits:
+        session = hit.session
+        head = agent(session.agent)
+        head.append(f" {label(session.session_id)[:8]}", style="bold")
+        head.append(f"  {age(hit.created_at or session.started_at)}  {project(session.project)}  ", style="dim")
+        head.append(one_line(session.title)[:90])
+        out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
+        where = (f"   {_LABEL.get(hit.kind) or label(hit.kind)} · turn {hit.turn}  ", "dim")
+        out.print(Text.assemble(where, _marked(hit)), no_wrap=True, overflow="ellipsis")
+    note(f"\nRead one: whyfor show {hits[0].session.session_id[:8]}")
+
+
+def _marked(hit: Hit) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    at = 0
+    for start, stop in hit.marks:
+        if start < at:
+            continue
+        text.append(clean(hit.snippet[at:start]))
+        text.append(clean(hit.snippet[start:stop]), style="bold yellow")
+        at = stop
+    text.append(clean(hit.snippet[at:]))
+    return text

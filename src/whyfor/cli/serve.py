@@ -1,0 +1,61 @@
+"""whyfor serve"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import json_option, note, print_json
+from whyfor.server.run import PORT, serve
+from whyfor.service.serving import Running
+from whyfor.terminal import say
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), help=f"0 is any that is free; {PORT} if it is, unless you say.")
+@click.option("--no-open", is_flag=True, help="Only print the link.")
+@json_option
+def command(port: int | None, no_open: bool, as_json: bool) -> None:
+    """Show what your agents do, live, in a browser on this machine; until you stop it.
+
+    The link lets one browser in, once, within a minute. With a server running already, it gives another link into it.
+
+    \b
+    Examples:
+      whyfor serve
+      whyfor serve --port 0 --no-open
+      whyfor serve --json
+    """
+
+    def ready(running: Running, link: str, before: bool) -> None:
+        if as_json:
+            print_json({"link": link, "address": running.address, "pid": running.pid, "already": before})
+        else:
+            say(link)
+            note("A server runs already; this opens its page." if before else "Stop it with Ctrl-C.")
+        sys.stdout.flush()
+        if not no_open and _has_display():
+            _open(link, wait=before)
+
+    serve(config.load(), port, ready)
+
+
+def _open(link: str, *, wait: bool) -> None:
+    """Some browsers are waited for until they are up: not by the one who is to answer them."""
+    import webbrowser
+
+    thread = threading.Thread(target=webbrowser.open, args=(link,), daemon=True)
+    thread.start()
+    if wait:
+        thread.join(10)
+
+
+def _has_display() -> bool:
+    """Without one a browser would take the terminal."""
+    if sys.platform in ("darwin", "win32"):
+        return not os.environ.get("SSH_CONNECTION")
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

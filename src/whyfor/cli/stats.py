@@ -1,0 +1,97 @@
+"""whyfor stats"""
+
+from __future__ import annotations
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import COLOUR, console, count, json_option, plural, print_json, project, table
+from whyfor.service.figures import Row, Stats, stats
+from whyfor.service.reading import Where
+
+_BAR = 24
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+@click.command()
+@click.option("--project", "only_project", help="A folder, a remote URL, a name, or part of one.")
+@click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
+@click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
+@click.option("--until", metavar="D", help="As --since; a bare date means its end.")
+@json_option
+def command(only_project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool) -> None:
+    """Sessions, turns and tokens by agent, project, day and model.
+
+    Tokens are counted once however often a response was written down or copied into a fork. "?" is unknown: the
+    agent did not write it down.
+
+    \b
+    Examples:
+      whyfor stats --since 4w
+      whyfor stats --project . --json
+    """
+    found = stats(config.load(), Where(project=only_project, agent=agent, since=since, until=until))
+    if as_json:
+        print_json(found)
+    else:
+        _render(found)
+
+
+def _render(found: Stats) -> None:
+    out = console()
+    tokens = found.tokens
+    out.print(
+        f"{plural(found.sessions, 'session')}, {plural(found.subagents, 'subagent')}, {plural(found.turns, 'turn')}"
+    )
+    out.print(
+        f"tokens: in {count(tokens.input)}, cache read {count(tokens.cache_read)}, cache written "
+        f"{count(tokens.cache_write)}, out {count(tokens.output)}, reasoning {count(tokens.reasoning)}",
+        style="dim",
+    )
+    for title, rows in (("agent", found.by_agent), ("project", found.by_project), ("model", found.by_model)):
+        _chart(title, rows[:12], len(rows))
+    _chart("day", found.by_day[-30:], len(found.by_day))
+
+
+def _chart(title: str, rows: list[Row], total: int) -> None:
+    from rich.text import Text
+
+    if not rows:
+        return
+    out = console()
+    out.print()
+    made = table(
+        title,
+        "",
+        "sessions",
+        "turns",
+        "in",
+        "cache read",
+        "out",
+        right=("sessions", "turns", "in", "cache read", "out"),
+    )
+    made.columns[0].max_width = 40
+    value = [row.turns if title == "day" else row.tokens.output for row in rows]
+    most = max((number or 0 for number in value), default=0)
+    for row, number in zip(rows, value, strict=True):
+        name = project(row.name) if title == "project" else row.name
+        made.add_row(
+            name,
+            Text(_bar(number, most), style=COLOUR.get(row.name, "#6f7ee0")),
+            f"{row.sessions:,}",
+            "" if row.turns is None else f"{row.turns:,}",
+            count(row.tokens.input),
+            count(row.tokens.cache_read),
+            count(row.tokens.output),
+        )
+    out.print(made)
+    what = "turns" if title == "day" else "output tokens"
+    more = f", the {'last' if title == 'day' else 'first'} {len(rows)} of {total}" if total > len(rows) else ""
+    out.print(f"bars: {what}{more}", style="dim")
+
+
+def _bar(number: int | None, most: int) -> str:
+    if number is None:
+        return "?"
+    eighths = round(_BAR * 8 * number / most) if most else 0
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

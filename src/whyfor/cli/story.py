@@ -1,0 +1,114 @@
+"""How the story of a commit looks in a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.text import Text
+
+from whyfor.cli.render import MARK, agent, clean, label, moment, one_line, plural
+from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.text import spent
+from whyfor.service.stories import Said, Story
+
+_FILES = 12
+_CLOSING = 1200  # characters of the agent's last words
+
+
+def tell(out: Console, story: Story) -> None:
+    commit, checkpoint = story.told.commit, story.told.checkpoint
+    out.print(Text.assemble((commit.sha[:10], "bold"), f"  {one_line(commit.subject)}"))
+    facts = [commit.author, moment(commit.committed_at), checkpoint.id[:12] if checkpoint else ""]
+    out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
+    if checkpoint is None or not checkpoint.parts:
+        _without(out, story)
+        return
+    if checkpoint.superseded_by:
+        out.print(f"   superseded by {checkpoint.superseded_by[:10]}: the commit was rewritten", style="yellow")
+    _annotation(out, checkpoint)
+    for said in story.said:
+        _said(out, said)
+    out.print()
+    for part in checkpoint.parts:
+        _part(out, part, story)
+    _files(out, checkpoint)
+    out.print(spent(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
+    others = [other for other in story.group if other.commit != commit.sha]
+    if others:
+        out.print(Text(f"group     one request, {plural(len(story.group), 'commit')}:", style="dim"))
+        for other in story.group:
+            here = "→ " if other.commit == commit.sha else "  "
+            out.print(f"          {here}{other.commit[:8]}  {one_line(other.subject)}", style="dim")
+    first = checkpoint.parts[0]
+    out.print()
+    out.print(f"Whole conversation: whyfor show {first.agent}:{first.session_id[:8]}", style="dim")
+    out.print(f"Go on with it:      whyfor restore {commit.sha[:8]}", style="dim")
+
+
+def _without(out: Console, story: Story) -> None:
+    if story.told.commit.is_merge:
+        out.print("   A merge: it starts no conversation and ends none.", style="dim")
+        return
+    out.print()
+    out.print(f"No story: {story.told.reason}.")
+    for hint in story.told.nearby:
+        mark = MARK.get(hint["agent"]) or label(hint["agent"])
+        out.print(f"   nearby: {mark} {hint['session_id'][:8]} {one_line(hint['why'])}", style="dim")
+        out.print(f"   If it is this session's: whyfor link {story.told.commit.sha[:8]} {hint['session_id'][:8]}")
+    if story.reverts:
+        what = "which has a story" if story.reverts.checkpoint else "which has none either"
+        out.print(f"It reverts {story.reverts.commit.sha[:8]}, {what}: whyfor show {story.reverts.commit.sha[:8]}")
+
+
+def _annotation(out: Console, checkpoint: Checkpoint) -> None:
+    note = checkpoint.annotation
+    if note is None:
+        return
+    out.print()
+    head = Text.assemble((one_line(note.title), "bold"), (f"  {label(note.tag)}", "dim"))
+    head.append("" if note.by == "derived" else f"  noted by {label(note.by)}", style="dim")
+    out.print(head)
+    if note.intent:
+        out.print(Text(clean(note.intent)))
+    for alternative in note.alternatives:
+        out.print(Text(f"  ✗ {one_line(alternative)}", style="dim"))
+
+
+def _said(out: Console, said: Said) -> None:
+    head = f"turn {said.turn}  {moment(said.created_at)}"
+    out.print()
+    if said.by == "person":
+        out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (f"{said.role}  {MARK.get(said.agent, '')} {head}", "dim")))
+        for line in clean(said.text).splitlines():
+            out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (line, "bold")))
+        return
+    out.print(Text.assemble("   ", agent(said.agent), (f" {said.role}  {head}", "dim")))
+    words = clean(said.text)
+    shown = words if len(words) <= _CLOSING else words[:_CLOSING] + " …"
+    out.print(Padding(Markdown(shown, code_theme="ansi_dark", hyperlinks=False), (0, 0, 0, 3), expand=False))
+
+
+def _part(out: Console, part: Part, story: Story) -> None:
+    session = story.sessions[part.name]
+    line = Text.assemble(
+        "session   ", agent(part.agent), f" {label(part.session_id)[:8]}  {one_line(session.title)[:60]}"
+    )
+    out.print(line)
+    facts = [
+        f"events {part.first}–{part.last}",
+        f"{plural(part.new_messages, 'message')} of {part.messages}",
+        "continued from the parent commit" if part.continued else "",
+        f"{part.evidence}, {part.confidence} confidence" + (f": {one_line(part.why)}" if part.why else ""),
+    ]
+    out.print("          " + "  ·  ".join(fact for fact in facts if fact), style="dim")
+
+
+def _files(out: Console, checkpoint: Checkpoint) -> None:
+    for index, file in enumerate(checkpoint.files[:_FILES]):
+        line = Text(f"{'files' if index == 0 else '':10}{label(file.path)}  ", style="dim")
+        line.append(f"+{file.added}", style="green")
+        line.append(f" −{file.removed}", style="red")
+        out.print(line)
+    if len(checkpoint.files) > _FILES:
+        out.print(f"          … {len(checkpoint.files) - _FILES} more", style="dim")

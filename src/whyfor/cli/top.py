@@ -1,0 +1,95 @@
+"""whyfor top"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import age, console, fitted, json_option, note, print_json, project, table
+from whyfor.config import Settings
+from whyfor.service.following import standings
+from whyfor.service.glancing import Board, Glances
+from whyfor.service.live import Standing, standing_json
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Print where sessions stand, and end.")
+@json_option
+def command(once: bool, as_json: bool) -> None:
+    """Which sessions work, which wait for you and for what: live, in this terminal.
+
+    j and k choose a session, Enter opens it, / filters, ? shows all keys, q ends. It watches; you answer in the
+    session's own terminal. Where there is no terminal, it prints a table once.
+
+    \b
+    Examples:
+      whyfor top
+      whyfor top --once
+      whyfor top --json
+    """
+    settings = config.load()
+    if as_json:
+        found = standings(settings)
+        print_json({"sessions": [_json(each) for each in _ordered(settings, found)]})
+    elif once or not _is_terminal():
+        _print(Glances(settings).board(standings(settings)))
+    else:
+        from whyfor.cli.screen.app import run  # Textual takes longer to import than most commands take to run
+
+        run(settings)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def _ordered(settings: Settings, found: list[Standing]) -> list[Standing]:
+    """As they are shown: who waits for an answer first."""
+    by_name = {each.name: each for each in found}
+    groups = Glances(settings).board(found).groups
+    return [by_name[card.name] for cards in groups.values() for card in cards]
+
+
+def _json(standing: Standing) -> dict[str, object]:
+    return {**standing_json(standing), "pid": standing.pid}
+
+
+def _print(board: Board) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from whyfor.cli.screen import words
+
+    out = console()
+    for pause in board.paused:
+        out.print(f"Capture is paused: nothing is recorded {pause.where}. Record again: {pause.resume}", style="yellow")
+    if board.empty:
+        note("Nothing captured yet. In a repository: whyfor init")
+        return
+    out.print(words.lede(board), style="bold")
+    if not any(board.groups.values()):
+        return
+    made = table("status", "", "project", "branch", "title", "doing", "age")
+    for cards in board.groups.values():
+        for card in cards:
+            shape, word, style = words.SHAPE["failed" if card.status.failed else card.status.phase]
+            place = project(card.session.project) if card.session.project else card.place
+            made.add_row(
+                Text(f"{shape} {word}", style=style),
+                words.mark(card),
+                words.named(place, 24),
+                words.named(card.session.branch, 24),
+                words.short(words.title(card), 60),
+                "" if card.status.approval else words.short(words.activity(card), 60),
+                age(card.status.since if card.status.phase.startswith("waiting") else card.status.heard_at),
+            )
+    out.print()
+    out.print(fitted(made, 4, out))
+    for card in board.groups["waiting_approval"]:
+        out.print()
+        out.print(Text.assemble(words.mark(card), f" {words.title(card)}"), style="bold")
+        for line in words.request(card):
+            out.print(Padding(line, (0, 0, 0, 3), expand=False), soft_wrap=False)

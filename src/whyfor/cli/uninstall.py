@@ -1,0 +1,42 @@
+"""whyfor uninstall"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.init import show_steps
+from whyfor.cli.render import console, json_option, print_json
+from whyfor.service.installing import uninstall
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Every repository, and the agents' hooks.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@json_option
+def command(everything: bool, dry_run: bool, as_json: bool) -> None:
+    """Take this repository's hooks out, and with the last repository those in the agents' settings.
+
+    Every file is put back byte for byte; where somebody has changed one since, only what is ours is taken out. What
+    was captured stays.
+
+    \b
+    Examples:
+      whyfor uninstall
+      whyfor uninstall --all --dry-run
+    """
+    report = uninstall(config.load(), Path.cwd(), everything=everything, dry_run=dry_run)
+    if as_json:
+        print_json(report)
+        return
+    out = console()
+    if dry_run:
+        out.print("Nothing is changed; this is what would be done.\n", style="dim")
+    if report.steps:
+        show_steps(report.steps)
+    else:
+        out.print("Nothing to do: no hooks of ours here.")
+    for item in report.todo:
+        out.print(item)

@@ -1,0 +1,30 @@
+"""whyfor unlink"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, print_json
+from whyfor.service.editing import unlink
+
+
+@click.command()
+@click.argument("commit")
+@click.argument("session", required=False)
+@json_option
+def command(commit: str, session: str | None, as_json: bool) -> None:
+    """Say that a session, or every session, has no part in a commit; it stays so, whatever is found later.
+
+    \b
+    Examples:
+      whyfor unlink 4be07d1
+      whyfor unlink HEAD 3f05
+    """
+    removed = unlink(config.load(), Path.cwd(), commit, session)
+    if as_json:
+        print_json({"commit": commit, "unlinked": removed})
+    else:
+        console().print(f"{', '.join(removed)} no longer linked. Back again: whyfor link {commit} SESSION")

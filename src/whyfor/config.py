@@ -1,0 +1,134 @@
+"""Settings and folders: environment first, then config.toml in Whyfor's home, then defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from whyfor.model.errors import BadInput
+from whyfor.model.paths import to_text
+
+Days = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Exclude(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is never recorded, from [exclude] in config.toml."""
+
+    projects: list[str] = []  # paths, with ~ and *, or projects' identities
+    agents: list[str] = []
+
+
+class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many days things are kept, from [retention] in config.toml; what is not named stays."""
+
+    sessions: Days | None = None
+    subagents: Days | None = None
+    signals: Days | None = None  # what hooks announced
+
+    @property
+    def limits(self) -> dict[str, int]:
+        return {name: days for name in self.__struct_fields__ if (days := getattr(self, name)) is not None}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Where Whyfor lives and what it may read."""
+
+    home: Path
+    """Whyfor's own folder: $WHYFOR_HOME, else the platform's data folder."""
+    user_home: Path
+    """The home the agents write to."""
+    env: Mapping[str, str]
+    """The environment agents would see: their overrides are honoured."""
+    roots: dict[str, list[Path]] = {}
+    """Further folders per agent, from [roots] in config.toml."""
+    checkout_line: bool = True
+    """Whether git says, after a checkout, that the commit has a story; from config.toml."""
+    exclude: Exclude = Exclude()
+    """Projects and agents of which nothing is recorded; from config.toml."""
+    retention: Retention = Retention()
+    """After how many days what is forgotten; from config.toml."""
+    redact: dict[str, Any] = {}
+    """What counts as a secret beside the rules shipped; from config.toml, and judged where it is used: a rule that is
+    not right must stop what leaves, not what is recorded."""
+    notify: dict[str, Any] = {}
+    """When and how a person is told that a session needs them; from config.toml, judged where it is used too."""
+
+    @property
+    def database(self) -> Path:
+        return self.home / "whyfor.db"
+
+    @property
+    def segments(self) -> Path:
+        return self.home / "segments"
+
+    @property
+    def journal(self) -> Path:
+        return self.home / "journal.jsonl"
+
+
+class _File(msgspec.Struct, frozen=True):
+    """config.toml: what is not named here is left alone."""
+
+    roots: dict[str, list[str]] = {}
+    checkout_line: bool = True
+    exclude: Exclude = Exclude()
+    retention: Retention = Retention()
+    redact: dict[str, Any] = {}
+    notify: dict[str, Any] = {}
+
+
+def load(env: Mapping[str, str] | None = None) -> Settings:
+    env = os.environ if env is None else env
+    user_home = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
+    home = _own_home(env)
+    file = _file(home / "config.toml")
+    roots = {agent: [_expand(item, user_home) for item in items] for agent, items in file.roots.items()}
+    return Settings(
+        home=home,
+        user_home=user_home,
+        env=env,
+        roots=roots,
+        checkout_line=file.checkout_line,
+        retention=file.retention,
+        redact=file.redact,
+        notify=file.notify,
+        exclude=Exclude([_at_home(item, user_home) for item in file.exclude.projects], file.exclude.agents),
+    )
+
+
+def _own_home(env: Mapping[str, str]) -> Path:
+    if override := env.get("WHYFOR_HOME"):
+        return Path(override).expanduser().absolute()
+    from platformdirs import user_data_path  # only here: most callers set WHYFOR_HOME or call once
+
+    return user_data_path("whyfor", appauthor=False)
+
+
+def _file(path: Path) -> _File:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return _File()
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}", "Make it readable, or move it away.") from None
+    import tomllib  # here: most people have no config.toml
+
+    try:
+        return msgspec.convert(tomllib.loads(text), _File)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise BadInput(
+            f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/code/.claude"].'
+        ) from None
+
+
+def _expand(item: str, user_home: Path) -> Path:
+    return user_home / item[2:] if item.startswith("~/") else Path(item)
+
+
+def _at_home(item: str, user_home: Path) -> str:
+    """The same for what may be a pattern or no path at all."""
+    return f"{to_text(user_home)}{item[1:]}" if item == "~" or item.startswith("~/") else item

@@ -1,0 +1,252 @@
+"""Commits and what they change, asked for in batches: two processes for a whole history, plumbing only."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from whyfor.git import run
+from whyfor.git.place import GitPlace
+from whyfor.model.errors import BadInput
+
+try:
+    from _blake2 import blake2b  # hashlib would bring OpenSSL along
+except ImportError:
+    from hashlib import blake2b
+
+MAX_LINES = 50_000  # of one commit; beyond that a commit is generated or vendored, and its size says enough
+_FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b")
+# NUL is the one byte that no name and no message can hold.
+_FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
+# Plumbing heeds little of people's configuration (colours, external diffs, prefixes, submodules); this is the rest.
+_DIFF = (
+    *("--stdin", "--always", "--root", "-r", "--raw", "-p", "-U0", "-M", "-l400", "--full-index", "--abbrev=40"),
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
+)
+_HEX = re.compile(r"[0-9a-f]{4,64}")
+_NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
+_ESCAPE = re.compile(rb'\\([abfnrtv"\\]|[0-7]{3})')
+_PLAIN = dict(zip(b'abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
+
+
+class Commit(msgspec.Struct, frozen=True):
+    sha: str
+    parents: tuple[str, ...]
+    author: str
+    email: str
+    authored_at: int  # ms; survives a rebase
+    committed_at: int  # ms; does not
+    subject: str
+    body: str
+
+    @property
+    def is_merge(self) -> bool:
+        return len(self.parents) > 1
+
+
+class Change(msgspec.Struct):
+    """What a commit does to one file; lines as far as they are kept, counts in full."""
+
+    path: str
+    old_path: str | None = None  # where it was before a rename
+    status: str = "M"  # git's letter: A added, D deleted, M modified, R renamed, T another type
+    added: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
+    plus: int = 0
+    minus: int = 0
+    blob: str = ""  # what the file is after it
+
+
+# -- commits ---------------------------------------------------------------------------------------
+
+
+def commits(
+    folder: GitPlace, revisions: Iterable[str], *, limit: int | None = None, since: int | None = None
+) -> list[Commit]:
+    """Oldest first, parents before children; `since` in ms, by committer date. With a limit the newest, by date alone:
+    to be sure of parents, git walks the whole history."""
+    asked = [*revisions]
+    options = [name for name in asked if name.startswith("-")]
+    if limit is not None:
+        options = ["--reverse", f"--max-count={limit}", *options]
+    elif not any(name.startswith("--no-walk") for name in options):
+        options = ["--topo-order", "--reverse", *options]
+    if since is not None:
+        options.append(f"--max-age={since // 1000}")
+    names = "".join(f"{name}\n" for name in asked if not name.startswith("-"))
+    command = ["rev-list", *options, "--encoding=UTF-8", f"--format={_FORMAT}", "--stdin"]
+    done = _run(folder, command, names.encode("utf-8", "surrogateescape"))
+    if not done.ok:
+        raise BadInput(
+            f"git does not understand {' '.join(asked)[:200]!r}: {done.complaint}",
+            "Give a commit, a branch, or a range such as main..HEAD.",
+        )
+    fields = done.text.split("\0")
+    width = len(_FIELDS)
+    return [_commit(fields[at : at + width]) for at in range(0, len(fields) - width + 1, width)]
+
+
+def _commit(fields: Sequence[str]) -> Commit:
+    sha, parents, author, email, authored, committed, subject, body = fields
+    # The first field comes after a line that names the commit once more.
+    name = sha.rsplit("\n", 1)[-1]
+    return Commit(name, tuple(parents.split()), author, email, _ms(authored), _ms(committed), subject, body.strip())
+
+
+def _ms(seconds: str) -> int:
+    """A damaged commit has no date."""
+    return int(seconds) * 1000 if seconds.lstrip("-").isdigit() else 0
+
+
+def head(folder: GitPlace) -> str | None:
+    return resolve(folder, ["HEAD"]).get("HEAD")
+
+
+def contains(folder: GitPlace, sha: str) -> bool:
+    """Whether the commit is in the object database, reachable or not."""
+    return bool(resolve(folder, [sha]))
+
+
+def resolve(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
+    """Full names of the commits that are (still) there, by abbreviated hash; others are left out."""
+    asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
+    if not asked:
+        return {}
+    lines = "".join(f"{name}^{{commit}}\n" for name in asked).encode()
+    done = _run(folder, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], lines)
+    answers = done.text.splitlines()
+    found = (answer.split(" ") for answer in answers)
+    return {name: words[0] for name, words in zip(asked, found, strict=False) if words[1:] == ["commit"]}
+
+
+# -- what they change ------------------------------------------------------------------------------
+
+
+def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[Change]]]:
+    """Each commit's files with the lines it adds and takes away; none for merges, and where a shallow clone ends."""
+    edge = _edge(folder)
+    left = list(dict.fromkeys(shas))
+    for sha in edge.intersection(left):
+        yield sha, []
+    left = [sha for sha in left if sha not in edge]
+    while left:
+        done = 0
+        for sha, found in _diffed(folder, left):
+            yield sha, found
+            done = left.index(sha, done) + 1
+        # Git stops at an object it cannot read: a damaged or partial clone. That commit stays unknown, others do not.
+        if done < len(left):
+            yield left[done], []
+        left = left[done + 1 :]
+
+
+def _edge(folder: GitPlace) -> set[str]:
+    """Commits whose parents were not cloned: they seem to add everything."""
+    done = _run(folder, ["rev-parse", "--path-format=absolute", "--git-path", "shallow"])
+    try:
+        return set(Path(os.fsdecode(done.out.rstrip(b"\n"))).read_text().split())
+    except OSError:
+        return set()
+
+
+def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[Change]]]:
+    """Whole answers only: a commit that git stopped in is not among them."""
+    wanted = "".join(f"{sha}\n" for sha in shas).encode()
+    with run.stream(folder, ["diff-tree", *_DIFF], given=wanted) as git:
+        last: tuple[str, list[Change]] | None = None
+        for found in _parsed(git.lines):
+            if last is not None:
+                yield last
+            last = found
+        if git.ok and last is not None:
+            yield last
+
+
+def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[Change]]]:
+    sha: str | None = None
+    found: list[Change] = []
+    parts: Iterator[Change] = iter(())  # the change each part of the patch belongs to, in the order of the raw lines
+    change = Change("")
+    left = 0  # lines of the current hunk still to come: inside a hunk nothing is a header
+    budget = MAX_LINES
+    for raw in stream:
+        if left > 0:
+            sign = raw[:1]
+            if sign == b"\\":
+                continue  # "\ No newline at end of file" is not one of the hunk's lines
+            left -= 1
+            budget -= 1
+            if sign == b"+":
+                change.plus += 1
+            else:
+                change.minus += 1
+            if budget > 0:
+                line = raw[1:].rstrip(b"\r\n").decode("utf-8", "replace")
+                (change.added if sign == b"+" else change.removed).append(line)
+        elif raw.startswith(b"@@ "):
+            left = _hunk(raw)
+        elif raw.startswith(b":"):
+            found.append(_listed(raw))
+        elif raw.startswith(b"diff --git "):
+            change = next(parts, change)
+        elif raw == b"\n":
+            # A file that became a link, or the other way round, is two parts of the patch.
+            parts = iter([change for change in found for _ in range(2 if change.status == "T" else 1)])
+        elif _NAME.fullmatch(raw):
+            if sha is not None:
+                yield sha, found
+            sha, found, budget = raw.strip().decode(), [], MAX_LINES
+    if sha is not None:
+        yield sha, found
+
+
+def _listed(raw: bytes) -> Change:
+    """:100644 100644 <sha> <sha> R087<tab>old<tab>new"""
+    about, *names = raw.rstrip(b"\n").split(b"\t")
+    status = about.rsplit(b" ", 1)[1][:1].decode()
+    paths = [_unquoted(name) for name in names]
+    return Change(paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode())
+
+
+def _hunk(header: bytes) -> int:
+    """@@ -a,b +c,d @@: b lines go and d lines come."""
+    counts = (part.partition(b",")[2] for part in header.split(b" ", 3)[1:3])
+    return sum(int(count) if count else 1 for count in counts)
+
+
+def _unquoted(name: bytes) -> str:
+    """Names with odd characters come quoted like C strings."""
+    if name.startswith(b'"'):
+        name = _ESCAPE.sub(lambda m: bytes([_PLAIN[m[1][0]] if len(m[1]) == 1 else int(m[1], 8)]), name[1:-1])
+    return name.decode("utf-8", "replace")
+
+
+def patch_id(changed: Iterable[Change]) -> str | None:
+    """The same for the same change, wherever it is applied: paths and lines, without positions and white space."""
+    digest = blake2b(digest_size=16)
+    empty = True
+    for change in sorted(changed, key=lambda change: change.path):
+        empty = False
+        known = change.plus or change.minus or change.status == "R"
+        blob = "" if known else change.blob  # a binary file has no lines to tell it by
+        about = (change.old_path, change.path, change.plus, change.minus, blob)
+        digest.update("\0".join(map(str, about)).encode("utf-8", "replace"))
+        for sign, lines in (("+", change.added), ("-", change.removed)):
+            digest.update("".join(f"{sign}{''.join(line.split())}\n" for line in lines).encode("utf-8", "replace"))
+    return None if empty else digest.hexdigest()
+
+
+def patch_ids(folder: GitPlace, shas: Iterable[str]) -> dict[str, str]:
+    found = ((sha, patch_id(changed)) for sha, changed in changes(folder, shas))
+    return {sha: known for sha, known in found if known is not None}
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+
+def _run(folder: GitPlace, arguments: Sequence[str], given: bytes = b"") -> run.Answer:
+    return run.run(folder, *arguments, given=given, seconds=run.LONG)

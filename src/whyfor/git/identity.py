@@ -1,0 +1,146 @@
+"""Which project a folder belongs to: its remote, else its root commit, else its path."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from whyfor.git.place import GitPlace, find_work_tree, name_place, name_remote
+from whyfor.git.run import ask, run
+from whyfor.model.paths import to_path, to_text
+from whyfor.model.sessions import Project
+
+_SCP = re.compile(r"^(?:[^@/]+@)?([^/:]+):(?!//)(.+)$")
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.*)$", re.I)
+_DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
+_HOPS = 3  # a clone of a clone of a clone on this machine
+
+
+def identify(cwd: str, *, named: bool = False) -> Project:
+    """Return the project of a folder as it is now; a folder that is gone is known by its path alone.
+
+    A bare repository is asked only if the user named the folder (see git/place.py); an agent's session did not.
+    """
+    where: GitPlace | None = _repository(cwd)
+    if where is None and named:
+        where = name_place(Path(cwd))
+    found = _identify(where, _HOPS) if where is not None else None
+    return found or Project(identity=cwd, evidence="path", name=_basename(cwd), path=cwd)
+
+
+def _identify(where: GitPlace, hops: int) -> Project | None:
+    """The project of a repository; None if git does not answer there."""
+    common = ask(where, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if not common:
+        return None
+    top = Path(common).parent if Path(common).name == ".git" else Path(common)
+    if remote := _remote(where):
+        return _by_remote(remote, top, hops)
+    if root := ask(where, "rev-list", "--max-parents=0", "HEAD"):
+        commit = root.split()[-1]
+        return Project(f"git:{commit}", "root", _basename(str(top)), root_commit=commit, path=str(top))
+    return Project(identity=str(top), evidence="path", name=_basename(str(top)), path=str(top))
+
+
+def _by_remote(remote: str, top: Path, hops: int) -> Project:
+    identity = normalise(remote)
+    if not _local(remote):
+        return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
+    folder = Path(os.path.normpath(top / re.sub(r"^file://", "", remote.strip(), flags=re.I)))
+    where = name_remote(folder, top) if hops > 0 else None
+    # A clone of a repository on this machine is that repository's project.
+    origin = _identify(where, hops - 1) if where is not None else None
+    if origin is not None and origin.evidence != "path":
+        return Project(origin.identity, origin.evidence, origin.name, origin.remote, origin.root_commit, to_text(top))
+    identity = normalise(to_text(folder))
+    return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
+
+
+def still(folder: str, project: Project) -> bool:
+    """Whether a folder is this project for sure, told without walking its history; False leaves it open."""
+    at = _repository(folder)
+    if at is None or project.evidence == "path":
+        return False
+    remote = _remote(at)
+    if remote is not None:
+        return not _local(remote) and normalise(remote) == project.identity
+    return project.root_commit is not None and project.remote is None and has_commit(at, project.root_commit)
+
+
+def normalise(url: str) -> str:
+    """One spelling for one remote: ssh, https and scp forms, `.git`, credentials, port and case aside."""
+    text = url.strip()
+    if _local(text):
+        plain = re.sub(r"^file://", "", text, flags=re.I).rstrip("/")
+        return plain.removesuffix(".git").rstrip("/") or text
+    found = _URL.match(text) if "://" in text else _SCP.match(text)
+    assert found is not None  # else it is local
+    host, path = found[1].lower(), found[2].strip("/").lower().removesuffix(".git").rstrip("/")
+    return f"{host}/{path}"
+
+
+def _local(url: str) -> bool:
+    text = url.strip()
+    found = _URL.match(text) if "://" in text else _SCP.match(text)
+    return not found or bool(_DRIVE.match(text)) or text.lower().startswith("file://")
+
+
+def has_commit(where: GitPlace, commit: str) -> bool:
+    """Whether a commit is (still) in the repository there."""
+    return ask(where, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}") is not None
+
+
+def _repository(cwd: str) -> Path | None:
+    """The folder itself if it exists, else the repository it was deleted from (an agent's old worktree)."""
+    folder = to_path(cwd)
+    if not folder.is_absolute():
+        return None
+    top = find_work_tree(folder)
+    try:
+        if top is None or folder.is_dir():
+            return top
+    except (OSError, ValueError):  # a name no file system takes
+        return None
+    return top if top != Path(os.path.realpath(Path.home())) else None
+
+
+# -- remotes ---------------------------------------------------------------------------------------
+
+
+def _remote(where: GitPlace) -> str | None:
+    """The URL of origin, else of the first remote by name; None if there is none."""
+    listed = run(where, "config", "-z", "--get-regexp", r"^(remote\..*\.url|url\..*\.insteadof)$")
+    urls = fetch_urls(listed.text) if listed.ok else {}
+    return urls.get("origin") or (urls[min(urls)] if urls else None)
+
+
+def fetch_urls(listing: str) -> dict[str, str]:
+    """Return the URL each remote is fetched from, by its name, out of what `git config -z --get-regexp` prints.
+
+    The user's abbreviations (url.<base>.insteadOf) are written out. `git remote -v` would do that too, but marks the
+    remotes of partial clones in a way that differs between versions.
+    """
+    urls: dict[str, str] = {}
+    bases: dict[str, str] = {}  # by the prefix each stands for
+    for entry in listing.split("\0"):
+        key, _, value = entry.partition("\n")
+        section, _, rest = key.partition(".")
+        name = rest.rpartition(".")[0]
+        if not value:
+            continue
+        if section == "remote":
+            urls.setdefault(name, value)
+        elif section == "url":
+            bases.setdefault(value, name)
+    return {name: _written_out(url, bases) for name, url in urls.items()}
+
+
+def _written_out(url: str, bases: dict[str, str]) -> str:
+    """With the longest abbreviation that it begins with replaced."""
+    prefix = max((prefix for prefix in bases if url.startswith(prefix)), key=len, default="")
+    return bases[prefix] + url.removeprefix(prefix) if prefix else url
+
+
+def _basename(path: str) -> str:
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1] or path

@@ -1,0 +1,65 @@
+"""Times are integers, milliseconds since 1970 UTC; text only at the edges."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from whyfor.model.errors import BadInput
+
+_RELATIVE = re.compile(r"^(\d+)\s*(min|h|d|w|m|y)$")
+_UNIT = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_LATEST = 253402128000000  # 9999-12-30: a day before the end of all calendars, whatever the time zone
+
+
+def parse_iso(value: object) -> int | None:
+    """An agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is no time since 1970."""
+    try:
+        if isinstance(value, str):
+            when = datetime.fromisoformat(value)
+            millis = int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            millis = int(value if value > 1e11 else value * 1000)
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return millis if 0 < millis <= _LATEST else None
+
+
+def to_iso(millis: int | None) -> str | None:
+    if millis is None:
+        return None
+    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_when(text: str, now: datetime, *, end: bool = False) -> int:
+    """What people type for --since and --until: a date, a moment, `today`, `yesterday`, `3d`, `2w`.
+
+    A bare date means its first moment, or with `end` its last one.
+    """
+    word = text.strip().lower()
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if word in ("today", "yesterday"):
+        day = midnight - timedelta(days=word == "yesterday")
+        return _millis(day + timedelta(days=end) - timedelta(milliseconds=end))
+    try:
+        if found := _RELATIVE.match(word):
+            return _millis(now - timedelta(days=int(found[1]) * _UNIT[found[2]]))
+        when = datetime.fromisoformat(text.strip())
+        if not 1 < when.year < 9999:
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise BadInput(
+            f"not a date: {text!r}",
+            "Use 2026-05-31, 2026-05-31T14:00, today, yesterday, 12h, 3d, 2w, 6m or 1y.",
+        ) from None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=now.tzinfo)
+    if end and len(text.strip()) <= 10:
+        when += timedelta(days=1) - timedelta(milliseconds=1)
+    return _millis(when)
+
+
+def _millis(when: datetime) -> int:
+    return int(when.timestamp() * 1000)

@@ -1,0 +1,27 @@
+"""The API, version 1: read-only, paginated by cursor, errors as problem+json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Router
+
+from whyfor.model.errors import BadInput
+from whyfor.server.api import commits, sessions, state, stream
+
+
+def _known(request: Request[Any, Any, Any]) -> None:
+    """A filter that is not there would be none at all, and nobody would notice."""
+    fields = request.route_handler.parsed_fn_signature.parameters
+    if unknown := set(request.query_params) - set(fields):
+        known = sorted(set(fields) - {"settings", "hub", "request", "last_event_id", *request.path_params})
+        raise BadInput(f"no such parameter: {min(unknown)[:40]!r}", f"There are: {', '.join(known) or 'none'}.")
+
+
+HANDLERS = [
+    Router(
+        "/api/v1",
+        before_request=_known,
+        route_handlers=[*sessions.HANDLERS, *commits.HANDLERS, *state.HANDLERS, *stream.HANDLERS],
+    )
+]

@@ -1,0 +1,88 @@
+"""The application: pages, API and static files behind one guard."""
+
+from __future__ import annotations
+
+from jinja2 import Environment
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.static_files import create_static_files_router
+from litestar.template import TemplateConfig
+from litestar.types import Receive, Scope, Send
+
+from whyfor import __version__
+from whyfor.config import Settings
+from whyfor.model.errors import WhyforError
+from whyfor.server import api, pages, problems
+from whyfor.server.guard import UNTIL, Guard
+from whyfor.server.page import TEMPLATES
+from whyfor.server.render import WEB, environment
+from whyfor.service.glancing import Glances
+from whyfor.service.live import Hub
+from whyfor.service.naming import Names
+from whyfor.service.serving import Keys
+
+
+class App(Litestar):
+    """Nothing gets past the guard, not even to a path that leads nowhere."""
+
+    guard: Guard
+    templates: Environment
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[override]
+        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]
+            await super().__call__(scope, receive, send)
+        else:
+            TEMPLATES.set(self.templates)
+            await self.guard(scope, receive, send, super().__call__)
+
+
+def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: Hub | None = None) -> App:
+    """What is served on a port of this machine; `hub` is told of news by whoever ingests, else it looks by itself."""
+    hub = hub or Hub(settings)
+    glances = Glances(settings)
+    templates = environment(Names(settings))
+    templates.globals["approvals"] = lambda: sum(1 for each in hub.standings if each.status.approval)
+    app = App(
+        [
+            *pages.HANDLERS,
+            *api.HANDLERS,
+            create_static_files_router("/static", [WEB / "static"], include_in_schema=False),
+        ],
+        dependencies={
+            "settings": Provide(lambda: settings, sync_to_thread=False),
+            "hub": Provide(lambda: hub, sync_to_thread=False),
+            "glances": Provide(lambda: glances, sync_to_thread=False),
+        },
+        exception_handlers={
+            WhyforError: problems.expected,
+            HTTPException: problems.from_http,
+            Exception: problems.unexpected,
+        },
+        template_config=TemplateConfig(instance=JinjaTemplateEngine(engine_instance=templates)),
+        openapi_config=_openapi(),
+        lifespan=[lambda _: hub.running()],
+        logging_config=None,
+        request_max_body_size=0,
+    )
+    app.templates = templates
+    app.guard = Guard(keys or Keys(settings), port)
+    templates.globals["page_key"] = lambda: app.guard.start.make_page_key(UNTIL.get())
+    return app
+
+
+def _openapi() -> OpenAPIConfig:
+    bearer = SecurityScheme(type="http", scheme="bearer", description="The token in $WHYFOR_HOME/serve.token.")
+    return OpenAPIConfig(
+        title="Whyfor",
+        version=__version__,
+        path="/api/schema",
+        render_plugins=[JsonRenderPlugin(path="/")],
+        components=Components(security_schemes={"token": bearer}),
+        security=[{"token": []}],
+        use_handler_docstrings=True,
+    )

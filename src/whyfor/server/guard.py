@@ -1,0 +1,244 @@
+"""What every request must pass before anything else sees it: Host, then Origin, then a key; and what every answer says.
+
+It stands around the whole application, so that paths that lead nowhere are guarded like all others.
+"""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+from whyfor.server.problems import Refusal, broken, refuse
+from whyfor.server.refused import SOURCE
+from whyfor.server.start import LIFE_SECONDS, Start
+from whyfor.service.serving import Keys
+
+BODY_BYTES = 64 << 10
+TARGET_BYTES = 8 << 10  # path and query
+OPEN = "/open"
+HELLO = "/hello"
+AGAIN = "/again"
+STATIC = "/static/"
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+# Who is refused gets no file of ours: that page has its style in it, let in by its hash, and nothing else.
+REFUSED = {**HEADERS, "content-security-policy": f"default-src 'none'; style-src {SOURCE}; frame-ancestors 'none'"}
+
+
+UNTIL: ContextVar[int] = ContextVar("until")  # the second at which the key of whoever asks ends
+
+
+class Guard:
+    def __init__(self, keys: Keys, port: int) -> None:
+        self.keys = keys
+        self.start = Start(keys.token, port)
+        self.hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+        self.cookie = f"whyfor-{port}"  # a browser does not tell ports apart
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, app: ASGIApp) -> None:
+        bare, send = send, _with_headers(scope, send)
+        try:
+            if scope["type"] != ScopeType.HTTP:
+                raise Refusal(403, "forbidden", "only HTTP is spoken here")
+            headers = _headers(scope)
+            self._judge_host(headers)
+            _judge_form(scope, headers)
+            if scope["path"] == OPEN:
+                await self._open(scope, headers, send)
+                return
+            self._judge_origin(headers)
+            if scope["path"] == HELLO:
+                await self._hello(scope, send)
+                return
+            if scope["path"] == AGAIN:
+                await self._again(scope, send)
+                return
+            UNTIL.set(self._judge_key(headers))
+            _show_key(scope)
+        except Refusal as refusal:
+            await refuse(refusal, scope, _with_headers(scope, bare, REFUSED))
+            return
+        began = False
+
+        async def sending(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await app(scope, receive, sending)
+        except Exception as error:
+            if began:
+                raise  # half an answer: the connection is closed
+            await refuse(broken(error), scope, _with_headers(scope, bare, REFUSED))
+
+    def _judge_host(self, headers: dict[str, list[str]]) -> None:
+        """A name somebody else made point here (DNS rebinding) is not ours."""
+        hosts = headers.get("host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
+            raise Refusal(421, "forbidden", "this server is not called that")
+
+    def _judge_origin(self, headers: dict[str, list[str]]) -> None:
+        """No page of another site, nor of another port, asks us anything."""
+        own = {f"http://{host}" for host in headers["host"]}
+        if any(origin.lower() not in own for origin in headers.get("origin", [])):
+            raise Refusal(403, "forbidden", "another site may not ask")
+        if not _from_nowhere(headers):
+            raise Refusal(403, "forbidden", "another site may not ask")
+
+    def _judge_key(self, headers: dict[str, list[str]]) -> int:
+        """Return until when the key is good that came along; refuse if none did."""
+        until: int | None = None
+        if given := headers.get("authorization"):
+            scheme, _, token = given[0].partition(" ")
+            if len(given) == 1 and scheme.lower() == "bearer" and self.keys.is_token(token.strip()):
+                until = _new_end()
+        else:
+            until = self.start.read_cookie(_cookie(headers, self.cookie))
+        if until is None:
+            raise Refusal(401, "unauthorized", "this page needs a key", "Open it again: whyfor serve")
+        return until
+
+    async def _open(self, scope: HTTPScope, headers: dict[str, list[str]], send: Send) -> None:
+        """A one-time link becomes a cookie. It may be followed from anywhere, but only by a person: whoever looks ahead
+        or embeds it does not use it up."""
+        if scope["method"] != "GET":
+            raise Refusal(405, "bad_input", "a link is opened with GET", allow="GET")
+        codes = _query(scope).get("once", [])
+        if len(codes) != 1 or not _followed(headers) or not self.keys.redeem(codes[0]):
+            raise Refusal(401, "unauthorized", "this link was used already, or is too old", "Another: whyfor serve")
+        _show_key(scope)
+        # A redirect alone would still count as the other site's doing, and go without the cookie: the page goes on.
+        body = b'<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Whyfor</title>'
+        status = 303 if _from_nowhere(headers) else 200
+        answer = [(b"location", b"/")] if status == 303 else []
+        answer += [self._set_cookie(_new_end()), (b"content-type", b"text/html; charset=utf-8")]
+        await _send(send, status, answer, body)
+
+    async def _hello(self, scope: HTTPScope, send: Send) -> None:
+        """The server proves itself to a page of an earlier start, or of this one, before that page sends anything."""
+        page, nonce = _asked(scope, "page", "nonce")
+        proof = self.start.answer_page(page, nonce)
+        if proof is None:
+            raise Refusal(401, "unauthorized", "this page is too old", "Open it again: whyfor serve")
+        body = msgspec.json.encode({"start": self.start.name, "proof": proof})
+        # No key was shown: the connection goes, too.
+        answer = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        await _send(send, 200, answer, body)
+
+    async def _again(self, scope: HTTPScope, send: Send) -> None:
+        """A page that proves itself gets a cookie of this start; it ends when the page's first one would have."""
+        until = self.start.admit_page(*_asked(scope, "page", "nonce", "proof"))
+        if until is None:
+            raise Refusal(401, "unauthorized", "this page needs a key", "Open it again: whyfor serve")
+        _show_key(scope)
+        await _send(send, 200, [self._set_cookie(until), (b"content-type", b"application/json")], b"{}")
+
+    def _set_cookie(self, until: int) -> tuple[bytes, bytes]:
+        cookie = f"{self.cookie}={self.start.make_cookie(until)}; HttpOnly; SameSite=Strict; Path=/"
+        return b"set-cookie", cookie.encode()
+
+
+def _new_end() -> int:
+    return int(time.time()) + LIFE_SECONDS
+
+
+def _show_key(scope: Scope) -> None:
+    """Tell the connection that its client has a key (server/connections.py)."""
+    show = scope.get("state", {}).get("show_key")
+    if show is not None:
+        show()
+
+
+def _query(scope: Scope) -> dict[str, list[str]]:
+    return parse_qs(scope["query_string"].decode("latin-1"))
+
+
+def _asked(scope: HTTPScope, *names: str) -> list[str]:
+    """Return the parameters of these names; refuse if one is missing or there twice."""
+    if scope["method"] != "GET":
+        raise Refusal(405, "bad_input", "this is asked with GET", allow="GET")
+    query = _query(scope)
+    found = [query.get(name, []) for name in names]
+    if any(len(values) != 1 for values in found):
+        raise Refusal(400, "bad_input", f"this takes {' and '.join(names)}, once each")
+    return [values[0] for values in found]
+
+
+async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _followed(headers: dict[str, list[str]]) -> bool:
+    ahead = any("prefetch" in value for name in ("sec-purpose", "purpose") for value in headers.get(name, []))
+    embedded = headers.get("sec-fetch-dest", ["document"]) != ["document"]
+    return not ahead and not embedded and "origin" not in headers
+
+
+def _from_nowhere(headers: dict[str, list[str]]) -> bool:
+    """Typed, or opened by a program; not a link in another page."""
+    return all(site in ("same-origin", "none") for site in headers.get("sec-fetch-site", []))
+
+
+def _judge_form(scope: Scope, headers: dict[str, list[str]]) -> None:
+    """Nothing here takes a body; a small one is passed over. No name here holds a control character."""
+    if len(scope["raw_path"]) + len(scope["query_string"]) > TARGET_BYTES:
+        raise Refusal(414, "bad_input", f"an address may have {TARGET_BYTES} bytes")
+    if any(ord(char) < 32 for char in scope["path"]):
+        raise Refusal(400, "bad_input", "an address holds no control characters")
+    lengths = headers.get("content-length", ["0"])
+    whole = all(length.isascii() and length.isdigit() for length in lengths)
+    if "transfer-encoding" in headers or not whole or max(map(int, lengths)) > BODY_BYTES:
+        raise Refusal(413, "bad_input", f"a request may have {BODY_BYTES} bytes")
+
+
+def _headers(scope: Scope) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return found
+
+
+def _cookie(headers: dict[str, list[str]], name: str) -> str:
+    """Of the cookies a browser sends for all ports of this machine, ours."""
+    for line in headers.get("cookie", []):
+        for pair in line.split(";"):
+            key, _, value = pair.strip().partition("=")
+            if key == name:
+                return value
+    return ""
+
+
+def _with_headers(scope: Scope, send: Send, headers: dict[str, str] = HEADERS) -> Send:
+    """What an answer says about itself, whoever made it."""
+    static = scope.get("path", "").startswith(STATIC)
+    always = {**headers, "cache-control": "no-cache" if static else "no-store"}
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = [(name, value) for name, value in message.get("headers", []) if name.decode().lower() not in always]
+            ours = [(name.encode(), value.encode()) for name, value in always.items()]
+            rest: Any = {**message, "headers": [*given, *ours]}
+            message = rest
+        await send(message)
+
+    return sending

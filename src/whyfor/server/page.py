@@ -1,0 +1,44 @@
+"""A page: a template and what it shows."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+from jinja2 import Environment
+from litestar.di import NamedDependency
+from litestar.response import Template
+from litestar.response.base import ASGIResponse
+
+from whyfor.config import Settings
+from whyfor.service.live import Hub
+
+Kept = NamedDependency[Settings]  # a handler's `settings`: the home that is shown
+Live = NamedDependency[Hub]  # a handler's `hub`
+TEMPLATES: ContextVar[Environment] = ContextVar("templates")  # of the application that was asked
+
+
+def rendered(template: str, shown: dict[str, Any]) -> bytes:
+    return TEMPLATES.get().get_template(template).render(shown).encode("utf-8", "replace")
+
+
+class Page(Template):
+    """Rendered already, in the thread that read what it shows: a long page must not hold up the streams."""
+
+    def __init__(self, template: str, shown: dict[str, Any]) -> None:
+        super().__init__(template)
+        self._body = rendered(template, shown)
+
+    def to_asgi_response(self, *_: Any, **options: Any) -> ASGIResponse:
+        return ASGIResponse(
+            body=self._body,
+            media_type="text/html",
+            headers=self.headers,
+            is_head_response=options.get("is_head_response", False),
+            status_code=self.status_code,
+        )
+
+
+def page(template: str, *, here: str = "", **shown: Any) -> Template:
+    """`here` is the page's word in the top bar: now, timeline, search or insights."""
+    return Page(template, {"here": here, **shown})

@@ -1,0 +1,14 @@
+"""The pages, one module each; a module's `router` holds its handlers."""
+
+from __future__ import annotations
+
+from whyfor.server.pages import commit, insights, now, search, session, timeline
+
+HANDLERS = [
+    *now.router,
+    *timeline.router,
+    *session.router,
+    *commit.router,
+    *search.router,
+    *insights.router,
+]

@@ -1,0 +1,126 @@
+"""Commit: its story, and its change with the turns that wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import msgspec
+from litestar import get
+from litestar.params import FromPath, FromQuery
+from litestar.response import Template
+from markupsafe import Markup
+
+from whyfor.model.checkpoints import Annotation
+from whyfor.server.page import Kept, Live, page
+from whyfor.server.pages.diffs import painted, visible
+from whyfor.service.authorship import Who
+from whyfor.service.behind import Behind, FileTold, HunkTold, behind
+from whyfor.service.changes import Row, compare
+from whyfor.service.stories import MERGE
+
+STEPS = ("Problem", "Solution", "Effect")
+OPEN = 400  # lines of diffs that are unfolded to begin with
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A line of a diff, ready to be put into a table."""
+
+    sign: str
+    old: int | None
+    new: int | None
+    code: Markup
+    who: Who | None
+    first: bool
+
+
+@get("/commits/{sha:str}", include_in_schema=False, sync_to_thread=True)
+def show(
+    settings: Kept, hub: Live, sha: FromPath[str], project: FromQuery[str] = "", file: FromQuery[int | None] = None
+) -> Template:
+    cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
+    found = behind(settings, sha, project=project, only=file)
+    note = found.told.checkpoint.annotation if found.told.checkpoint else None
+    return page(
+        "commit.html",
+        here="timeline",
+        cursor=cursor,
+        behind=found,
+        told=found.told,
+        note=note,
+        steps=steps(note) if note else [],
+        alternatives=[alternative(text) for text in note.alternatives] if note else [],
+        unfolded=unfolded(found, file),
+        only=file,
+        table=table,
+        bar=list(bar(found)),
+        merge=found.told.reason == MERGE,
+        when=when,
+    )
+
+
+def when(millis: int) -> str:
+    """today 13:53"""
+    at, now = datetime.fromtimestamp(millis / 1000), datetime.now()
+    day = {0: "today", 1: "yesterday"}.get((now.date() - at.date()).days, f"{at:%Y-%m-%d}")
+    return f"{day} {at:%H:%M}"
+
+
+def steps(note: Annotation) -> list[tuple[str, str]]:
+    """An intent is a problem, a solution and an effect; what was derived is what was asked, done and said."""
+    parts = [part.strip() for part in note.intent.split("→") if part.strip()]
+    if note.by == "derived":
+        names: Sequence[str] = ("Asked", "Done", "Said")[: len(parts)] if len(parts) == 3 else ("", "", "")
+    else:
+        names = STEPS if len(parts) == 3 else ("", "", "")
+    return [(names[at] if at < 3 else "", part) for at, part in enumerate(parts)]
+
+
+def alternative(text: str) -> tuple[str, str]:
+    """What was considered, and why it was left."""
+    what, _, why = re.sub(r"\s+[—–-]\s+", ": ", text, count=1).partition(": ")
+    return (what, why) if why and len(what) <= 80 else (text, "")
+
+
+def unfolded(found: Behind, only: int | None) -> set[int]:
+    """Which files are open to begin with: as many as one reads, or the one that was asked for."""
+    if only is not None:
+        return {only}
+    opened: set[int] = set()
+    left = OPEN
+    for file in found.files:
+        size = sum(len(hunk.rows) for hunk in file.hunks)
+        if size and (size <= left or not opened):
+            opened.add(file.number)
+            left -= size
+    return opened
+
+
+def bar(found: Behind) -> Iterator[tuple[str, int, float, float]]:
+    """Who wrote how many of the added lines: name, lines, where its bar begins and how wide it is (of 300)."""
+    total = sum(found.counts.values())
+    at = 0.0
+    order = [name for name in found.counts if name not in ("person", "unknown")] + ["person", "unknown"]
+    for name in order:
+        if number := found.counts.get(name, 0):
+            wide = 300 * number / total
+            yield name, number, round(at, 2), round(max(wide - 1, 1), 2)
+            at += wide
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+def table(hunk: HunkTold, file: FileTold) -> list[Shown]:
+    """The lines of a hunk in colours, changed words marked; what cannot be seen is made visible."""
+    lines = [Row(row.line.sign, visible(row.line.text)) for row in hunk.rows]
+    compare(lines)
+    codes = painted(lines, file.path, file.old_path)
+    return [
+        Shown(row.line.sign, row.line.old, row.line.new, code, row.who, row.first)
+        for row, code in zip(hunk.rows, codes, strict=True)
+    ]
+
+
+router = [show]

@@ -1,0 +1,140 @@
+"""Insights: activity, turns and tokens, approvals, failures; counted as `whyfor stats` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import msgspec
+from litestar import get
+from litestar.params import FromQuery
+from litestar.response import Template
+
+from whyfor.model.text import count
+from whyfor.server.charts import calendar, histogram, named
+from whyfor.server.page import Kept, page
+from whyfor.service.insights import LATE, PERIODS, WAITS, Asking, Bar, Overview, Waits, overview, spent
+from whyfor.service.spending import total
+
+_SHOWN = 6
+_BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))
+_WAITS = ("< 2 s", "2–5 s", "5–15 s", "15–60 s", "1–5 min", "5–15 min", "15–60 min", "> 1 h")
+_HATCH = 12.0  # of 100: how wide a bar is of which nothing is known
+_TOKENS = (("input", "in"), ("cache_read", "read from cache"), ("cache_write", "written to cache"), ("output", "out"))
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A bar of 100: what is known, then what is not."""
+
+    bar: Bar
+    value: int | None
+    width: float
+    hatched: float
+
+
+@get("/insights", include_in_schema=False, sync_to_thread=True)
+def show(
+    settings: Kept,
+    project: FromQuery[str] = "",
+    period: FromQuery[str] = "365",
+    since: FromQuery[str] = "",
+    until: FromQuery[str] = "",
+    by: FromQuery[str] = "agent",
+) -> Template:
+    asking = Asking(period, since, until, project, by)
+    found = overview(settings, asking)
+    waits = found.waits
+    return page(
+        "insights.html",
+        here="insights",
+        asking=asking,
+        periods=PERIODS,
+        ways=_BY,
+        found=found,
+        calendar=calendar(found.days),
+        busiest=f"{named(found.busiest.date)}, {found.busiest.turns:,}" if found.busiest else "",
+        turns=rows(found.bars, lambda bar: bar.sessions if by == "model" else bar.turns, uncertain=False),
+        tokens=rows(found.bars, lambda bar: bar.spent, uncertain=True),
+        histogram=histogram(waits.bars, WAITS, waits.median),
+        waits_words=list(zip(_WAITS, waits.bars, strict=True)),
+        late=sum(edge < LATE for edge in WAITS) + 1,
+        median=seconds(waits.median),
+        waited=waited(waits),
+        failures=[one for one in found.failures if one.turns],
+        spent_words=", ".join(f"{count(getattr(found.tokens, name))} {word}" for name, word in _TOKENS),
+        active=active(found),
+        link=lambda **changed: link(asking, **changed),
+    )
+
+
+def link(asking: Asking, **changed: str) -> str:
+    """The same page with something changed."""
+    given = msgspec.structs.asdict(msgspec.structs.replace(asking, **changed))
+    usual = msgspec.structs.asdict(Asking())
+    asked = urlencode({name: value for name, value in given.items() if value != usual[name]})
+    return f"/insights?{asked}" if asked else "/insights"
+
+
+def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool) -> list[Row]:
+    """The longest first, the small ones together; with `uncertain` what was not written down is drawn, too: as much as
+    the known turns of the same bar suggest."""
+    ordered = sorted(bars, key=lambda bar: (-(value(bar) or 0), bar.name))
+    if len(ordered) > _SHOWN:
+        rest = ordered[_SHOWN - 1 :]
+        ordered = [*ordered[: _SHOWN - 1], _together(rest)]
+    drawn = [(bar, value(bar), _unknown(bar, value(bar)) if uncertain else 0.0) for bar in ordered]
+    most = max(((number or 0) + more for _, number, more in drawn), default=0)
+    found = []
+    for bar, number, more in drawn:
+        width = 100 * (number or 0) / most if most else 0.0
+        hatched = 100 * more / most if most else 0.0
+        if uncertain and number is None:
+            hatched = _HATCH
+        found.append(Row(bar, number, round(width, 1), round(hatched, 1)))
+    return found
+
+
+def _unknown(bar: Bar, number: int | None) -> float:
+    known = (bar.turns or 0) - bar.unknown
+    return (number or 0) * bar.unknown / known if number and known > 0 else 0.0
+
+
+def _together(bars: list[Bar]) -> Bar:
+    tokens = total([bar.tokens for bar in bars])
+    turns = [bar.turns for bar in bars if bar.turns is not None]
+    return Bar(
+        name=f"{len(bars)} others",
+        sessions=sum(bar.sessions for bar in bars),
+        turns=sum(turns) if turns else None,
+        tokens=tokens,
+        spent=spent(tokens),
+        unknown=sum(bar.unknown for bar in bars),
+        others=len(bars),
+    )
+
+
+def seconds(value: float | None) -> str:
+    """14 s, 4 min 12 s, 2 h 05 min."""
+    if value is None:
+        return "unknown"
+    if value < 10:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def waited(waits: Waits) -> str:
+    """The sentence under the waiting times."""
+    share = round(100 * waits.late / waits.answered) if waits.answered else 0
+    return f"{share} % waited over five minutes: {seconds(waits.late_seconds)} of agent time." if waits.late else ""
+
+
+def active(found: Overview) -> int:
+    return sum(1 for day in found.days if day.inside and day.turns)
+
+
+router = [show]

@@ -1,0 +1,158 @@
+"""Session: the conversation as one would like to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+from litestar import Response, get
+from litestar.params import FromPath, FromQuery
+from litestar.response import Template
+from markupsafe import Markup
+
+from whyfor.server.page import Kept, Live, page
+from whyfor.server.pages import diffs
+from whyfor.server.render import at_home, prose
+from whyfor.service import conversing
+from whyfor.service.changes import Row
+from whyfor.service.conversing.pictures import picture
+from whyfor.service.live import Hub, Standing
+
+PATH = "/sessions/{agent:str}/{session_id:str}"
+COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded
+_BARS = 24
+_WIDTH, _HEIGHT = 228, 44
+
+
+class Paint:
+    """Colours diffs as long as there is time for it; what is open comes before what is folded."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+
+    def __call__(self, rows: Sequence[Row], path: str) -> list[Markup]:
+        self.budget -= diffs.size(rows)
+        return diffs.painted(rows, path if self.budget >= 0 else "")
+
+    @property
+    def dry(self) -> bool:
+        return self.budget < 0
+
+
+def words_of(text: str) -> Markup:
+    """An agent's Markdown; its headings stand below a turn's."""
+    return Markup(str(prose(text)).replace("<h4>", "<h3>").replace("</h4>", "</h3>"))
+
+
+@get(PATH, include_in_schema=False, sync_to_thread=True)
+def show(
+    settings: Kept,
+    hub: Live,
+    agent: FromPath[str],
+    session_id: FromPath[str],
+    at: FromQuery[int | None] = None,
+    after: FromQuery[int | None] = None,
+) -> Template:
+    """`at`: the page that has this event; `after`: the one with what follows it."""
+    cursor = str(hub.cursor)
+    place = at if at is not None else after + 1 if after is not None else None
+    view = conversing.view(settings, agent, session_id, place)
+    return page(
+        "session.html",
+        cursor=cursor,
+        view=view,
+        session=view.session,
+        standing=_standing(hub, agent, session_id),
+        folder=PurePath(view.session.cwd or "").name,
+        where=at_home(view.session.cwd, settings.user_home),
+        bars=_bars(view.outline),
+        total=conversing.total(view.tokens),
+        shown=_shown(view),
+        paint=Paint(COLOURED),
+        words_of=words_of,
+    )
+
+
+@get(f"{PATH}/part", include_in_schema=False, sync_to_thread=True)
+def part(settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str], at: FromQuery[int]) -> Template:
+    """One page more, to be put into the shown ones."""
+    found = conversing.fragment(settings, agent, session_id, at)
+    return page(
+        "session/part.html",
+        session=found.session,
+        stretch=found.stretch,
+        outline=found.outline,
+        last=found.last,
+        shown=set[int](),
+        standing=_standing(hub, agent, session_id),
+        ends=found.stretch.last >= found.last,
+        paint=Paint(COLOURED),
+        words_of=words_of,
+    )
+
+
+@get(f"{PATH}/events/{{seq:int}}", include_in_schema=False, sync_to_thread=True)
+def event(
+    settings: Kept,
+    agent: FromPath[str],
+    session_id: FromPath[str],
+    seq: FromPath[int],
+    bare: FromQuery[bool] = False,
+) -> Template:
+    """One thing said or done, whole; `bare` is what takes its place on the page."""
+    session, item = conversing.one(settings, agent, session_id, seq)
+    template = "session/item.html" if bare else "session/event.html"
+    return page(template, session=session, item=item, paint=Paint(10 * COLOURED), words_of=words_of)
+
+
+@get(f"{PATH}/images/{{seq:int}}/{{index:int}}", include_in_schema=False, sync_to_thread=True)
+def image(
+    settings: Kept, agent: FromPath[str], session_id: FromPath[str], seq: FromPath[int], index: FromPath[int]
+) -> Response[bytes]:
+    found = picture(settings, agent, session_id, seq, index)
+    return Response(found.data, media_type=found.media_type, headers={"content-disposition": "inline"})
+
+
+def _standing(hub: Hub, agent: str, session_id: str) -> Standing | None:
+    return next((each for each in hub.standings if each.name == f"{agent}:{session_id}"), None)
+
+
+def _shown(view: conversing.View) -> set[int]:
+    """Turns that begin on this page: the outline leads to them without loading another."""
+    stretches = [each for each in view.parts if isinstance(each, conversing.Stretch)]
+    return {s.turn.number for stretch in stretches for s in stretch.sections if not s.continued}
+
+
+def _bars(outline: Sequence[conversing.Listed]) -> dict[str, Any]:
+    """Tokens of the last turns, as heights; a turn whose tokens are unknown has no bar."""
+    chosen = outline[-_BARS:]
+    totals = [conversing.total(listed.tokens) for listed in chosen]
+    most = max((value for value in totals if value is not None), default=0)
+    if not most or len(chosen) < 2:
+        return {"bars": [], "cuts": [], "unknown": not most}
+    step = (_WIDTH - 4) / len(chosen)
+    width = max(3.0, min(30.0, step - (8 if step > 16 else 2)))
+    bars, cuts = [], []
+    for index, (listed, value) in enumerate(zip(chosen, totals, strict=True)):
+        x = 2 + index * step
+        height = max(1.0, (value or 0) / most * (_HEIGHT - 6))
+        named = len(chosen) <= 12 or (index % 4 == 0)
+        bars.append(
+            {
+                "x": round(x, 1),
+                "y": round(_HEIGHT - height, 1),
+                "width": round(width, 1),
+                "height": round(height, 1),
+                "middle": round(x + width / 2, 1),
+                "turn": listed.turn.number,
+                "total": value,
+                "named": named,
+            }
+        )
+        if listed.turn.compacted and index + 1 < len(chosen):
+            cuts.append(round(x + width + (step - width) / 2, 1))
+    return {"bars": bars, "cuts": cuts, "unknown": False}
+
+
+router = [show, part, event, image]

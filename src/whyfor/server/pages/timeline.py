@@ -1,0 +1,158 @@
+"""Timeline: a project's commits and their stories, its sessions as lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from litestar import get
+from litestar.params import FromPath, FromQuery
+from litestar.response import Template
+
+from whyfor.model.checkpoints import TAGS
+from whyfor.model.errors import BadInput
+from whyfor.model.times import parse_when
+from whyfor.server.page import Kept, Live, page
+from whyfor.server.render import MARK
+from whyfor.service.browsing import Which, projects
+from whyfor.service.checkpointing import NO_SESSION, NOT_THEN
+from whyfor.service.exporting.document import agent_title
+from whyfor.service.stories import MERGE
+from whyfor.service.timelines import Timeline, related, timeline
+
+SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
+STORY = {"": None, "with": True, "without": False}
+WHY = {  # in a row there is room for few words; the whole reason is in its title
+    NO_SESSION: "no agent took part",
+    NOT_THEN: "before the first session kept here",
+    MERGE: "merge, no conversation of its own",
+}
+
+
+@get("/timeline", include_in_schema=False, sync_to_thread=True)
+def show(
+    settings: Kept,
+    hub: Live,
+    project: FromQuery[str] = "",
+    branch: FromQuery[str] = "",
+    author: FromQuery[str] = "",
+    agent: FromQuery[str] = "",
+    tag: FromQuery[str] = "",
+    story: FromQuery[str] = "",
+    since: FromQuery[str] = "",
+    until: FromQuery[str] = "",
+    after: FromQuery[str] = "",
+    at: FromQuery[str] = "",
+) -> Template:
+    cursor = str(hub.cursor)
+    if not project:
+        known = projects(settings)
+        if not known:
+            return page("timeline/projects.html", here="timeline", projects=known, home=settings.user_home)
+        project = next((item for item in known if item.folder), known[0]).project.identity
+    which = Which(
+        branch=branch or None,
+        author=author or None,
+        agent=agent or None,
+        tag=tag or None,
+        story=STORY.get(story),
+        until=_until(until),
+    )
+    running = [standing.name for standing in hub.standings if standing.status.phase != "exited"]
+
+    def of(which: Which) -> Timeline:
+        return timeline(settings, project, which, after=after or None, open_sessions=running)
+
+    found, period = _period(of, which, since)
+    rows = [row.entry for row in found.rows if row.kind == "story" and row.entry]
+    shas = [entry.told.commit.sha for entry in rows]
+    chosen = at if at in shas else next(iter(shas), "")
+    asked = {"project": project, "branch": branch, "author": author, "agent": agent, "tag": tag, "story": story}
+    asked |= {"since": since and period, "until": until}
+
+    def here(**changed: str) -> str:
+        """This page with another filter, place or row."""
+        return "/timeline?" + urlencode({name: value for name, value in (asked | changed).items() if value})
+
+    return page(
+        "timeline.html",
+        here="timeline",
+        cursor=cursor,
+        timeline=found,
+        asked=asked | {"since": period, "after": after},
+        chosen=chosen,
+        words=related(settings, chosen) if chosen else None,
+        choices=_choices(found, asked),
+        periods=SINCE,
+        why=lambda reason: WHY.get(reason, reason),
+        day_word=day_word,
+        link=here,
+    )
+
+
+@get("/timeline/projects", include_in_schema=False, sync_to_thread=True)
+def choose(settings: Kept) -> Template:
+    return page("timeline/projects.html", here="timeline", projects=projects(settings), home=settings.user_home)
+
+
+@get("/timeline/related/{sha:str}", include_in_schema=False, sync_to_thread=True)
+def panel(settings: Kept, sha: FromPath[str]) -> Template:
+    """The prompts of one commit, for the panel beside the list."""
+    return page("timeline/related.html", words=related(settings, sha))
+
+
+def _choices(found: Timeline, asked: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+    """What the filters offer; what was asked for is among it, even if nothing fits it."""
+    current = [] if asked["branch"] else [("", found.branch or "HEAD")]
+    branches = [(name, name) for name in found.branches if asked["branch"] or name != found.branch]
+    authors = [(email, email) for _, email in found.authors]
+    if asked["author"] and asked["author"] not in dict(authors):
+        authors.insert(0, (asked["author"], asked["author"]))
+    return {
+        "branch": [*current, *branches, ("*", "All branches")] if found.branches else [],
+        "author": [("", "Anyone"), *authors],
+        "agent": [("", "Any"), *((name, agent_title(name)) for name in MARK)],
+        "tag": [("", "Any"), *((tag, tag.capitalize()) for tag in TAGS)],
+        "since": list(SINCE.items()),
+    }
+
+
+def _period(of: Callable[[Which], Timeline], which: Which, since: str) -> tuple[Timeline, str]:
+    """A month, unless another time was asked for; where nothing was committed for a month, all of it."""
+
+    def told(period: str) -> Timeline:
+        start = _since(period)
+        return of(Which(which.branch, which.author, which.agent, which.tag, which.story, start, which.until))
+
+    if since:
+        return told(since), since
+    found = told("30d") if which.until is None else told("all")
+    if which.until is None and found.share.commits:
+        return found, "30d"
+    return (told("all") if which.until is None else found), "all"
+
+
+def _since(period: str) -> int | None:
+    """Whole days, so that the pages of a list are of one list."""
+    if period == "all":
+        return None
+    if period not in SINCE:
+        raise BadInput(f"not a period: {period[:40]!r}", f"One of: {', '.join(SINCE)}.")
+    start = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    return int((start - timedelta(days=int(period[:-1]))).timestamp() * 1000)
+
+
+def _until(day: str) -> int | None:
+    return parse_when(day, datetime.now().astimezone(), end=True) if day else None
+
+
+def day_word(millis: int) -> str:
+    """Today, Thu 12 Nov."""
+    when, now = datetime.fromtimestamp(millis / 1000), datetime.now()
+    near = {0: "Today, ", 1: "Yesterday, "}.get((now.date() - when.date()).days, "")
+    year = "" if when.year == now.year else f" {when.year}"
+    return f"{near}{when:%a} {when.day} {when:%b}{year}"
+
+
+router = [show, choose, panel]

@@ -1,0 +1,353 @@
+"""How things look in a page: words of a transcript that cannot act, code in four colours, ages and numbers in words."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from datetime import datetime
+from functools import cache, lru_cache
+from pathlib import Path, PurePath
+from typing import Any
+
+import nh3
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.token import Comment, Keyword, Literal, Name, Operator
+from pygments.util import ClassNotFound
+
+from whyfor.model.characters import show_code, show_hidden, split_code
+from whyfor.model.paths import to_text
+from whyfor.model.sessions import Tokens
+from whyfor.model.text import clean, count, label, one_line, plain, plural
+from whyfor.model.times import to_iso
+from whyfor.service.exporting.document import agent_title
+from whyfor.service.exporting.prose import mind_hidden
+from whyfor.service.naming import Names
+
+WEB = Path(__file__).parent.parent / "web"
+MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
+STATUS = {
+    "running": "Running",
+    "waiting_approval": "Needs approval",
+    "waiting": "Waiting for you",
+    "idle": "Idle",
+    "exited": "Exited",
+    "unknown": "Unknown",
+}
+_COMMAND = re.compile(r"\b((?:whyfor|git) [a-z][\w-]*(?: --?[a-z][\w-]*| [A-Z]+\b)*)")
+# Characters; more is shown plain. Neither parser is linear, and a transcript may be made to hold up a page.
+_PROSE = 40_000
+_COLOURED = 30_000
+_COLOURED_LINE = 1000
+_TAGS = set("p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td a span".split())
+_LINK = re.compile(r"(?:https?://|mailto:)", re.I)
+# Of Pygments' many kinds of tokens four are told apart; the first that holds a token wins.
+_CLASSES = (
+    (Comment, "c"),
+    (Keyword, "k"),
+    (Operator.Word, "k"),
+    (Literal, "s"),
+    (Name.Function, "n"),
+    (Name.Class, "n"),
+    (Name.Decorator, "n"),
+    (Name.Namespace, "n"),
+    (Name.Tag, "n"),
+    (Name.Attribute, "n"),
+)
+
+
+def environment(names: Names | None = None) -> Environment:
+    """Everything is escaped, whatever the file is called; a name that is not there is an error, not nothing."""
+    made = Environment(
+        loader=FileSystemLoader(WEB / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "age": age,
+        "ago": ago,
+        "at_home": at_home,
+        "agent_mark": lambda name: MARK.get(name, name[:2]),
+        "agent_title": agent_title,
+        "clean": clean,
+        "clock": clock,
+        "count": count,
+        "day": day,
+        "duration": duration,
+        "exact": exact,
+        "held": held,
+        "highlight": highlight,
+        "hinted": hinted,
+        "inline": inline,
+        "iso": to_iso,
+        "label": label,
+        "lines": lines,
+        "marked": marked,
+        "moment": moment,
+        "one_line": one_line,
+        "plural": plural,
+        "project": lambda identity: project(identity, names),
+        "prose": prose,
+        "spent": spent,
+        "status_word": lambda status: STATUS.get(status, status),
+        "took": took,
+        "typed": typed,
+        "used": used,
+        "verbatim": verbatim,
+    }
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """Whatever a template puts out, no filter needs to be remembered: what is hidden in a string is named."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return show_hidden(value)
+    return value
+
+
+def verbatim(value: str) -> Markup:
+    """For a value that comes back, as an option's: it is escaped and nothing else."""
+    return escape(value)
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def prose(text: str | None) -> Markup:
+    """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the same."""
+    if len(text or "") > _PROSE:
+        return typed(text)
+    rendered: str = _parser().render(plain(text or ""))
+    return Markup(
+        nh3.clean(
+            rendered,
+            tags=_TAGS,
+            attributes={"a": {"href"}, "code": {"class"}, "span": {"class"}, "ol": {"start"}},
+            url_schemes={"http", "https", "mailto"},
+            link_rel="noopener noreferrer nofollow",
+            set_tag_attribute_values={"pre": {"tabindex": "0"}},  # it scrolls: keys must reach it
+        )
+    )
+
+
+def typed(text: str | None) -> Markup:
+    """What a person typed: as it is, line by line."""
+    paragraphs = re.split(r"\n{2,}", clean(text or "").strip("\n"))
+    return Markup("\n").join(
+        Markup("<p>{}</p>").format(Markup("<br>").join(paragraph.split("\n"))) for paragraph in paragraphs
+    )
+
+
+def inline(text: str) -> Markup:
+    """A line of an agent's Markdown that was cut out of its text: code stays code, other marks go."""
+    parts = one_line(text).split("`")
+    if len(parts) % 2 == 0:  # a last one without its partner is a character
+        parts[-2:] = ["`".join(parts[-2:])]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part.replace("**", ""))
+        for at, part in enumerate(parts)
+    )
+
+
+def hinted(text: str) -> Markup:
+    """Advice, with the command to run as code."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        for at, part in enumerate(_COMMAND.split(clean(text)))
+    )
+
+
+def exact(text: str) -> Markup:
+    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape is named."""
+    return Markup("").join(
+        Markup('<span class="unseen" title="{}">U+{:04X}</span>').format(_name(piece), ord(piece))
+        if hidden
+        else escape(piece)
+        for piece, hidden in split_code(text)
+    )
+
+
+def _name(character: str) -> str:
+    return unicodedata.name(character, "a control character").lower()
+
+
+def marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
+    """A snippet with the searched words in <mark>."""
+    parts, at = [], 0
+    for start, end in marks:
+        if start >= at:
+            parts += [escape(clean(snippet[at:start])), Markup("<mark>{}</mark>").format(clean(snippet[start:end]))]
+            at = end
+    return Markup("").join([*parts, escape(clean(snippet[at:]))])
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """What one text defines, no other may use; pictures are named, not loaded."""
+    options: dict[str, Any] = {"html": False, "highlight": _fence}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.disable(["reference", "html_block", "html_inline"])
+    parser.validateLink = lambda url: bool(_LINK.match(url.strip()))  # type: ignore[method-assign]
+    parser.core.ruler.push("hidden", mind_hidden)
+    parser.add_render_rule("image", lambda _, tokens, index, *__: str(escape(_picture(tokens[index].content))))
+    parser.add_render_rule("heading_open", lambda *_: "<h4>")
+    parser.add_render_rule("heading_close", lambda *_: "</h4>\n")
+    return parser
+
+
+def _fence(code: str, language: str, _: str) -> str:
+    return str(highlight(code, language))
+
+
+def _picture(words: str) -> str:
+    return f"[image: {words}]" if words else "[image]"
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+def highlight(code: str, language: str = "") -> Markup:
+    """Code in four colours, by a language's name or a file's."""
+    return Markup("\n").join(lines(code, language)) + Markup("\n" if code.endswith("\n") else "")
+
+
+def lines(code: str, language: str = "") -> list[Markup]:
+    """The same line by line, for diffs: what spans lines is coloured on each of them."""
+    code = show_code(code)
+    bare = code.removesuffix("\n").split("\n")
+    lexer = _lexer(language)
+    if lexer is None or len(code) > _COLOURED or any(len(line) > _COLOURED_LINE for line in bare):
+        return [escape(line) for line in bare]
+    tokens = list(lexer.get_tokens(code))
+    if "".join(value for _, value in tokens).removesuffix("\n") != code.removesuffix("\n"):
+        return [escape(line) for line in bare]  # some of them do not give back what they got
+    found: list[list[Markup]] = [[]]
+    for kind, value in tokens:
+        for at, piece in enumerate(value.split("\n")):
+            if at:
+                found.append([])
+            if piece:
+                found[-1].append(_coloured(kind, piece))
+    made = [Markup("").join(pieces) for pieces in found]
+    return made[: len(bare)]
+
+
+def _coloured(kind: Any, text: str) -> Markup:
+    name = _class(kind)
+    return Markup(f'<span class="{name}">{escape(text)}</span>') if name else escape(text)
+
+
+@cache
+def _class(kind: Any) -> str | None:
+    return next((name for holder, name in _CLASSES if kind in holder), None)
+
+
+@lru_cache(200)
+def _lexer(language: str) -> Any:
+    if not 0 < len(language) <= 200:
+        return None
+    options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
+    try:
+        if "." in language or "/" in language:
+            return get_lexer_for_filename(language.rsplit("/", 1)[-1], **options)
+        return get_lexer_by_name(language, **options)
+    except ClassNotFound:
+        return None
+
+
+# -- numbers and times -----------------------------------------------------------------------------
+
+
+def age(millis: int | None, now: float | None = None) -> str:
+    """2 s, 6 min, 3 h, yesterday, then the date."""
+    if millis is None:
+        return "unknown"
+    today = datetime.fromtimestamp(time.time() if now is None else now)
+    when = datetime.fromtimestamp(millis / 1000)
+    seconds = int((today - when).total_seconds())
+    if 0 <= seconds < 3600:
+        return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min"
+    if seconds >= 0 and when.date() == today.date():
+        return f"{seconds // 3600} h"
+    if (today.date() - when.date()).days == 1:
+        return "yesterday"
+    return when.strftime("%Y-%m-%d")
+
+
+def ago(millis: int | None) -> str:
+    """The same in a sentence."""
+    if millis is not None and 0 <= time.time() * 1000 - millis < 2000:
+        return "now"
+    told = age(millis)
+    return f"{told} ago" if told.endswith((" s", " min", " h")) else told
+
+
+def held(millis: int) -> str:
+    """How long something has been so."""
+    return f"for {took(millis)}"
+
+
+def took(millis: int) -> str:
+    """From then until now."""
+    return duration(int(time.time() * 1000) - millis)
+
+
+def moment(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d %H:%M:%S") if millis else "unknown"
+
+
+def clock(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).strftime("%H:%M") if millis else "–"
+
+
+def day(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d") if millis else "unknown"
+
+
+def duration(millis: int | None) -> str:
+    """4 min 12 s."""
+    if millis is None:
+        return "unknown"
+    seconds = max(0, millis // 1000)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+def spent(tokens: Tokens) -> str:
+    """In and out, cache counted as in; never a silent zero."""
+    known = [value for value in (tokens.input, tokens.cache_read, tokens.cache_write) if value is not None]
+    if not known and tokens.output is None:
+        return "tokens unknown"
+    return f"{count(sum(known)) if known else '?'} in, {count(tokens.output)} out"
+
+
+def used(tokens: Tokens) -> str:
+    """All of them in one number."""
+    known = [tokens.input, tokens.cache_read, tokens.cache_write, tokens.output]
+    total = sum(value for value in known if value is not None)
+    return f"{count(total)} tokens" if any(value is not None for value in known) else "tokens unknown"
+
+
+def at_home(path: str | None, home: PurePath) -> str:
+    """A folder as people write it."""
+    place, own = PurePath(path or ""), to_text(home)
+    return str("~" / place.relative_to(own)) if place.is_relative_to(own) else path or ""
+
+
+def project(identity: str | None, names: Names | None = None) -> str:
+    """What people call it: owner and name of a remote, the last part of a path."""
+    if not identity:
+        return "no project"
+    if identity.startswith("git:"):
+        return (names and names(identity)) or f"git:{identity[4:12]}"
+    parts = [part for part in re.split(r"[/\\]", identity) if part]
+    return "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:]) or identity

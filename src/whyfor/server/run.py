@@ -1,0 +1,159 @@
+"""Running it: one server per home, on this machine's loopback only, gone without a trace when it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+
+from whyfor.config import Settings
+from whyfor.model.errors import Busy
+from whyfor.server.app import create_app
+from whyfor.server.connections import KEYLESS, Connection, Connections
+from whyfor.server.warm import warm
+from whyfor.service import serving
+from whyfor.service.live import Hub
+from whyfor.service.notifying import Notifying
+from whyfor.service.watching import watch
+from whyfor.terminal import say
+
+HOST = "127.0.0.1"
+PORT = 7717
+HEADER_BYTES = 32 << 10
+CONNECTIONS = 256  # of clients that have shown a key
+AT_ONCE = 32  # connections taken in before those that are there are attended to; see KEYLESS
+QUEUE = 512  # connections that the system lets wait meanwhile
+STOPPING = 3  # seconds a request in work may take when the server stops
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+Ready = Callable[[serving.Running, str, bool], None]  # told where it is, a link, and whether it ran before
+
+
+def serve(settings: Settings, port: int | None, ready: Ready) -> None:
+    """Until a signal; or, if a server runs already, just a link into that one."""
+    keys = serving.Keys(settings)
+    try:
+        with serving.alone(settings), bound(port) as listener:
+            number = int(listener.getsockname()[1])
+            with serving.announced(settings, number) as running:
+                hub = Hub(settings)
+                app = create_app(settings, port=number, keys=keys, hub=hub)
+                try:
+                    with _watching(settings, hub):
+                        gc.enable()  # a long life, unlike other commands'
+
+                        def started() -> None:
+                            ready(running, keys.link(running), False)
+                            threading.Thread(target=warm, args=(app.templates,), daemon=True).start()
+
+                        server = Server(app, started)
+                        asyncio.run(_until_stopped(server, hub, listener))
+                finally:
+                    keys.tidy(0)
+    except serving.AlreadyServed:
+        running = serving.running(settings)
+        ready(running, keys.link(running), True)
+
+
+@contextmanager
+def bound(port: int | None) -> Iterator[socket.socket]:
+    """A port that was asked for or none; else ours, or any that is free."""
+    for number in (PORT, 0) if port is None else (port,):
+        # With its protocol named: else asyncio leaves Nagle's algorithm on, which holds answers back for 40 ms.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows, where two programs may share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, number))
+            break
+        except OSError as error:
+            listener.close()
+            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+    else:
+        raise Busy(f"port {port} {why}", "Take any that is free: whyfor serve --port 0")
+    with listener:
+        yield listener
+
+
+@contextmanager
+def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
+    """What agents write is read as they write it, in a thread of its own; safe to be cut off, like every ingest."""
+    stop = threading.Event()
+    audience = Notifying(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
+    thread = threading.Thread(target=watch, args=(settings, audience, stop), name="whyfor-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(STOPPING)
+        audience.close()
+
+
+class Server(uvicorn.Server):
+    """On loopback, silent, with a word when it has begun."""
+
+    def __init__(self, app: Callable[..., object], started: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="asyncio",
+            http=Connection,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS + KEYLESS,
+            backlog=AT_ONCE,
+            timeout_graceful_shutdown=STOPPING,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+        )
+        super().__init__(config)
+        self.server_state = Connections()
+        self._started = started
+        self.fault: Exception | None = None  # why it could not say that it has begun
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(QUEUE)  # asyncio has one number for this and for how many it takes in at once
+        try:
+            self._started()
+        except Exception as error:  # nobody reads what we print: it stops as it always does, and says so then
+            self.fault, self.should_exit = error, True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours: uvicorn would send a signal again when it is done, and what is left to tidy up would stay."""
+        yield
+
+
+async def _until_stopped(server: Server, hub: Hub, listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.should_exit = True
+        hub.close()  # streams end by themselves, or the server would wait for them
+
+    def told(_: int, __: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    before = {number: signal.signal(number, told) for number in _SIGNALS}
+    try:
+        await server.serve(sockets=[listener])
+        if server.fault is not None:
+            raise server.fault
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,269 @@
+"""The feed: all events of all sessions in the order they came to be known, and a place in it that outlives a server.
+
+The store numbers events per session only. Their order here is by (observed_at, id); a place is told by the last event
+before it and by how many events there are up to it. The number proves the place: if what follows the event does not
+make up the difference to what is stored now (a clock went back, a session was forgotten), the place is lost, and that
+is said; nothing is skipped or told twice in silence.
+
+What changed after it was stored has numbers of its own: a place is also the last of those. It is told after the events
+there are, so that nobody hears of a change before the thing itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.events import StoredEvent
+from whyfor.model.times import to_iso
+from whyfor.store.browse import Browser
+from whyfor.store.changes import Change, Changes
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.schema import SEQ_BITS
+
+TEXT_MAX = 4000  # characters of an event that travel; the whole of it is in the session's events
+_CHUNK = 100
+_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})-(\d{1,19})(?:-(\d{1,15}))?", re.ASCII)
+_Names = dict[int, tuple[Any, ...]]
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """A place in the feed."""
+
+    total: int = 0  # events up to here
+    at: int = 0  # when the last of them was observed
+    id: int = 0  # its id
+    change: int = 0  # the last that is known of what changed later
+
+    def __str__(self) -> str:
+        return f"{self.total}-{self.at}-{self.id}-{self.change}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return (self.at, self.id)
+
+
+def parse_cursor(text: str) -> Cursor | None:
+    found = _CURSOR.fullmatch(text)
+    return Cursor(*(int(number or 0) for number in found.groups())) if found else None
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One thing for those who listen."""
+
+    type: str  # event | commit | status | reset
+    cursor: Cursor | None  # where the feed is after it; a status has no place of its own
+    session: str  # agent:id
+    parent: str | None
+    project: str | None
+    kind: str  # of the event
+    data: bytes  # JSON
+    others: frozenset[str] = frozenset()  # further sessions it is of, and those they work for
+
+
+class Told(msgspec.Struct, frozen=True):
+    """An event as it travels."""
+
+    session: str  # agent:id
+    agent: str
+    session_id: str
+    parent_session_id: str | None
+    project: str | None
+    seq: int
+    turn: int
+    kind: str
+    source: str
+    confidence: str
+    created_at: str | None
+    observed_at: str | None
+    actor: str
+    name: str | None
+    text: str
+    cut: bool  # there is more of the text
+    changed: bool  # it was told before, and is otherwise now
+
+
+class ToldPart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    session: str  # agent:id
+    agent: str
+    session_id: str
+    first: int
+    last: int
+
+
+class ToldCommit(msgspec.Struct, frozen=True):
+    """A commit whose story is new or otherwise; without a checkpoint it has none any more."""
+
+    project: str | None
+    commit: str
+    subject: str | None
+    checkpoint: str | None
+    evidence: str | None
+    superseded_by: str | None
+    sessions: list[ToldPart]
+
+
+class Lost(Exception):
+    """What comes after a place cannot be told exactly any more."""
+
+
+class Feed:
+    """A reader's own way through the feed."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.changes = Changes(browser.db)
+        self.seen: dict[int, int] = {}  # by session: its last seq that was told
+        self.cursor = Cursor()
+
+    def to_end(self) -> None:
+        """What is there now is known; only what came since is looked at, and none of it is read."""
+        change = self.changes.ends()[1]  # first: what changes meanwhile is told rather than missed
+        lengths = self.browser.lengths()
+        if any(lengths.get(session, 0) < seq for session, seq in self.seen.items()):
+            self.seen, self.cursor = {}, Cursor()
+        place = self.cursor.place
+        for session, length in lengths.items():
+            if self.seen.get(session) != length:
+                at, seq = self.browser.observed(session, length)
+                self.seen[session] = seq
+                place = max(place, (at, (session << SEQ_BITS) + seq))
+        self.cursor = Cursor(sum(self.seen.values()), *place, change)
+
+    def to(self, cursor: Cursor) -> None:
+        """Right behind a place, or Lost."""
+        self._check(cursor.change)
+        lengths = self.browser.lengths()
+        self.seen = {session: self._behind(session, last, cursor.place) for session, last in lengths.items()}
+        self.cursor = cursor
+        if sum(self.seen.values()) != cursor.total:
+            raise Lost
+
+    def news(self, limit: int) -> list[Item]:
+        """What comes next, at most so much; nothing is left if it is nothing. Lost if sessions became shorter."""
+        self._check(self.cursor.change)
+        found = self._new(limit)
+        while len(found) < limit and (more := self.changes.after(self.cursor.change, limit - len(found))):
+            found += self._changed(more)
+        return found
+
+    def _check(self, change: int) -> None:
+        floor, last = self.changes.ends()
+        if not floor <= change <= last:
+            raise Lost
+
+    # -- what is new -----------------------------------------------------------------------------
+
+    def _new(self, limit: int) -> list[Item]:
+        grown = self._grown()
+        names = self.browser.names(grown) if grown else {}
+        merged = heapq.merge(*(self._events(session) for session in grown))
+        found: list[Item] = []
+        for at, ident, event in merged:
+            session = ident >> SEQ_BITS
+            total = self.cursor.total + event.seq - self.seen.get(session, 0)
+            self.seen[session] = event.seq
+            self.cursor = Cursor(total, *max(self.cursor.place, (at, ident)), self.cursor.change)
+            found.append(_item(self.cursor, names[session], event))
+            if len(found) >= limit:
+                break
+        return found
+
+    def _grown(self) -> list[int]:
+        """Sessions with something new; thousands have nothing."""
+        lengths, known = self.browser.lengths(), self.seen.get
+        changed = [session for session, last in lengths.items() if known(session) != last]
+        new = sum(1 for session in changed if session not in self.seen)
+        if len(lengths) - new < len(self.seen) or any(lengths[session] < known(session, 0) for session in changed):
+            raise Lost
+        return changed
+
+    def _events(self, session: int) -> Iterator[tuple[int, int, StoredEvent]]:
+        after = self.seen.get(session, 0)
+        while chunk := self.browser.stretch(session, after, _CHUNK):
+            for event in chunk:
+                yield event.observed_at, (session << SEQ_BITS) + event.seq, event
+            after = chunk[-1].seq
+
+    def _behind(self, session: int, last: int, place: tuple[int, int]) -> int:
+        """The last event of a session that is not after a place; they are observed in the order of their seq."""
+        known = 0
+        low, high = 0, last + 1  # up to low nothing is after it, from high on all is
+        middle = last  # most sessions are at rest
+        while high - low > 1:
+            at, seq = self.browser.observed(session, middle)
+            if (at, (session << SEQ_BITS) + seq) <= place:
+                low, known = middle, seq
+            else:
+                high = min(high, max(seq, 1))
+            middle = (low + high) // 2
+        return known
+
+    # -- what is otherwise -----------------------------------------------------------------------
+
+    def _changed(self, changes: list[Change]) -> list[Item]:
+        events = {change.event >> SEQ_BITS for change in changes if change.event is not None}
+        names = self.browser.names(sorted(events.union(*(change.sessions for change in changes))))
+        stories = Checkpoints(self.browser.db).of_commits([change.commit for change in changes if change.commit])
+        found: list[Item] = []
+        for change in changes:
+            self.cursor = msgspec.structs.replace(self.cursor, change=change.number)
+            if change.commit is not None:
+                found.append(_story(self.cursor, change, stories.get(change.commit), names))
+            elif change.event is not None:
+                found += self._again(change.event, names)
+        return found
+
+    def _again(self, ident: int, names: _Names) -> list[Item]:
+        """An event as it is now; if it was not told yet, it will be, as it is."""
+        session, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
+        if session not in names or seq > self.seen.get(session, 0):
+            return []
+        events = self.browser.reader.events(session, seq, seq)
+        return [_item(self.cursor, names[session], event, changed=True) for event in events]
+
+
+def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False) -> Item:
+    agent, session_id, parent, project = names
+    told = Told(
+        session=f"{agent}:{session_id}",
+        agent=agent,
+        session_id=session_id,
+        parent_session_id=parent,
+        project=project,
+        seq=event.seq,
+        turn=event.turn,
+        kind=event.kind,
+        source=event.source,
+        confidence=event.confidence,
+        created_at=to_iso(event.created_at),
+        observed_at=to_iso(event.observed_at),
+        actor=event.actor,
+        name=event.name,
+        text=event.text[:TEXT_MAX],
+        cut=len(event.text) > TEXT_MAX,
+        changed=changed,
+    )
+    of = f"{agent}:{parent}" if parent else None
+    return Item("event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told))
+
+
+def _story(cursor: Cursor, change: Change, checkpoint: Checkpoint | None, names: _Names) -> Item:
+    parts = checkpoint.parts if checkpoint else []
+    told = ToldCommit(
+        project=checkpoint.project if checkpoint else change.project,
+        commit=change.commit or "",
+        subject=checkpoint.subject if checkpoint else None,
+        checkpoint=checkpoint.id if checkpoint else None,
+        evidence=checkpoint.evidence if checkpoint else None,
+        superseded_by=checkpoint.superseded_by if checkpoint else None,
+        sessions=[ToldPart(p.name, p.agent, p.session_id, p.first, p.last) for p in parts],
+    )
+    had = [names[session] for session in change.sessions if session in names]
+    others = {f"{agent}:{name}" for agent, own, parent, _ in had for name in (own, parent) if name}
+    return Item("commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others))

@@ -1,0 +1,164 @@
+"""What init changed outside our own folder, kept with the original bytes so that all of it can be put back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from whyfor.agents.hooks import HOOKABLE, Unmergeable, remove, same_but_for_ours
+from whyfor.config import Settings
+from whyfor.files import make_folders, replace
+from whyfor.hook import FILES
+from whyfor.model.errors import BadInput, WhyforError
+from whyfor.model.paths import to_path, to_text
+
+Rewrite = Callable[[bytes], bytes]
+
+
+class Step(msgspec.Struct):
+    """One thing that was, or in a dry run would be, done."""
+
+    kind: str  # agent | skill | exclude | git
+    name: str
+    state: str  # installed | updated | unchanged | removed | restored | absent | failed
+    file: str | None = None
+    events: list[str] = []
+    note: str = ""
+
+
+class Changed(msgspec.Struct, omit_defaults=True):
+    """A file of somebody else's that we changed, or one that we made."""
+
+    kind: str  # agent | skill | exclude
+    agent: str
+    at: int
+    original: bytes | None = None  # none: there was no such file
+    folders: list[str] = []  # made for it, deepest first
+    repository: str | None = None  # its git folder, if the file is for that one only
+    annotate: bool = False
+    lines: list[str] = []  # for exclude: those we added
+
+
+class Footprint(msgspec.Struct, omit_defaults=True):
+    version: int = 1
+    files: dict[str, Changed] = {}
+    repositories: dict[str, bool] = {}  # git folder → whether we made the folder of hooks in it
+
+
+def hook_folder(settings: Settings) -> Path:
+    return settings.home / "hook"
+
+
+def load(settings: Settings) -> Footprint:
+    path = hook_folder(settings) / "installed.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Footprint)
+    except (FileNotFoundError, NotADirectoryError):
+        return Footprint()
+    except (OSError, msgspec.DecodeError) as error:
+        hint = "It says what init changed. Bring it back from a backup, or move it away and run: whyfor init"
+        raise BadInput(f"cannot read {path}: {error}", hint) from None
+
+
+def save(settings: Settings, footprint: Footprint) -> None:
+    """Also what the hooks run goes, with the last thing that would run it."""
+    folder = hook_folder(settings)
+    if footprint.files or footprint.repositories:
+        make_folders(folder)
+        replace(folder / "installed.json", msgspec.json.format(msgspec.json.encode(footprint)))
+        return
+    for name in (*FILES, "launch", "installed.json"):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+
+
+def change(
+    footprint: Footprint,
+    path: Path,
+    record: Changed,
+    step: Step,
+    to: Rewrite,
+    without: Rewrite = lambda content: content,
+    *,
+    keep: Callable[[], None] | None = None,
+) -> None:
+    """Change a file; what it was is kept first. Without `keep` it is only said what would be done."""
+    try:
+        before = path.read_bytes() if path.exists() else None
+        after = to(before or b"")
+        foreign = without(before or b"")
+        known = footprint.files.get(to_text(path))
+        step.state = (
+            "unchanged" if before == after else "updated" if known or foreign != (before or b"") else "installed"
+        )
+        if known is None:
+            record.original = None if before is None else foreign
+            record.folders = [to_text(at) for at in (path.parent, *path.parent.parents) if not at.exists()]
+            footprint.files[to_text(path)] = record
+        else:
+            known.annotate = record.annotate
+            known.lines = list(dict.fromkeys([*known.lines, *record.lines]))
+        if keep:
+            keep()
+            make_folders(path.parent)
+            if before != after:
+                replace(path, after)
+    except (OSError, Unmergeable) as error:
+        step.state, step.note = "failed", f"left alone: {reason(error)}"
+
+
+def put_back(path: Path, changed: Changed, *, dry_run: bool) -> Step:
+    step = Step(changed.kind, changed.agent, "removed", to_text(path))
+    try:
+        now = path.read_bytes() if path.exists() else None
+        after = None if now is None else _without_us(now, changed)
+        if not dry_run:
+            _write(path, now, after)
+            _remove_empty(changed.folders if after is None else [])
+    except (OSError, Unmergeable) as error:
+        step.state, step.note = "failed", f"left alone: {reason(error)}"
+        return step
+    if after is not None and after == changed.original:
+        step.state = "restored"
+    elif after is not None:
+        step.note = "changed since: only what is ours was taken out"
+    return step
+
+
+def _write(path: Path, now: bytes | None, after: bytes | None) -> None:
+    if after is None:
+        path.unlink(missing_ok=True)
+    elif now != after:
+        replace(path, after)
+
+
+def _without_us(now: bytes, changed: Changed) -> bytes | None:
+    """What it held before; or, where others have changed it since, all that is not ours."""
+    if changed.kind == "skill":
+        return changed.original
+    if changed.kind == "exclude":
+        ours = {line.encode() for line in changed.lines}
+        kept = b"".join(line for line in now.splitlines(keepends=True) if line.strip() not in ours)
+        same = kept.rstrip(b"\n") == (changed.original or b"").rstrip(b"\n")
+        return changed.original if same else kept
+    agent = HOOKABLE[changed.agent]
+    if same_but_for_ours(now, changed.original or b"", agent):
+        return changed.original
+    return remove(now, agent)
+
+
+def _remove_empty(folders: list[str]) -> None:
+    for folder in folders:
+        try:
+            to_path(folder).rmdir()
+        except OSError:
+            return  # somebody has put something there
+
+
+def reason(error: Exception) -> str:
+    if isinstance(error, WhyforError):
+        return f"{error.message}. {error.hint}"
+    return (isinstance(error, OSError) and error.strerror) or str(error)

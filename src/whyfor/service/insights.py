@@ -1,0 +1,252 @@
+"""Insights: how the work goes, counted over all sessions; what is not known is counted too."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from datetime import date, datetime, timedelta
+from statistics import median
+
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.model.errors import BadInput
+from whyfor.model.query import Filters
+from whyfor.model.sessions import Tokens
+from whyfor.service.checkpointing import NOT_THEN
+from whyfor.service.library import reading
+from whyfor.service.reading import Where, understand
+from whyfor.service.spending import total
+from whyfor.store.insights import STEP, Asked, Counted, Insights
+from whyfor.story.failures import KINDS, kind_of
+
+BY = ("agent", "project", "model")
+PERIODS = {"30": "30 days", "90": "90 days", "365": "12 months"}
+WEEKS = 53  # the calendar shows as many, whatever the period
+WAITS = (2, 5, 15, 60, 300, 900, 3600)  # seconds, where one bar of the waiting times ends and the next begins
+LATE = 300  # seconds: longer than that, an agent stood about
+RECENT = 30  # days
+_QUESTIONS = frozenset({"AskUserQuestion", "request_user_input"})  # asked through the same hook, but no approval
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """Of which time and project; days are local, and whole."""
+
+    period: str = "365"
+    since: str = ""  # a date; with it the period says nothing
+    until: str = ""
+    project: str = ""  # its whole identity
+    by: str = "agent"
+
+
+class Bar(msgspec.Struct, frozen=True):
+    name: str
+    sessions: int
+    turns: int | None  # a turn may use several models: not counted by model
+    tokens: Tokens
+    spent: int | None  # in, cache and out together
+    unknown: int = 0  # turns whose tokens nobody wrote down
+    others: int = 0  # this bar stands for so many small ones
+
+
+class Day(msgspec.Struct, frozen=True):
+    date: date
+    turns: int | None  # none: nothing was captured yet
+    inside: bool  # of the period
+
+
+class Waits(msgspec.Struct, frozen=True):
+    """How long agents waited for approvals."""
+
+    answered: int
+    unknown: int  # asked, and the answer not seen
+    bars: list[int]  # by WAITS
+    median: float | None  # seconds
+    late: int
+    late_seconds: int
+
+
+class Failure(msgspec.Struct, frozen=True):
+    kind: str
+    title: str
+    turns: int  # in which it happened at least once
+
+
+class Overview(msgspec.Struct, frozen=True):
+    since: date
+    until: date
+    sessions: int
+    recent: int
+    subagents: int
+    turns: int
+    turns_each: float | None  # of the session in the middle
+    told: int  # commits with a story
+    commits: int
+    tokens: Tokens
+    spent: int | None
+    unknown: int
+    bars: list[Bar]
+    days: list[Day]
+    busiest: Day | None
+    waits: Waits
+    failures: list[Failure]
+    projects: list[str]  # to choose from
+
+
+def overview(settings: Settings, asking: Asking, now: datetime | None = None) -> Overview:
+    now = now or datetime.now().astimezone()
+    since, until = _period(asking, now)
+    with reading(settings) as library:
+        where = Where(since=str(since), until=str(until), identity=asking.project or None)
+        filters = understand(library.reader, where)
+        store = Insights(library.db)
+        recent = now - timedelta(days=RECENT)
+        counted = store.counted(filters, round(recent.timestamp() * 1000))
+        told, commits = store.commits(filters, NOT_THEN)
+        tokens = total([row.tokens for row in counted])
+        days = _days(store, filters, since, until)
+        return Overview(
+            since=since,
+            until=until,
+            sessions=sum(row.sessions for row in counted),
+            recent=sum(row.recent for row in counted),
+            subagents=sum(row.subagents for row in counted),
+            turns=sum(row.turns for row in counted),
+            turns_each=_middle(counted),
+            told=told,
+            commits=commits,
+            tokens=tokens,
+            spent=spent(tokens),
+            unknown=sum(row.unknown for row in counted),
+            bars=_by_model(store, filters) if asking.by == "model" else _bars(counted, asking.by),
+            days=days,
+            busiest=max(
+                (day for day in days if day.inside and day.turns), key=lambda day: day.turns or 0, default=None
+            ),
+            waits=_waits(store, filters),
+            failures=_failures(store, filters),
+            projects=sorted({known.identity for _, known in library.reader.projects()}),
+        )
+
+
+def spent(tokens: Tokens) -> int | None:
+    """In, cache and out together; unknown if nothing of it is known."""
+    known = [
+        value for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output) if value is not None
+    ]
+    return sum(known) if known else None
+
+
+# -- when ------------------------------------------------------------------------------------------
+
+
+def _period(asking: Asking, now: datetime) -> tuple[date, date]:
+    if asking.by not in BY:
+        raise BadInput(f"nothing to count by: {asking.by[:40]!r}", f"Count by: {', '.join(BY)}.")
+    if asking.period not in PERIODS:
+        raise BadInput(f"no such period: {asking.period[:40]!r}", f"In days: {', '.join(PERIODS)}.")
+    until = _date(asking.until) if asking.until else now.date()
+    since = _date(asking.since) if asking.since else until - timedelta(days=int(asking.period) - 1)
+    if since > until:
+        raise BadInput(f"{since} is after {until}", "Give the earlier day first.")
+    return since, until
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"not a date: {text[:40]!r}", "Write it as 2026-05-31.") from None
+
+
+def _days(store: Insights, filters: Filters, since: date, until: date) -> list[Day]:
+    """Whole weeks, Monday first, up to the period's last day."""
+    first = until - timedelta(days=until.weekday(), weeks=WEEKS - 1)
+    begin = _millis(first)
+    end = _millis(until + timedelta(days=1)) - 1
+    wide = msgspec.structs.replace(filters, since=begin, until=end)
+    days = [first + timedelta(days=number) for number in range((until - first).days + 1)]
+    begins = [_millis(day) for day in days]
+    turns: Counter[date] = Counter()
+    for quarter, number in store.turns_by_time(wide, begin, end):
+        turns[days[bisect_right(begins, quarter * STEP) - 1]] += number
+    oldest = store.first_at(filters)
+    captured = datetime.fromtimestamp(oldest / 1000).date() if oldest is not None else until + timedelta(days=1)
+    return [Day(day, turns[day] if day >= captured else None, inside=day >= since) for day in days]
+
+
+def _millis(day: date) -> int:
+    return round(datetime(day.year, day.month, day.day).timestamp() * 1000)
+
+
+# -- how much --------------------------------------------------------------------------------------
+
+
+def _bars(counted: list[Counted], by: str) -> list[Bar]:
+    groups: dict[str, list[Counted]] = {}
+    for row in counted:
+        groups.setdefault(row.agent if by == "agent" else row.project or "(unknown)", []).append(row)
+    return [
+        _bar(name, sum(row.sessions for row in rows), rows, sum(row.turns for row in rows))
+        for name, rows in groups.items()
+    ]
+
+
+def _bar(name: str, sessions: int, rows: list[Counted], turns: int) -> Bar:
+    tokens = total([row.tokens for row in rows])
+    return Bar(name, sessions, turns, tokens, spent(tokens), sum(row.unknown for row in rows))
+
+
+def _by_model(store: Insights, filters: Filters) -> list[Bar]:
+    return [Bar(name, sessions, None, tokens, spent(tokens)) for name, sessions, tokens in store.by_model(filters)]
+
+
+def _middle(counted: list[Counted]) -> float | None:
+    """How many turns the session in the middle has."""
+    each = sorted((row.each, row.sessions) for row in counted if row.sessions)
+    total = sum(sessions for _, sessions in each)
+    places = {(total - 1) // 2, total // 2}
+    found, seen = [], 0
+    for turns, sessions in each:
+        found += [turns for place in places if seen <= place < seen + sessions]
+        seen += sessions
+    return sum(found) / len(found) if found else None
+
+
+# -- approvals and failures ------------------------------------------------------------------------
+
+
+def _waits(store: Insights, filters: Filters) -> Waits:
+    told = _told(store, filters)
+    written = {asked.session for asked in told}
+    announced = store.announced_approvals(filters, _QUESTIONS)
+    asked = [*told, *(one for one in announced if one.session not in written)]
+    seconds = sorted((one.answered_at - one.asked_at) / 1000 for one in asked if one.answered_at is not None)
+    bars = [0] * (len(WAITS) + 1)
+    for wait in seconds:
+        bars[bisect_right(WAITS, wait)] += 1
+    late = [wait for wait in seconds if wait >= LATE]
+    middle = median(seconds) if seconds else None
+    return Waits(len(seconds), len(asked) - len(seconds), bars, middle, len(late), round(sum(late)))
+
+
+def _told(store: Insights, filters: Filters) -> list[Asked]:
+    """Requests of transcripts with the answer to the same request."""
+    found: list[Asked] = []
+    opened: dict[tuple[int, str], int] = {}
+    for session, kind, at, data in store.told_approvals(filters):
+        key = (session, str(data.get("request") or data.get("id") or ""))
+        if kind == "approval.requested":
+            opened[key] = at
+        elif key in opened:
+            found.append(Asked(session, opened.pop(key), at))
+    return found + [Asked(session, at, None) for (session, _), at in opened.items()]
+
+
+def _failures(store: Insights, filters: Filters) -> list[Failure]:
+    turns: dict[str, set[tuple[int, int]]] = {}
+    for one in store.wrong(filters):
+        if (kind := kind_of(one.kind, one.head, one.ran)) is not None:
+            turns.setdefault(kind, set()).add((one.session, one.turn))
+    found = [Failure(kind, title, len(turns.get(kind, ()))) for kind, title in KINDS.items()]
+    return sorted(found, key=lambda failure: -failure.turns)

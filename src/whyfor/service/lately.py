@@ -1,0 +1,22 @@
+"""A session's last turns, for those who tell of it in a few lines: read anew each time, cut short, never kept whole."""
+
+from __future__ import annotations
+
+from whyfor.model.events import StoredEvent
+from whyfor.store.browse import Browser
+from whyfor.story.summary import TURNS
+from whyfor.story.turns import Turn, turns
+
+EVENTS = 150  # of a session's end
+CUT = 1000  # characters of each of them
+
+
+def lately(browser: Browser, number: int) -> tuple[list[Turn], list[StoredEvent]]:
+    """The turns, and the events they are made from."""
+    events = browser.tail(number, EVENTS, CUT)
+    found = turns(events)[-TURNS - 1 :]
+    if found and found[-1].prompt is None and (seq := browser.reader.prompt_before(number, events[0].seq)):
+        asked = next(iter(browser.reader.events(number, seq, seq)))
+        found[-1].prompt, found[-1].started_at = asked.text[:CUT], asked.created_at
+        found[-1].duration_ms = None  # its beginning is further back than was read
+    return found, events

@@ -1,0 +1,106 @@
+"""Where a project can be asked about its commits: folders git answers in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+import msgspec
+
+from whyfor.git import history
+from whyfor.git.identity import has_commit, identify, still
+from whyfor.git.place import GitDir, GitPlace
+from whyfor.git.run import ask
+from whyfor.model.paths import to_path, to_text
+from whyfor.model.sessions import Project
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import fetch
+from whyfor.store.write import Writer
+
+ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """A project where it can be asked: a folder git answers in."""
+
+    id: int
+    project: Project
+    folder: GitPlace
+    tops: list[str]  # its work trees: below them a path is known exactly
+    places: list[str]  # every folder of it that sessions ran in, clones and former places among them
+
+    @property
+    def folders(self) -> list[str]:
+        return list(dict.fromkeys([*self.tops, *self.places]))
+
+
+def repository_of(db: apsw.Connection, project: int) -> Repository | None:
+    """A folder of the project that is still there and still that project."""
+    known = dict(Reader(db).projects())
+    if project not in known:
+        return None
+    places = [cwd for cwd, number in Reader(db).places().items() if number == project]
+    for folder in dict.fromkeys(path for path in (known[project].path, *places) if path):
+        same = still(folder, known[project]) or identify(folder).identity == known[project].identity
+        if same and to_path(folder).is_dir():
+            return _repository(project, known[project], to_path(folder), places)
+    return None
+
+
+def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
+    """The repository a folder is in; of number 0 if nothing is known of it but what sessions elsewhere wrote there."""
+    known = _placed(db, folder)
+    project = known[1] if known else identify(to_text(folder), named=isinstance(folder, GitDir))
+    if project.evidence == "path":
+        return None
+    known = known or Checkpoints(db).project(project.identity) or _formerly(db, folder, project)
+    if known is None:
+        found = _repository(0, project, folder, [])
+        return found if wrote_below(db, found.folders) else None
+    places = [cwd for cwd, number in Reader(db).places().items() if number == known[0]]
+    return _repository(known[0], known[1], folder, places)
+
+
+def _repository(number: int, project: Project, folder: GitPlace, places: list[str]) -> Repository:
+    trees = (ask(folder, "worktree", "list", "--porcelain") or "").splitlines()
+    tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
+    if top := ask(folder, "rev-parse", "--show-toplevel"):  # of a submodule the list names its git folder only
+        tops.append(top)
+    if project.path:
+        tops.append(project.path)
+    return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
+
+
+def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None:
+    """The project the folder was known for, if it still is that."""
+    number = Reader(db).places().get(to_text(folder))
+    project = dict(Reader(db).projects()).get(number) if number is not None else None
+    return (number, project) if number is not None and project and still(to_text(folder), project) else None
+
+
+def _formerly(db: apsw.Connection, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
+    """The same repository before it had this remote or this root commit, if nothing was read of it since."""
+    for identity, root in Writer(db).former(project):
+        if root is None or has_commit(folder, root):
+            return Checkpoints(db).project(identity)
+    return None
+
+
+def wrote_below(db: apsw.Connection, folders: Iterable[str]) -> set[int]:
+    """Sessions that wrote below one of these folders."""
+    return {
+        row[0]
+        for folder in folders
+        for row in fetch(
+            db,
+            "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path < ?",
+            (folder.rstrip("/") + "/", folder.rstrip("/") + "0"),
+        )
+    }
+
+
+def lost(folder: GitPlace, shas: Iterable[str]) -> list[history.Commit]:
+    """What these commits reach and no ref does."""
+    names = list(shas)
+    return history.commits(folder, ["--not", *ALL[:-1], "^HEAD", *names]) if names else []

@@ -1,0 +1,193 @@
+"""Segments as compressed, content-addressed objects: a folder here, any object store later."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from whyfor.files import need_descriptors, sync
+from whyfor.model.errors import StoreError
+from whyfor.store.address import Merged, current, parse
+from whyfor.store.journal import Journal
+
+if TYPE_CHECKING:
+    import zstandard
+    from obstore.store import LocalStore
+
+LEVEL = 1  # 3 saves a tenth of the space for half as much CPU again
+MAX_SEGMENT = 256 << 20  # capped before decompression: an object that claims more is not ours
+JOURNAL = "journal.jsonl"  # beside the segments: it knows what was merged into what
+_DESCRIPTORS = 10  # that obstore's runtime takes; it panics if it does not get them
+_AT_HAND = 8  # merged objects: their parts are asked for one by one
+_TRIES = 3  # a merge may move what is being looked for
+
+
+class Blobs(Protocol):
+    def put(self, content: bytes) -> str:
+        """Keep the content in an object of its own, return its sha256."""
+
+    def get(self, address: str) -> bytes: ...
+
+    def has(self, address: str) -> bool: ...
+
+    def remove(self, digests: Iterable[str]) -> None:
+        """Objects that the journal says were merged into others."""
+
+    def keep_only(self, digests: Container[str]) -> int:
+        """Remove every object but these, and what a killed process left half written; returns their bytes."""
+
+    def digests(self) -> Iterator[str]:
+        """Of every object there is."""
+
+    def flush(self) -> None:
+        """What was put before this returns survives a power loss."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
+
+
+class FolderBlobs:
+    """obstore over a local folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._compressor: zstandard.ZstdCompressor | None = None
+        self._unsynced: list[Path] = []
+        self._safe: set[Path] = set()  # folders whose own names survive a power loss
+        self._store: LocalStore | None = None
+        self._at_hand: OrderedDict[str, bytes] = OrderedDict()
+        self._merged: tuple[tuple[int, int], Merged] | None = None
+
+    def put(self, content: bytes) -> str:
+        import hashlib  # here, like the two below: an ingest that finds nothing new never pays for them
+
+        digest = hashlib.sha256(content).hexdigest()
+        path = self.folder / _name(digest)
+        if not self._whole(digest):
+            if not path.parent.is_dir():
+                self._safe.discard(path.parent)  # somebody removed it
+            self._put(_name(digest), content)
+        self._unsynced.append(path)  # also if it was there: a run that died may have put it and never synced
+        return digest
+
+    def _put(self, name: str, content: bytes) -> None:
+        if self._store is None:
+            need_descriptors(_DESCRIPTORS)
+        import obstore
+        import zstandard
+        from obstore.store import LocalStore
+
+        if self._store is None or self._compressor is None:
+            self._store = LocalStore(self.folder, mkdir=True)
+            self._compressor = zstandard.ZstdCompressor(level=LEVEL)  # no checksum: the name is one
+        obstore.put(self._store, name, self._compressor.compress(content))
+
+    def get(self, address: str) -> bytes:
+        for _ in range(_TRIES):
+            try:
+                return self._get(address)
+            except FileNotFoundError:
+                if (now := self._current(address)) == address:
+                    break
+                address = now
+        raise StoreError(f"segment {address[:12]} is missing", "Run: whyfor doctor")
+
+    def _get(self, address: str) -> bytes:
+        name, start, size = parse(address)
+        if size is None:
+            return self._object(name)
+        content = self._at_hand.get(name)
+        if content is None:
+            content = self._at_hand[name] = self._object(name)
+            if len(self._at_hand) > _AT_HAND:
+                self._at_hand.popitem(last=False)
+        self._at_hand.move_to_end(name)
+        if start + size > len(content):
+            raise StoreError(f"segment {name[:12]} is too short for what was merged into it", "Run: whyfor doctor")
+        return content[start : start + size]
+
+    def _object(self, digest: str) -> bytes:
+        import hashlib
+
+        import zstandard
+
+        packed = (self.folder / _name(digest)).read_bytes()
+        try:
+            if zstandard.get_frame_parameters(packed).content_size > MAX_SEGMENT:
+                raise StoreError(f"segment {digest[:12]} claims to be too large", "Run: whyfor doctor")
+            content = zstandard.ZstdDecompressor().decompress(packed)
+        except zstandard.ZstdError as error:
+            raise StoreError(f"segment {digest[:12]} is damaged: {error}", "Run: whyfor doctor") from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise StoreError(f"segment {digest[:12]} does not hold what its name says", "Run: whyfor doctor")
+        return content
+
+    def has(self, address: str) -> bool:
+        return self._is_there(address) or self._is_there(self._current(address))
+
+    def _is_there(self, address: str) -> bool:
+        return (self.folder / _name(parse(address).object)).is_file()
+
+    def _current(self, address: str) -> str:
+        """Where it is by now: whoever asks may have learnt its address before it was merged."""
+        journal = Journal(self.folder.with_name(JOURNAL))
+        try:
+            found = journal.path.stat()
+        except FileNotFoundError:
+            return address
+        stamp = (found.st_size, found.st_mtime_ns)
+        if self._merged is None or self._merged[0] != stamp:
+            self._merged = stamp, journal.merged()
+        return current(address, self._merged[1])
+
+    def _whole(self, digest: str) -> bool:
+        """There, and sound: after a power loss an object that was never synced may be empty or torn."""
+        try:
+            self._object(digest)
+        except (FileNotFoundError, StoreError):
+            return False
+        return True
+
+    def remove(self, digests: Iterable[str]) -> None:
+        for digest in digests:
+            (self.folder / _name(digest)).unlink(missing_ok=True)
+
+    def keep_only(self, digests: Container[str]) -> int:
+        freed = 0
+        for path in self.folder.glob("*/*"):
+            if path.name.removesuffix(".zst") not in digests:
+                freed += path.stat().st_size
+                path.unlink()
+        return freed
+
+    def digests(self) -> Iterator[str]:
+        for path in self.folder.glob("*/*.zst"):
+            yield path.name.removesuffix(".zst")
+
+    def move(self, digests: Iterable[str], folder: Path) -> None:
+        """Put objects out of the way, under the same names in another folder."""
+        for digest in digests:
+            target = folder / _name(digest)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / _name(digest)).rename(target)
+
+    def flush(self) -> None:
+        """A folder's own name is made safe by the first batch of each object here: whoever made it may have died."""
+        folders = {path.parent for path in self._unsynced}
+        for path in self._unsynced:
+            sync(path)
+        above = {self.folder, self.folder.parent} if folders - self._safe else set()
+        for folder in folders | above:
+            sync(folder)
+        self._safe |= folders
+        self._unsynced.clear()
+
+    def size(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.glob("*/*"))
+
+
+def _name(digest: str) -> str:
+    """Sixteen folders: enough for a million objects, few enough to sync with every batch."""
+    return f"{digest[:1]}/{digest}.zst"

@@ -1,0 +1,121 @@
+"""What changed after it was stored: events an agent completed later, stories that commits got, changed or lost.
+
+A log for those who have read the thing already. Its numbers rise with time, from one database to the next as well, so
+that a number tells whether all that came after it is still known. A thing stands in it once, under its last number.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import apsw
+import msgspec
+
+from whyfor.store.schema import SEQ_BITS
+from whyfor.store.sqlite import fetch
+
+KEPT = 5000
+_SPARE = 1000  # more than that before the oldest are dropped: not with every write
+_MARK = "changes"  # up to this number nothing is known any more
+_FLOOR = f"coalesce((SELECT value FROM marks WHERE name='{_MARK}'), 0)"
+_LAST = f"max({_FLOOR}, coalesce((SELECT max(id) FROM changes), 0))"
+_decode = msgspec.json.Decoder(set[int]).decode
+
+
+class Change(msgspec.Struct, frozen=True):
+    number: int
+    event: int | None  # its id
+    commit: str | None
+    project: str | None  # of the commit
+    sessions: set[int] = set()  # that have or had a part in the commit
+
+
+class Changes:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def ends(self) -> tuple[int, int]:
+        """What comes after the first number is all known; the second is the last there is."""
+        [(floor, last)] = fetch(self.db, f"SELECT {_FLOOR}, {_LAST}")
+        return floor, last
+
+    def after(self, number: int, limit: int) -> list[Change]:
+        rows = fetch(
+            self.db,
+            "SELECT c.id, c.event, c.sha, p.identity, c.sessions FROM changes c LEFT JOIN projects p "
+            "ON p.id=c.project_id WHERE c.id > ? ORDER BY c.id LIMIT ?",
+            (number, limit),
+        )
+        return [
+            Change(ident, event, sha, project, _decode(sessions) if sessions else set())
+            for ident, event, sha, project, sessions in rows
+        ]
+
+    def of_sessions(self) -> dict[int, int]:
+        """By session, the last change of one of its events."""
+        sql = "SELECT event >> ?, max(id) FROM changes WHERE event IS NOT NULL GROUP BY 1"
+        return dict(fetch(self.db, sql, (SEQ_BITS,)))
+
+    # -- writing, in the caller's transaction ----------------------------------------------------
+
+    def add_event(self, ident: int) -> None:
+        self.db.execute(f"INSERT OR REPLACE INTO changes(id, event) VALUES(max(?, 1 + {_LAST}), ?)", (_now(), ident))
+
+    def add_story(self, commit: str, project: int | None, sessions: Iterable[int]) -> None:
+        """Of a commit; who had a part in it before is told too."""
+        known = fetch(self.db, "SELECT project_id, sessions FROM changes WHERE sha=?", (commit,))
+        for before, listed in known:
+            project = before if project is None else project
+            sessions = {*sessions, *_decode(listed)}
+        self.db.execute(
+            f"INSERT OR REPLACE INTO changes(id, sha, project_id, sessions) VALUES(max(?, 1 + {_LAST}), ?, ?, ?)",
+            (_now(), commit, project, msgspec.json.encode(sorted(sessions)).decode()),
+        )
+
+    def prune(self) -> None:
+        [(number,)] = fetch(self.db, "SELECT count(*) FROM changes")
+        if number > KEPT + _SPARE:
+            [(last,)] = fetch(self.db, "SELECT id FROM changes ORDER BY id DESC LIMIT 1 OFFSET ?", (KEPT,))
+            self._drop(last)
+
+    def begin_anew(self, last: int = 0) -> None:
+        """Whoever has read anything, up to that number too, must read it again."""
+        self._drop(1 + max(_now(), last, self.ends()[1]))
+
+    def carry(self, old: apsw.Connection | None) -> None:
+        """Into a database made again: if all is there under its former number, the log goes on."""
+        self.db.execute("DELETE FROM changes")
+        floor = last = 0
+        rows = None
+        if old is not None:
+            try:
+                floor, last = Changes(old).ends()
+                rows = fetch(old, "SELECT * FROM changes") if _alike(old, self.db) else None
+            except apsw.Error:
+                rows = None  # it is made again because it is damaged
+        if rows is None:
+            self.begin_anew(last)
+        else:
+            self.db.executemany("INSERT INTO changes VALUES(?,?,?,?,?)", rows)
+            self._mark(floor)
+
+    def _drop(self, last: int) -> None:
+        self.db.execute("DELETE FROM changes WHERE id <= ?", (last,))
+        self._mark(last)
+
+    def _mark(self, number: int) -> None:
+        self.db.execute("INSERT OR REPLACE INTO marks VALUES(?,?)", (_MARK, number))
+
+
+def _alike(old: apsw.Connection, fresh: apsw.Connection) -> bool:
+    numbers = (
+        "SELECT id, agent, session_id, last_seq FROM sessions ORDER BY id",
+        "SELECT id, identity FROM projects ORDER BY id",
+        "SELECT value FROM marks WHERE name='forgotten'",
+    )
+    return all(fetch(old, sql) == fetch(fresh, sql) for sql in numbers)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

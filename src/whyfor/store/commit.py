@@ -1,0 +1,43 @@
+"""Committing: the journal first, then the database, which remembers how the journal ended.
+
+A database that remembers another end than the journal has is behind it (a crash, a backup put back) or ahead of it
+(the journal lost lines); capture/recover.py makes them agree again. Nothing is written while they do not.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from whyfor.model.errors import Disagreement
+from whyfor.store.journal import Journal, JournalMark
+from whyfor.store.sqlite import first
+
+
+def commit_with_journal(db: apsw.Connection, journal: Journal) -> None:
+    """Append the journal's pending entries, then commit the database's open transaction.
+
+    Raises Disagreement, with nothing written, if the journal is not as this database left it.
+    """
+    mark = load_mark(db)
+    if mark is not None and not journal.ends_at(mark):
+        raise Disagreement(
+            "the journal and the database disagree: one of them was damaged or replaced",
+            "Make them agree: whyfor ingest",
+        )
+    journal.flush()
+    end = journal.end()
+    if end != mark:
+        save_mark(db, end)
+    db.execute("COMMIT")
+
+
+def load_mark(db: apsw.Connection) -> JournalMark | None:
+    """How the journal ended when this database was last written; None if no program has said so yet."""
+    row = first(db, "SELECT number, checksum, size, mtime FROM journal")
+    return JournalMark(*row) if row else None
+
+
+def save_mark(db: apsw.Connection, mark: JournalMark) -> None:
+    """Remember, in the caller's transaction, that the database has everything up to this end of the journal."""
+    values = (mark.number, mark.checksum, mark.size, mark.mtime)
+    db.execute("INSERT OR REPLACE INTO journal VALUES(1,?,?,?,?)", values)

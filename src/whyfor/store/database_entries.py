@@ -1,0 +1,127 @@
+"""What the database knows, as journal entries: for a journal that lost lines.
+
+The database is made from the journal, so it can tell most of it again: all but the order between sources, which
+follows from when each segment was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import apsw
+import msgspec
+
+from whyfor.model.sessions import Project
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.journal import (
+    AliasEntry,
+    CheckpointEntry,
+    Entry,
+    ForgottenEntry,
+    NoteEntry,
+    OverrideEntry,
+    PlaceEntry,
+    SegmentEntry,
+)
+from whyfor.store.pauses import load as load_pauses
+from whyfor.store.sqlite import fetch
+
+_SEGMENT = (
+    *("agent", "path", "generation", "start", "end", "digest", "observed_at", "framing", "session_id", "parent"),
+    *("sidecar", "cwd"),
+)
+_PROJECT = "p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path"
+
+
+def segment_entries(db: apsw.Connection) -> list[SegmentEntry]:
+    """Every segment of every source, in the order they were seen."""
+    rows = fetch(
+        db,
+        "SELECT o.id, o.agent, o.path, g.generation, g.start, g.stop, g.digest, g.observed_at, o.framing, "
+        "o.session_id, o.parent, o.sidecar, o.cwd, g.partial, g.gaps FROM segments g "
+        "JOIN sources o ON o.id=g.source_id ORDER BY g.observed_at, o.id, g.generation, g.start",
+    )
+    last = {row[0]: number for number, row in enumerate(rows)}  # of each source
+    states = _states(db)
+    hidden = {source: msgspec.json.decode(body) for source, body in fetch(db, "SELECT source_id, body FROM hiding")}
+    found: list[SegmentEntry] = []
+    for number, (source, *values, partial, gaps) in enumerate(rows):
+        fields = dict(zip(_SEGMENT, values, strict=True))
+        fields["partial"] = bool(partial)
+        fields["gaps"] = [(place, size) for place, size in msgspec.json.decode(gaps or "[]")]
+        if last[source] == number:
+            fields["position"] = states.get(source)
+            fields["hiding"] = hidden.get(source)
+        found.append(SegmentEntry(**fields))
+    return found
+
+
+def _states(db: apsw.Connection) -> dict[int, dict[str, Any]]:
+    """Of sources that are rows of an agent's database: how far each was read."""
+    rows = fetch(db, "SELECT id, state FROM sources WHERE state LIKE '%\"rows\"%'")
+    decoded = ((source, msgspec.json.decode(state)) for source, state in rows)
+    return {source: state["rows"] for source, state in decoded if isinstance(state.get("rows"), dict)}
+
+
+def place_entries(db: apsw.Connection) -> list[PlaceEntry]:
+    rows = fetch(
+        db,
+        f"SELECT l.cwd, l.observed_at, {_PROJECT} FROM places l JOIN projects p ON p.id=l.project_id "
+        "ORDER BY l.observed_at",
+    )
+    return [PlaceEntry(cwd, Project(*project), observed_at) for cwd, observed_at, *project in rows]
+
+
+def alias_entries(db: apsw.Connection) -> list[AliasEntry]:
+    rows = fetch(
+        db,
+        f"SELECT a.path, a.at, {_PROJECT} FROM aliases a JOIN projects p ON p.identity=a.identity ORDER BY a.at",
+    )
+    return [AliasEntry(path, Project(*project), at) for path, at, *project in rows]
+
+
+def checkpoint_entries(db: apsw.Connection) -> list[CheckpointEntry]:
+    return [CheckpointEntry(checkpoint) for checkpoint in Checkpoints(db).all().values()]
+
+
+def said_entries(db: apsw.Connection) -> list[OverrideEntry | NoteEntry]:
+    return Checkpoints(db).all_said()
+
+
+def forgotten_entries(db: apsw.Connection) -> list[ForgottenEntry]:
+    """One entry for all that was ever forgotten; none if nothing was."""
+    names: dict[str, list[str]] = {"session": [], "commit": [], "lost": [], "string": []}
+    records: dict[str, list[str]] = {}
+    rows = fetch(db, "SELECT kind, name FROM forgotten")
+    for kind, name in rows:
+        if kind == "record":
+            session, _, digest = name.rpartition("/")
+            records.setdefault(session, []).append(digest)
+        else:
+            names[kind].append(name)
+    if not rows:
+        return []
+    at = Checkpoints(db).mark("forgotten")
+    return [ForgottenEntry(at, names["session"], names["commit"], names["lost"], records, names["string"])]
+
+
+_OTHERS: tuple[Callable[[apsw.Connection], Iterable[Entry]], ...] = (
+    place_entries,
+    alias_entries,
+    checkpoint_entries,
+    said_entries,
+    load_pauses,
+    forgotten_entries,
+)
+
+
+def all_entries(db: apsw.Connection) -> list[Entry]:
+    """Everything that can be read; what a damaged database cannot tell any more is left out."""
+    found: list[Entry] = []
+    for read in (segment_entries, *_OTHERS):
+        try:
+            found += read(db)
+        except (apsw.Error, msgspec.MsgspecError, TypeError, ValueError, KeyError):
+            continue
+    return found

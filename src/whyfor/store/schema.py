@@ -1,0 +1,205 @@
+"""The database's shape, as numbered steps that only go forward.
+
+Kept expressible in PostgreSQL: integers, text, JSON as text; full text search is the one part each database has
+its own way for. An event's id is session id * 2^24 + seq, so a session's events lie side by side without an index.
+"""
+
+from __future__ import annotations
+
+import re
+
+import apsw
+
+from whyfor.model.errors import NewerStore
+
+SEQ_BITS = 24
+
+_M001 = """
+CREATE TABLE projects(
+  id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, evidence TEXT NOT NULL, name TEXT NOT NULL,
+  remote TEXT, root_commit TEXT, path TEXT);
+CREATE TABLE places(cwd TEXT PRIMARY KEY, project_id INTEGER NOT NULL, observed_at INTEGER NOT NULL);
+
+CREATE TABLE sources(
+  id INTEGER PRIMARY KEY, agent TEXT NOT NULL, path TEXT NOT NULL, session_id TEXT NOT NULL, parent TEXT,
+  framing TEXT NOT NULL, sidecar TEXT, cwd TEXT, generation INTEGER NOT NULL DEFAULT 0,
+  position INTEGER NOT NULL DEFAULT 0,
+  tail INTEGER NOT NULL DEFAULT 0, inode INTEGER, size INTEGER, mtime INTEGER, head_hash TEXT, end_hash TEXT,
+  state TEXT NOT NULL DEFAULT '{}', records INTEGER NOT NULL DEFAULT 0, unparsed INTEGER NOT NULL DEFAULT 0,
+  error TEXT, UNIQUE(agent, path));
+CREATE TABLE segments(
+  source_id INTEGER NOT NULL, generation INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
+  digest TEXT NOT NULL, observed_at INTEGER NOT NULL, partial INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(source_id, generation, start)) WITHOUT ROWID;
+CREATE TABLE unparsed(
+  source_id INTEGER NOT NULL, generation INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,
+  reason TEXT NOT NULL, PRIMARY KEY(source_id, generation, start)) WITHOUT ROWID;
+CREATE TABLE unknown_types(
+  agent TEXT NOT NULL, name TEXT NOT NULL, source_id INTEGER NOT NULL, records INTEGER NOT NULL,
+  PRIMARY KEY(agent, name, source_id)) WITHOUT ROWID;
+
+CREATE TABLE sessions(
+  id INTEGER PRIMARY KEY, agent TEXT NOT NULL, session_id TEXT NOT NULL, parent TEXT, subagent TEXT,
+  project_id INTEGER, cwd TEXT, branch TEXT, title TEXT, title_rank INTEGER NOT NULL DEFAULT -1, version TEXT,
+  forked_from TEXT, started_at INTEGER, ended_at INTEGER, last_seq INTEGER NOT NULL DEFAULT 0,
+  turn INTEGER NOT NULL DEFAULT 0, prompts INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
+  tool_calls INTEGER NOT NULL DEFAULT 0, unparsed INTEGER NOT NULL DEFAULT 0, models TEXT NOT NULL DEFAULT '[]',
+  input INTEGER, cache_read INTEGER, cache_write INTEGER, output INTEGER, reasoning INTEGER,
+  UNIQUE(agent, session_id));
+CREATE INDEX sessions_by_time ON sessions(started_at);
+CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
+CREATE TABLE events(
+  id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL, key INTEGER NOT NULL, turn INTEGER NOT NULL, kind TEXT NOT NULL,
+  source TEXT NOT NULL, confidence TEXT NOT NULL, created_at INTEGER, observed_at INTEGER NOT NULL, actor TEXT NOT NULL,
+  name TEXT, text TEXT NOT NULL, data TEXT);
+CREATE UNIQUE INDEX events_by_key ON events(session_id, key);
+CREATE TABLE usage(
+  session_id INTEGER NOT NULL, key INTEGER NOT NULL, turn INTEGER NOT NULL, created_at INTEGER, model TEXT,
+  input INTEGER, cache_read INTEGER, cache_write INTEGER, output INTEGER, reasoning INTEGER,
+  counts INTEGER NOT NULL DEFAULT 1, PRIMARY KEY(session_id, key)) WITHOUT ROWID;
+CREATE INDEX usage_by_key ON usage(key);
+CREATE TABLE touches(
+  session_id INTEGER NOT NULL, path TEXT NOT NULL, action TEXT NOT NULL, seq INTEGER NOT NULL, turn INTEGER NOT NULL,
+  PRIMARY KEY(session_id, seq, path, action)) WITHOUT ROWID;
+CREATE TABLE leaf_titles(key INTEGER PRIMARY KEY, title TEXT NOT NULL);
+
+CREATE TABLE docs(id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, turn INTEGER NOT NULL, created_at INTEGER);
+CREATE VIRTUAL TABLE words USING fts5(
+  title, prompts, answers, thinking, tools, results, files, names, content='', contentless_delete=1,
+  tokenize="unicode61 remove_diacritics 2");
+INSERT INTO words(words, rank) VALUES('hashsize', 16777216);
+INSERT INTO words(words, rank) VALUES('automerge', 16);
+"""
+
+# What hooks announced, and what came of it: which commits have a story.
+_M002 = """
+CREATE TABLE signals(
+  id INTEGER PRIMARY KEY, at INTEGER NOT NULL, agent TEXT NOT NULL, event TEXT NOT NULL, cwd TEXT, session_agent TEXT,
+  session_id TEXT, how TEXT, repository TEXT, sha TEXT, data TEXT NOT NULL DEFAULT '{}');
+CREATE INDEX signals_by_sha ON signals(sha) WHERE sha IS NOT NULL;
+CREATE INDEX signals_by_agent ON signals(agent, at);
+CREATE INDEX signals_by_session ON signals(session_agent, session_id, at) WHERE session_id IS NOT NULL;
+CREATE INDEX signals_made ON signals(at) WHERE json_extract(data, '$.made') IS NOT NULL;
+CREATE INDEX signals_by_process ON signals(json_extract(data, '$.process'), at) WHERE how = 'payload';
+
+CREATE TABLE acts(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE linked(
+  project_id INTEGER NOT NULL, session_id INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+  PRIMARY KEY(project_id, session_id)) WITHOUT ROWID;
+CREATE TABLE tips(project_id INTEGER PRIMARY KEY, shas TEXT NOT NULL);
+CREATE TABLE commits(
+  sha TEXT PRIMARY KEY, project_id INTEGER NOT NULL, authored_at INTEGER NOT NULL, committed_at INTEGER NOT NULL,
+  reason TEXT, nearby TEXT) WITHOUT ROWID;
+CREATE INDEX commits_by_project ON commits(project_id, committed_at);
+CREATE TABLE checkpoints(
+  sha TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, project_id INTEGER NOT NULL, subject TEXT NOT NULL,
+  author TEXT NOT NULL, email TEXT NOT NULL, authored_at INTEGER NOT NULL, committed_at INTEGER NOT NULL,
+  parents TEXT NOT NULL, is_merge INTEGER NOT NULL, patch_id TEXT, files TEXT NOT NULL, evidence TEXT, confidence TEXT,
+  group_root TEXT NOT NULL, superseded_by TEXT, annotation TEXT) WITHOUT ROWID;
+CREATE INDEX checkpoints_by_project ON checkpoints(project_id, committed_at);
+CREATE INDEX checkpoints_by_group ON checkpoints(group_root);
+CREATE TABLE parts(
+  sha TEXT NOT NULL, session_id INTEGER NOT NULL, evidence TEXT NOT NULL, confidence TEXT NOT NULL, role TEXT NOT NULL,
+  cut INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, messages INTEGER NOT NULL,
+  new_messages INTEGER NOT NULL, prompts INTEGER NOT NULL, turns INTEGER NOT NULL,
+  continued INTEGER NOT NULL, lines INTEGER NOT NULL, share REAL, why TEXT NOT NULL,
+  PRIMARY KEY(sha, session_id)) WITHOUT ROWID;
+CREATE INDEX parts_by_session ON parts(session_id, cut);
+CREATE TABLE overrides(
+  sha TEXT NOT NULL, agent TEXT NOT NULL, session_id TEXT NOT NULL, action TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY(sha, agent, session_id)) WITHOUT ROWID;
+CREATE TABLE notes(
+  sha TEXT NOT NULL, at INTEGER NOT NULL, by TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY(sha, at)) WITHOUT ROWID;
+CREATE TABLE aliases(path TEXT PRIMARY KEY, identity TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX touches_by_path ON touches(path) WHERE action='write';
+"""
+
+# What must not come back: sessions (agent:id), commits, digests of records and of strings; never what they said.
+_M003 = """
+CREATE TABLE forgotten(kind TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;
+"""
+
+# What is not kept of a segment's bytes, and what must be remembered to know what else is not.
+_M004 = """
+ALTER TABLE segments ADD COLUMN gaps TEXT;
+CREATE INDEX segments_with_gaps ON segments(source_id, generation) WHERE gaps IS NOT NULL;
+CREATE TABLE hiding(source_id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+"""
+
+# When and where a person wanted nothing recorded; for commits that have no story because of it, and for ingest.
+_M005 = """
+CREATE TABLE pauses(id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+# What is asked of all sessions at once is answered from these, not from every event: turns by time, calls that went
+# wrong, how long an approval took. A key of JSON that msgspec wrote cannot stand inside one of its strings.
+_M006 = """
+CREATE INDEX events_asked ON events(session_id, created_at) WHERE kind='user.prompt' AND actor='user';
+CREATE INDEX events_returned ON events(session_id, created_at) WHERE kind='tool.result';
+CREATE INDEX events_approvals ON events(session_id, created_at)
+  WHERE kind IN ('approval.requested', 'approval.resolved');
+CREATE INDEX events_wrong ON events(session_id, turn, kind, substr(text, 1, 120), instr(data, '"exit_code":')) WHERE
+  kind='error' OR kind='turn.completed' AND instr(data, '"interrupted":true')
+  OR kind='approval.resolved' AND instr(data, '"decision":"denied"')
+  OR kind='tool.result' AND instr(data, '"failed":true') AND NOT instr(data, '"rejected":true');
+CREATE INDEX signals_asked ON signals(session_agent, session_id, at) WHERE event='PermissionRequest';
+"""
+
+# What changed after it was stored, for those who have read it already; see changes.py.
+_M007 = """
+CREATE TABLE changes(
+  id INTEGER PRIMARY KEY, event INTEGER UNIQUE, sha TEXT UNIQUE, project_id INTEGER, sessions TEXT);
+"""
+
+# A page's first question about sessions is of an agent's or a project's newest, its first, or all of them together.
+# An agent has a fifth of all sessions, a parent has few: without being told, SQLite would look for children by agent.
+_M008 = """
+CREATE INDEX sessions_heard ON sessions(agent, ended_at);
+CREATE INDEX sessions_started ON sessions(agent, started_at) WHERE parent IS NULL;
+CREATE INDEX sessions_lately ON sessions(project_id, ended_at) WHERE parent IS NULL;
+CREATE INDEX sessions_begun ON sessions(project_id, started_at);
+CREATE INDEX sessions_counted ON sessions(agent, project_id, prompts);
+ANALYZE sqlite_schema;
+INSERT INTO sqlite_stat1(tbl, idx, stat) VALUES
+  ('sessions', 'sqlite_autoindex_sessions_1', '1000000 200000 1'),
+  ('sessions', 'sessions_heard', '1000000 200000 2'), ('sessions', 'sessions_started', '1000000 200000 2'),
+  ('sessions', 'sessions_lately', '1000000 20000 2'), ('sessions', 'sessions_begun', '1000000 20000 2'),
+  ('sessions', 'sessions_counted', '1000000 200000 20000 200');
+ANALYZE sqlite_schema;
+"""
+
+# How the journal ended when this database was last written: see store/commit.py.
+_M009 = """
+CREATE TABLE journal(
+  id INTEGER PRIMARY KEY CHECK(id=1), number INTEGER NOT NULL, checksum TEXT NOT NULL, size INTEGER NOT NULL,
+  mtime INTEGER NOT NULL);
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009)
+VERSION = len(MIGRATIONS)
+
+
+def migrate(db: apsw.Connection) -> None:
+    """Bring the database to this program's version, inside the caller's transaction; never back."""
+    version = current(db)
+    if version > VERSION:
+        raise NewerStore(
+            f"the database is of version {version}, this program knows {VERSION}",
+            "Upgrade Whyfor: pip install --upgrade whyfor",
+        )
+    for number in range(version, VERSION):
+        db.execute(MIGRATIONS[number])
+    if version < VERSION:
+        db.pragma("user_version", VERSION)
+
+
+def missing_tables(db: apsw.Connection) -> set[str]:
+    """Tables of this version that a database does not have: none, unless it is damaged."""
+    wanted = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "".join(MIGRATIONS)))
+    return wanted - {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'")}
+
+
+def current(db: apsw.Connection) -> int:
+    found = db.pragma("user_version")
+    return int(found) if isinstance(found, int) else 0

@@ -1,0 +1,131 @@
+"""An annotation without any model: from the commit, the prompts before it and the agent's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from whyfor.model.checkpoints import Annotation, ChangedFile, Note
+from whyfor.model.events import StoredEvent
+
+TITLE = 49
+_SENTENCE = 240
+_KEPT_ALTERNATIVES = 3
+_CONVENTIONAL = re.compile(r"^(\w+)(?:\([^)]*\))?!?:\s+(.*)$")
+_PREFIX = {
+    "feat": "FEATURE",
+    "feature": "FEATURE",
+    "fix": "BUGFIX",
+    "bugfix": "BUGFIX",
+    "hotfix": "BUGFIX",
+    "refactor": "REFACTORING",
+    "perf": "REFACTORING",
+    "style": "REFACTORING",
+    "test": "TEST",
+    "tests": "TEST",
+    "docs": "DOCS",
+    "doc": "DOCS",
+    "chore": "CHORE",
+    "ci": "CHORE",
+    "build": "CHORE",
+    "revert": "CHORE",
+    "deps": "CHORE",
+}
+_WORDS = (
+    ("BUGFIX", r"\b(fix(e[sd])?|bug|crash|regression|wrong|broken|prevent|repair|correct|handle|retry)\b"),
+    ("REFACTORING", r"\b(refactor|rename|simplif\w+|extract|clean ?up|move|split|inline|dedup\w*|reorgani[sz]e)\b"),
+    ("TEST", r"\b(tests?|coverage|fixtures?)\b"),
+    ("DOCS", r"\b(docs?|readme|documentation|changelog|comments?)\b"),
+    ("CHORE", r"\b(bump|upgrade|release|version|dependenc\w+|lint|format|config|ci)\b"),
+)
+_TEST_PATH = re.compile(r"(^|/)(tests?|__tests__|spec)/|(_test|\.test|\.spec|_spec)\.\w+$|(^|/)(test_|conftest)", re.I)
+_DOC_PATH = re.compile(r"(^|/)docs?/|\.(md|rst|adoc|txt)$", re.I)
+_CHOICE = re.compile(
+    r"\b(considered|alternativ\w+|instead of|rather than|could also|another (?:option|way)|opted|trade-?off|"
+    r"left (?:it )?out|decided against|ruled out)\b",
+    re.I,
+)
+_MARKUP = re.compile(r"[*_`#>]+|^\s*[-+]\s+", re.M)
+
+
+def derive(
+    subject: str, body: str, files: list[ChangedFile], prompts: list[str], events: Iterable[StoredEvent]
+) -> Annotation:
+    """`events` are those of the range that matter: what the agent said and thought."""
+    said = [event for event in events if event.kind in ("assistant.message", "assistant.thinking") and event.text]
+    closing = next((event.text for event in reversed(said) if event.kind == "assistant.message"), "")
+    steps = [_first_sentence(prompts[0]) if prompts else "", _first_sentence(body) or subject, _first_sentence(closing)]
+    return Annotation(
+        title=shortened(subject),
+        intent=" → ".join(dict.fromkeys(step for step in steps if step)),
+        alternatives=_alternatives(said),
+        summary=summary(files),
+        tag=tag(subject, files),
+        by="derived",
+    )
+
+
+def noted(derived: Annotation, by: str, note: Note) -> Annotation:
+    """What somebody wrote takes the place of what was derived."""
+    return Annotation(
+        title=shortened(note.title) if note.title else derived.title,
+        intent=note.intent or derived.intent,
+        alternatives=note.alternatives if note.alternatives is not None else derived.alternatives,
+        summary=note.summary or derived.summary,
+        tag=note.tag or derived.tag,
+        by=by,
+    )
+
+
+def shortened(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) <= TITLE:
+        return line
+    cut = line[: TITLE - 1].rsplit(" ", 1)[0]
+    return (cut if len(cut) > TITLE // 2 else line[: TITLE - 1]) + "…"
+
+
+def summary(files: list[ChangedFile]) -> str:
+    if not files:
+        return "no file changes"
+    added, removed = sum(f.added for f in files), sum(f.removed for f in files)
+    largest = sorted(files, key=lambda f: -(f.added + f.removed))
+    names = ", ".join(f.path for f in largest[:3])
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, +{added} −{removed}: {names}{more}"
+
+
+def tag(subject: str, files: list[ChangedFile]) -> str:
+    if (found := _CONVENTIONAL.match(subject)) and found[1].lower() in _PREFIX:
+        return _PREFIX[found[1].lower()]
+    paths = [file.path for file in files]
+    if paths and all(_TEST_PATH.search(path) for path in paths):
+        return "TEST"
+    if paths and all(_DOC_PATH.search(path) for path in paths):
+        return "DOCS"
+    for name, words in _WORDS:
+        if re.search(words, subject, re.I):
+            return name
+    return "FEATURE" if sum(f.added for f in files) >= sum(f.removed for f in files) and files else "CHORE"
+
+
+def _alternatives(said: list[StoredEvent]) -> list[str]:
+    """Sentences in which the agent weighed one way against another."""
+    found: list[str] = []
+    for event in said:
+        for sentence in re.split(r"(?<=[.!?])\s+|\n+", event.text):
+            if _CHOICE.search(sentence) and 20 <= len(sentence) <= 400:
+                found.append(_plain(sentence))
+    return list(dict.fromkeys(found))[:_KEPT_ALTERNATIVES]
+
+
+def _first_sentence(text: str) -> str:
+    for line in text.splitlines():
+        if words := _plain(line):
+            sentence = re.split(r"(?<=[.!?])\s", words)[0]
+            return sentence if len(sentence) <= _SENTENCE else sentence[: _SENTENCE - 1] + "…"
+    return ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(_MARKUP.sub("", text).split())

@@ -1,0 +1,150 @@
+"""The one place where text leaves for a terminal: nothing that comes from elsewhere can act there.
+
+Whatever is written to sys.stdout or sys.stderr passes `CleanStream`, also tracebacks, warnings and the lines of
+libraries. Styled output is made by `say` and by the console of `cli/console.py`, which clean the words before they add
+their own sequences. Data (JSON, Markdown, a transcript) goes through `write_data` and `write_json`: byte for byte into
+a file or a pipe, cleaned where a terminal would obey it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, BinaryIO, TextIO, cast
+
+import msgspec
+
+from whyfor.model.characters import escape_json, show_hidden
+from whyfor.model.paths import escape_surrogates
+
+
+class CleanStream:
+    """A text stream on which hidden characters and escape sequences are only named."""
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def write(self, text: str) -> int:
+        self.raw.write(show_hidden(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+
+class CleanBytes:
+    """Bytes for a terminal: what is text in them is shown, what would act is named."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self.raw = raw
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""  # a carriage return whose line feed may follow
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+    def write(self, data: bytes) -> int:
+        text = self._held + self._decoder.decode(bytes(data))
+        self._held = "\r" if text.endswith("\r") else ""
+        whole = text.removesuffix("\r") if self._held else text
+        self.raw.write(show_hidden(whole).encode())
+        return len(data)
+
+
+@contextmanager
+def clean_streams() -> Iterator[None]:
+    """While this lasts, sys.stdout and sys.stderr are clean; an exception that ends the program is told clean too."""
+    before = sys.stdout, sys.stderr
+    sys.excepthook = _tell_exception
+    sys.stdout, sys.stderr = _clean(before[0]), _clean(before[1])
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def raw_stream(*, stderr: bool = False) -> TextIO:
+    """Return the stream itself, for those who clean what they write."""
+    stream = sys.stderr if stderr else sys.stdout
+    return stream.raw if isinstance(stream, CleanStream) else stream
+
+
+def on_one_line(text: str) -> str:
+    """Return a line of ours with what is hidden in it named: names in it cannot begin another line.
+
+    Line feeds at its beginning and its end are ours and stay.
+    """
+    words = show_hidden(text)
+    body = words.strip("\n")
+    if "\n" not in body:
+        return words
+    return words.replace(body, " ".join(body.split("\n")))
+
+
+def say(line: str, *, stderr: bool = False, **style: Any) -> None:
+    """Print one line, in a style that click knows and only a terminal gets."""
+    import click
+
+    words = on_one_line(line)
+    click.echo(click.style(words, **style) if style else words, file=raw_stream(stderr=stderr))
+
+
+def confirm(question: str, *, stderr: bool = False) -> bool:
+    """Ask a person; no is the default."""
+    import click
+
+    return click.confirm(on_one_line(question), err=stderr)
+
+
+def data_stream() -> BinaryIO:
+    """Return where data is written: stdout as it is, or cleaned if that is a terminal."""
+    stream = raw_stream()
+    stream.flush()
+    if stream.isatty():
+        return cast(BinaryIO, CleanBytes(stream.buffer))
+    return stream.buffer
+
+
+def write_data(data: bytes) -> None:
+    data_stream().write(data)
+
+
+def write_json(value: Any) -> None:
+    """Write a value as one JSON document; what would act on a terminal is escaped in it, wherever it goes."""
+    try:
+        document = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a byte of an argument or a file's name that is no UTF-8
+        document = msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+    raw_stream().buffer.write(escape_json(document.decode()).encode() + b"\n")
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(each) for each in value]
+    return escape_surrogates(value) if isinstance(value, str) else value
+
+
+def _clean(stream: TextIO) -> TextIO:
+    if stream is None or isinstance(stream, CleanStream):  # closed by a service manager; or a command in a command
+        return stream
+    return cast(TextIO, CleanStream(stream))
+
+
+def _tell_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    import traceback
+
+    told = "".join(traceback.format_exception(kind, error, trace))
+    if sys.stderr is not None:
+        sys.stderr.write(show_hidden(told))
