@@ -9,6 +9,7 @@ a file or a pipe, cleaned where a terminal would obey it.
 from __future__ import annotations
 
 import codecs
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ import msgspec
 
 from whyfor.model.characters import escape_json, show_hidden
 from whyfor.model.paths import escape_surrogates
+
+_ODD = "whyfor"  # how codecs calls our way of writing what cannot be encoded
 
 
 class CleanStream:
@@ -139,7 +142,20 @@ def _encodable(value: Any) -> Any:
 def _clean(stream: TextIO) -> TextIO:
     if stream is None or isinstance(stream, CleanStream):  # closed by a service manager; or a command in a command
         return stream
+    if isinstance(stream, io.TextIOWrapper):
+        codecs.register_error(_ODD, _escaped)
+        stream.reconfigure(errors=_ODD)
     return cast(TextIO, CleanStream(stream))
+
+
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    """For codecs: what a terminal's encoding does not have, such as the bytes of a path that is not UTF-8, escaped."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    odd = error.object[error.start : error.end]
+    if error.encoding.lower().startswith("utf"):
+        return escape_surrogates(odd).encode(error.encoding), error.end
+    return odd.encode("ascii", "backslashreplace"), error.end
 
 
 def _tell_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

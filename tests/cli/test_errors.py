@@ -47,7 +47,7 @@ def ingested(home: Path, cli: Cli) -> list[str]:
         (["sessions", "--limit", "many"], "usage"),
         (["ingest", "--agent", "nobody"], "bad_input"),
         (["ingest", "/no/such/file"], "not_found"),
-        (["nonsense"], "usage"),
+        (["sesions"], "usage"),
     ],
 )
 def test_an_error_is_two_lines_and_one_document(ingested: list[str], cli: Cli, arguments: list[str], kind: str) -> None:

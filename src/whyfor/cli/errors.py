@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import errno
-import io
 import os
 import sys
 from pathlib import Path
@@ -13,7 +11,6 @@ import click
 
 from whyfor.cli import COMMANDS, root
 from whyfor.model.errors import WhyforError
-from whyfor.model.paths import escape_surrogates
 from whyfor.terminal import clean_streams, say, write_json
 
 _FEW_FILES = 64  # with fewer, SQLite, git and imports fail in ways of their own
@@ -25,7 +22,6 @@ def run(args: list[str]) -> int:
     as_json = "--json" in args
     if sys.stdout is None:  # started with it closed, by a service manager
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
-    _show_odd_names()
     if (limit := _file_limit()) is not None and limit < _FEW_FILES and not {"-h", "--help"} & set(args):
         return 2 if "--background" in args else _tell_limit(limit, as_json)
     with clean_streams():
@@ -57,24 +53,6 @@ def _run(args: list[str], as_json: bool) -> int:
             raise
         message = f"unexpected: {type(error).__name__}: {error}"
         return _tell("internal", message, "This is a bug. WHYFOR_DEBUG=1 shows where.", as_json, 3)
-
-
-def _show_odd_names() -> None:
-    """A path that is not UTF-8 is shown with its bytes escaped, wherever it is printed."""
-    codecs.register_error("whyfor", _escaped)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="whyfor")
-
-
-def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
-    """For codecs: what cannot be encoded, in bytes that can be shown."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    odd = error.object[error.start : error.end]
-    if error.encoding.lower().startswith("utf"):
-        return escape_surrogates(odd).encode(error.encoding), error.end
-    return odd.encode("ascii", "backslashreplace"), error.end
 
 
 def _file_limit() -> int | None:
