@@ -19,9 +19,9 @@ from whyfor.capture.wake import Bell
 from whyfor.config import Settings
 from whyfor.service.attending import ACTIVE, Attending
 from whyfor.service.ingesting import ingest
-from whyfor.service.live import Standing
 from whyfor.service.watching import Watching
 from whyfor.store.sqlite import connect, transaction
+from whyfor.story.standing import Standing
 from whyfor.story.summary import Summary
 
 from .test_watching import Agent, Quiet

@@ -25,8 +25,9 @@ from whyfor.model.errors import NotFound
 from whyfor.service.feed import Item
 from whyfor.service.ingesting import ingest, rebuild
 from whyfor.service.library import reading
-from whyfor.service.live import RING_ITEMS, Standing, Wanted
+from whyfor.service.live import RING_ITEMS, Wanted
 from whyfor.service.watching import Watching
+from whyfor.story.standing import Standing
 
 from . import Live
 

@@ -19,8 +19,8 @@ from whyfor.config import Settings
 from whyfor.privacy.samples import expand
 from whyfor.service import notifying
 from whyfor.service.health import examine
-from whyfor.service.live import Standing
 from whyfor.service.notifying import Changes, Notice, Notifying, Wishes
+from whyfor.story.standing import Standing
 from whyfor.story.status import Approval
 from whyfor.story.summary import Summary
 

@@ -21,7 +21,8 @@ from whyfor.model.sessions import Session, Tokens
 from whyfor.server import run
 from whyfor.service import live
 from whyfor.service.ingesting import ingest
-from whyfor.service.live import Hub, Standing
+from whyfor.service.live import Hub
+from whyfor.story.standing import Standing
 from whyfor.story.status import Approval, Status
 
 

@@ -21,8 +21,9 @@ from whyfor.service.editing import unlink
 from whyfor.service.feed import Feed, Item
 from whyfor.service.forgetting import Asked, forget
 from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.live import Standing, _differ
+from whyfor.service.live import _differ
 from whyfor.store import changes
+from whyfor.story.standing import Standing
 
 from .pages.sessions import standing
 

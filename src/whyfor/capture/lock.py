@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from whyfor.model.errors import Busy, StoreError
-from whyfor.store.sqlite import open_file
+from whyfor.model.paths import to_text
 
 
 @contextmanager
@@ -30,3 +30,17 @@ def ingest_lock(home: Path, wait_seconds: float) -> Iterator[None]:
         yield
     finally:
         db.close(True)
+
+
+def open_file(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
+    """Return a bare connection to a file, whatever its name is."""
+    name = file_name(path)
+    if name != str(path):
+        flags |= apsw.SQLITE_OPEN_URI
+    return apsw.Connection(name, flags=flags)
+
+
+def file_name(path: Path) -> str:
+    """Return how SQLite is told of a file: by its path, or where that is not UTF-8, by a URI."""
+    name = str(path)
+    return name if to_text(name) == name else path.absolute().as_uri()

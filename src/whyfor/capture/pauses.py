@@ -6,7 +6,6 @@ stands in the journal; all of them, ended or not, are what ingest goes by.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,22 +16,22 @@ import msgspec
 from whyfor.files import make_folders, replace
 from whyfor.git.place import GitDir
 from whyfor.git.run import ask
-from whyfor.model.paths import below, to_name, to_path, to_text
+from whyfor.model.paths import to_name, to_path, to_text
 from whyfor.store.journal import PauseEntry
+from whyfor.store.pauses import PauseSet
 
 FOLDER = "hook/paused"
 _TICK = 50_000_000  # ns
 
 
-class Pauses:
-    """Answers, for a record, whether it falls into a pause; looks again when one began or ended meanwhile."""
+class Pauses(PauseSet):
+    """The same of all there are; looks again when one began or ended meanwhile."""
 
     def __init__(self, home: Path | None, kept: Iterable[PauseEntry]) -> None:
         self._home = home  # none: only what is kept counts
         self._kept = list(kept)
-        self._pauses = self._kept
+        super().__init__(self._kept)
         self._stamp: int | None = None
-        self._within: dict[tuple[str, str], bool] = {}
         self.refresh()
 
     def refresh(self) -> None:
@@ -42,63 +41,6 @@ class Pauses:
             # A clock that ticks every few ms gives two changes one time: what is that fresh is looked at again.
             self._stamp = stamp if stamp and time.time_ns() - stamp > _TICK else None
             self._pauses = merged(self._kept, waiting(self._home))
-
-    def __bool__(self) -> bool:
-        return bool(self._pauses)
-
-    def covers(self, at: int | None, cwd: str | None, agent: str, session_id: str) -> bool:
-        """Without a time: whether it is paused now."""
-        when = time.time_ns() // 1_000_000 if at is None else at
-        return any(
-            pause.since <= when
-            and (pause.until is None or when < pause.until)
-            and self._concerns(pause, cwd, agent, session_id)
-            for pause in self._pauses
-        )
-
-    def overlaps(self, first: int | None, last: int | None, cwd: str | None, agent: str, session_id: str) -> bool:
-        """Whether there was a pause at any time between two moments, for what retells all that lies between them."""
-        return any(
-            (last is None or pause.since <= last)
-            and (first is None or pause.until is None or first < pause.until)
-            and self._concerns(pause, cwd, agent, session_id)
-            for pause in self._pauses
-        )
-
-    def _concerns(self, pause: PauseEntry, cwd: str | None, agent: str, session_id: str) -> bool:
-        if pause.session_id:
-            return pause.session_id == session_id and pause.agent in ("", agent)
-        if not pause.repository or cwd is None:  # of nowhere known: it may be there
-            return True
-        key = (pause.id, cwd)
-        if key not in self._within:
-            self._within[key] = _inside(pause, cwd)
-        return self._within[key]
-
-
-def _inside(pause: PauseEntry, cwd: str) -> bool:
-    """In one of its work trees, as they were known then or as git's own files say now."""
-    real = os.path.realpath(to_name(cwd)) if cwd.startswith("/") else cwd
-    if any(below(path, folder) for path in {cwd, to_text(real)} for folder in pause.folders):
-        return True
-    common = git_folder(real)
-    return common is not None and os.path.realpath(common) == os.path.realpath(to_name(pause.repository))
-
-
-def git_folder(folder: str) -> str | None:
-    """The git folder of the repository around a folder, the one its work trees share; without asking git."""
-    for at in (Path(folder), *Path(folder).parents):
-        pointer = at / ".git"
-        try:
-            if pointer.is_dir():
-                return str(pointer)
-            if pointer.is_file():
-                own = at / pointer.read_text(errors="replace").removeprefix("gitdir:").strip()
-                shared = own / "commondir"
-                return str(own / shared.read_text(errors="replace").strip()) if shared.is_file() else str(own)
-        except (OSError, ValueError):
-            return None
-    return None
 
 
 def work_trees(repository: str) -> list[str]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from whyfor.capture.lock import ingest_lock, open_file
 from whyfor.config import Settings
 from whyfor.model.errors import CorruptStore, NewerStore
 from whyfor.model.text import plural
@@ -67,6 +68,18 @@ def recover(
     if rebuild:
         rebuild_database(settings, announce)
     return done
+
+
+@contextmanager
+def writing(settings: Settings, wait: float) -> Iterator[apsw.Connection]:
+    """The database under the ingest lock, in agreement with the journal; Busy if others hold the lock for longer."""
+    with ingest_lock(settings.home, wait):
+        recover(settings)
+        db = connect(settings.database)
+        try:
+            yield db
+        finally:
+            db.close()
 
 
 def is_damaged(settings: Settings) -> bool:
@@ -153,7 +166,7 @@ def _salvaged(settings: Settings) -> Iterator[list[Entry]]:
     if not settings.database.exists():
         yield []
         return
-    db = apsw.Connection(str(settings.database), flags=apsw.SQLITE_OPEN_READONLY)
+    db = open_file(settings.database, apsw.SQLITE_OPEN_READONLY)
     try:
         yield all_entries(db)
     finally:

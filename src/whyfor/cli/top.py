@@ -12,7 +12,8 @@ from whyfor.cli.render import age, console, fitted, json_option, note, print_jso
 from whyfor.config import Settings
 from whyfor.service.following import standings
 from whyfor.service.glancing import Board, Glances
-from whyfor.service.live import Standing, standing_json
+from whyfor.service.live import standing_json
+from whyfor.story.standing import Standing
 
 
 @click.command()

@@ -20,11 +20,11 @@ from whyfor.model.sessions import Session, Tokens
 from whyfor.model.signals import Signal
 from whyfor.service.lately import lately
 from whyfor.service.library import reading
-from whyfor.service.live import Standing
 from whyfor.store.browse import Browser
 from whyfor.store.changes import Changes
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
+from whyfor.story.standing import Standing
 from whyfor.story.status import NEW, Sign, State, Status, apply, of_event, of_process, of_signal, process, status
 from whyfor.story.summary import Summary, due, renewed, summary
 

@@ -26,7 +26,6 @@ from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project, Session
 from whyfor.service.lately import lately
 from whyfor.service.library import Library, reading
-from whyfor.service.live import Standing
 from whyfor.service.pausing import Paused, in_effect, told
 from whyfor.service.reading import Turn, Where, understand
 from whyfor.service.repositories import ALL, repository_of
@@ -34,6 +33,7 @@ from whyfor.service.spending import turns_of
 from whyfor.service.standing import Capture
 from whyfor.service.stories import Story, Told, tell, tell_all
 from whyfor.store.browse import Browser
+from whyfor.story.standing import Standing
 from whyfor.story.status import Status
 from whyfor.story.summary import Summary, summary
 

@@ -12,6 +12,7 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.capture.ingest import wall_clock
+from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.identity import identify
@@ -23,7 +24,7 @@ from whyfor.model.sessions import Project
 from whyfor.service.checkpointing import Outcome
 from whyfor.service.ingesting import LOCK_WAIT
 from whyfor.service.judging import compute
-from whyfor.service.library import Library, journal, reading, writing
+from whyfor.service.library import Library, journal, reading
 from whyfor.service.linking import apply, kept, link_project
 from whyfor.service.reading import find_session
 from whyfor.service.repositories import Repository, repository_at

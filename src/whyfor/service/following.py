@@ -14,14 +14,14 @@ from contextlib import ExitStack, contextmanager
 
 import apsw
 
+from whyfor.capture.lock import open_file
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound, WhyforError
 from whyfor.service.attending import Attending
-from whyfor.service.live import Standing
 from whyfor.service.notifying import Notifying
 from whyfor.service.serving import serves
 from whyfor.service.watching import LOOK, Audience, watch
-from whyfor.store.sqlite import open_file
+from whyfor.story.standing import Standing
 
 ASK = 2.0  # seconds between two questions who reads
 

@@ -20,12 +20,12 @@ from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.service.lately import lately
 from whyfor.service.library import Library, reading
-from whyfor.service.live import Standing
 from whyfor.service.pausing import Paused, in_effect, told
 from whyfor.service.wanting import WHOLE, whole
 from whyfor.store.browse import Browser
 from whyfor.store.changes import Changes
 from whyfor.store.read import Reader
+from whyfor.story.standing import Standing
 from whyfor.story.status import Status
 from whyfor.story.summary import Summary, summary
 from whyfor.story.turns import Turn, tool_kind

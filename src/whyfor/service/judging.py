@@ -13,7 +13,6 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.capture.pauses import Pauses
 from whyfor.git import history
 from whyfor.git.run import ask
 from whyfor.model.paths import to_text
@@ -22,6 +21,7 @@ from whyfor.service.checkpointing import Assembly, Outcome, known_links
 from whyfor.service.repositories import ALL, Repository, lost
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.forget import STORY, reasons
+from whyfor.store.pauses import PauseSet
 from whyfor.store.pauses import load as load_pauses
 from whyfor.store.sqlite import fetch
 from whyfor.story.acts import Acts, Made
@@ -185,7 +185,7 @@ class _Run:
 
         One that was only rewritten meanwhile keeps its story.
         """
-        pauses = Pauses(None, load_pauses(self.db))
+        pauses = PauseSet(load_pauses(self.db))
         if not pauses:
             return {}
         place = to_text(self.repository.folder)

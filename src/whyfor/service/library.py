@@ -36,21 +36,6 @@ def reading(settings: Settings) -> Iterator[Library]:
         db.close()
 
 
-@contextmanager
-def writing(settings: Settings, wait: float) -> Iterator[apsw.Connection]:
-    """The database under the ingest lock, in agreement with the journal; Busy if others hold the lock for longer."""
-    from whyfor.capture.lock import ingest_lock  # here: few verbs write
-    from whyfor.capture.recover import recover
-
-    with ingest_lock(settings.home, wait):
-        recover(settings)
-        db = connect(settings.database)
-        try:
-            yield db
-        finally:
-            db.close()
-
-
 def _opened(settings: Settings) -> apsw.Connection:
     """Read-only and of this program's version; an older database is brought up first, an empty one is none."""
     version = 0

@@ -20,13 +20,11 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.errors import Busy, NotFound, WhyforError
-from whyfor.model.sessions import Session
 from whyfor.model.times import to_iso
 from whyfor.service.feed import Cursor, Feed, Item, Lost
 from whyfor.service.library import reading
 from whyfor.store.browse import Browser
-from whyfor.story.status import Status
-from whyfor.story.summary import Summary
+from whyfor.story.standing import Standing
 
 POLL = 0.5  # seconds between looks, when nobody says that there is news
 HEARTBEAT = 15.0
@@ -53,19 +51,6 @@ class Wanted(msgspec.Struct, frozen=True):
             and (not self.projects or item.project in self.projects)
             and (not self.sessions or bool(self.sessions & {item.session, item.parent, *item.others}))
         )
-
-
-class Standing(msgspec.Struct, frozen=True):
-    """A session and what it does now."""
-
-    session: Session
-    status: Status
-    summary: Summary | None = None  # the last turns in a few lines
-    pid: int | None = None  # of the agent, if it said
-
-    @property
-    def name(self) -> str:
-        return f"{self.session.agent}:{self.session.session_id}"
 
 
 class Hub:

@@ -24,9 +24,9 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.text import one_line
 from whyfor.service.exporting.redacted import redacted
-from whyfor.service.live import Standing
 from whyfor.service.naming import Names
 from whyfor.service.watching import Audience
+from whyfor.story.standing import Standing
 from whyfor.story.status import Status
 
 Change = Literal["waiting_approval", "waiting", "failed", "finished"]

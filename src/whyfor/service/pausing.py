@@ -13,13 +13,14 @@ import msgspec
 
 from whyfor.agents import NAMES
 from whyfor.capture import pauses, spool
+from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.hook import FILES
 from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.signals import Process
 from whyfor.model.times import to_iso
-from whyfor.service.library import journal, reading, writing
+from whyfor.service.library import journal, reading
 from whyfor.service.linking import kept
 from whyfor.store import pauses as stored
 from whyfor.store.journal import Journal, PauseEntry

@@ -16,9 +16,9 @@ import msgspec
 
 from whyfor import files
 from whyfor.capture.alive import exists
+from whyfor.capture.lock import open_file
 from whyfor.config import Settings
 from whyfor.model.errors import Busy, StoreError
-from whyfor.store.sqlite import open_file
 
 ONCE_SECONDS = 60
 _WAIT = 5.0  # for a server that has just begun to say where it is

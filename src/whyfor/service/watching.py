@@ -25,8 +25,8 @@ from whyfor.config import Settings
 from whyfor.model.errors import Busy, NotFound, StoreError, WhyforError
 from whyfor.service.attending import Attending
 from whyfor.service.ingesting import ingest, log_error
-from whyfor.service.live import Standing
 from whyfor.service.taking import Taking, stamp
+from whyfor.story.standing import Standing
 
 LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the store
 BUSY = 0.2  # until a lock that somebody holds is tried again

@@ -11,11 +11,12 @@ from typing import Any
 import apsw
 import msgspec
 
+from whyfor.capture.lock import file_name, open_file
 from whyfor.files import replace
 from whyfor.model.errors import StoreError
 from whyfor.store.journal import ForgottenEntry
 from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch, file_name, open_file
+from whyfor.store.sqlite import fetch
 
 try:
     from _blake2 import blake2b  # as in model/ids.py: hashlib would bring OpenSSL along

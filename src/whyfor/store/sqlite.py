@@ -10,9 +10,9 @@ from typing import Any
 
 import apsw
 
+from whyfor.capture.lock import open_file
 from whyfor.files import need_descriptors
 from whyfor.model.errors import Busy, CorruptStore, StoreError, WhyforError
-from whyfor.model.paths import to_text
 from whyfor.store import schema
 
 BUSY_MS = 10_000
@@ -53,20 +53,6 @@ def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
             db.close(True)
             raise
         return db
-
-
-def open_file(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
-    """Return a bare connection to a file, whatever its name is."""
-    name = file_name(path)
-    if name != str(path):
-        flags |= apsw.SQLITE_OPEN_URI
-    return apsw.Connection(name, flags=flags)
-
-
-def file_name(path: Path) -> str:
-    """Return how SQLite is told of a file: by its path, or where that is not UTF-8, by a URI."""
-    name = str(path)
-    return name if to_text(name) == name else path.absolute().as_uri()
 
 
 def _prepare(db: apsw.Connection, readonly: bool) -> None:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from whyfor.model.sessions import Session, Tokens
-from whyfor.service.live import Standing
+from whyfor.story.standing import Standing
 from whyfor.story.status import Approval, Status
 
 

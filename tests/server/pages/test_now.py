@@ -22,8 +22,8 @@ from whyfor.model.sessions import Session
 from whyfor.service.demo import build
 from whyfor.service.ingesting import ingest
 from whyfor.service.library import reading
-from whyfor.service.live import Standing
 from whyfor.service.pausing import Scope, pause
+from whyfor.story.standing import Standing
 from whyfor.story.status import Approval, Sign, apply, of_event, status, told
 from whyfor.story.summary import Summary
 

@@ -33,7 +33,7 @@ from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
 from whyfor.service.following import follow, standings
 from whyfor.service.glancing import Board, Card, Glances
-from whyfor.service.live import Standing
+from whyfor.story.standing import Standing
 
 ColorSystem = Literal["auto", "standard", "256", "truecolor", "windows"]
 PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"

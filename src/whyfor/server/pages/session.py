@@ -17,7 +17,8 @@ from whyfor.server.render import at_home, prose
 from whyfor.service import conversing
 from whyfor.service.changes import Row
 from whyfor.service.conversing.pictures import picture
-from whyfor.service.live import Hub, Standing
+from whyfor.service.live import Hub
+from whyfor.story.standing import Standing
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
 COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded
