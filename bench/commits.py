@@ -15,7 +15,7 @@ from random import Random
 from statistics import median, quantiles
 
 import msgspec
-from whyfor.capture.lock import ingest_lock
+from whyfor.locks import ingest_lock
 from whyfor.store.sqlite import connect, fetch
 
 from measure import CommandFailed, Cost, Env, clean_env, middle, run, typical

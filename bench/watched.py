@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from whyfor import config
-from whyfor.service.feed import Item
-from whyfor.service.live import Hub, Wanted
-from whyfor.service.watching import watch
+from whyfor.live.feed import Item
+from whyfor.live.hub import Hub, Wanted
+from whyfor.live.loop import watch
 
 MARK = "written at "  # then nanoseconds
 

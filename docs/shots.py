@@ -50,8 +50,8 @@ def stop_the_clock() -> None:
 def main() -> None:
     stop_the_clock()
     from whyfor import config
-    from whyfor.service.demo import build, fill
-    from whyfor.service.ingesting import ingest
+    from whyfor.demo import build, fill
+    from whyfor.service.ingest import ingest
 
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="whyfor-shots-") as name:
@@ -70,7 +70,7 @@ def main() -> None:
 def take(settings: Settings, pages: dict[str, str]) -> None:
     """By the real server, which is stopped when all are taken."""
     from whyfor.server.run import serve
-    from whyfor.service.serving import Keys, Running
+    from whyfor.service.serve import Keys, Running
 
     failed: list[BaseException] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib import import_module
 
 import click
@@ -106,3 +107,21 @@ def test_every_test_that_the_security_page_names_is_there() -> None:
     assert len(named) > 10
     missing = [name for name in named if not (REPOSITORY / name).exists()]
     assert [name for name in missing if not (REPOSITORY / "tests" / "attack" / name).exists()] == []
+
+
+def test_every_room_and_file_that_the_architecture_page_names_is_there() -> None:
+    page = PAGES["architecture.md"]
+    source = REPOSITORY / "src" / "whyfor"
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?|[a-z_]+\.py)`", page))
+    assert len(named) > 40
+    inner = {name for name in named if not (source / name).exists()}
+    homes = [source / "story" / "links", source / "story", source / "capture", source.parent.parent]
+    assert {name for name in inner if not any((home / name).exists() for home in homes)} == set()
+
+
+def test_the_architecture_page_has_the_layers_that_are_enforced() -> None:
+    enforced = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [line.replace("whyfor.", "") for line in enforced["layers"] if "__main__" not in line]
+    assert "\n".join(layers) in PAGES["architecture.md"]
+    rooms = {path.name for path in (REPOSITORY / "src" / "whyfor").iterdir() if (path / "__init__.py").exists()}
+    assert {room for room in rooms if f"`{room}/`" not in PAGES["architecture.md"]} == set()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.pause.canary import assert_nowhere
-from whyfor.service.judging import PAUSED
+from whyfor.story.links.resolve import PAUSED
 
 from . import AGENTS, Reply, Say, ScriptedModel
 from .test_stories import Desk, commit, poem, said, shell, work, write

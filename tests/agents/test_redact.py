@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Result
 from whyfor.privacy.samples import expand
-from whyfor.service.restoring import Taken
+from whyfor.service.restore import Taken
 
 from . import AGENTS, Agent, Call, Reply, Say, ScriptedModel
 from .test_restore import bring_back, in_order, resumed, whole

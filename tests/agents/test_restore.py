@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Result
 from whyfor import config
-from whyfor.service.restoring import Restored, Taken, Wanted, restore
+from whyfor.service.restore import Restored, Taken, Wanted, restore
 
 from . import AGENTS, Agent, Call, Claude, Codex, Reply, Request, Run, Say, ScriptedModel
 from .script import Json

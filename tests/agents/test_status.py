@@ -17,10 +17,10 @@ import pytest
 from whyfor import config
 from whyfor.model.errors import NotFound
 from whyfor.model.signals import Signal
-from whyfor.service.library import reading
+from whyfor.store.open import reading
 from whyfor.store.sqlite import fetch
-from whyfor.story.signs import Sign, of_event, of_process, of_signal
-from whyfor.story.status import NEW, Status, apply, process, status, told
+from whyfor.story.status.inputs import Sign, of_event, of_process, of_signal
+from whyfor.story.status.judge import NEW, Status, apply, process, status, told
 
 from . import AGENTS, Call, Reply, Request, Say
 from .script import Answer

@@ -22,7 +22,7 @@ from whyfor.agents.claude import AGENT, subagent_id
 from whyfor.capture import decode
 from whyfor.model.events import Event
 from whyfor.model.sources import Problem
-from whyfor.service.reading import Conversation, conversation
+from whyfor.service.sessions import Conversation, conversation
 from whyfor.store.sqlite import connect
 from whyfor.store.write import Writer
 

@@ -25,8 +25,8 @@ from whyfor.agents.base import MAX_DECODED
 from whyfor.capture import decode, tail
 from whyfor.config import Settings
 from whyfor.model.sources import Problem
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import raw
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import raw
 
 Cli = Callable[..., Result]
 MB = 1 << 20

@@ -13,8 +13,8 @@ from tests.conftest import Result
 from tests.links.workshop import Agent, Repo, body
 from tests.server.wire import served
 from whyfor import config
-from whyfor.service.watching import Watching
-from whyfor.story.standing import Standing
+from whyfor.live.loop import Watching
+from whyfor.story.status.standing import Standing
 
 Cli = Callable[..., Result]
 BUG = 3  # the exit code of an error nobody expected

@@ -24,10 +24,10 @@ from tests.server.test_browser import browser
 from tests.server.wire import Answer, Served, served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
+from whyfor.live import hub as live
 from whyfor.server import connections
 from whyfor.server.start import LIFE_SECONDS, sign
-from whyfor.service import live
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 
 __all__ = ["browser"]  # a fixture
 MANY = 300

@@ -22,9 +22,9 @@ from whyfor import config
 from whyfor.capture import spool
 from whyfor.config import Settings
 from whyfor.model.paths import to_name, to_path, to_text
-from whyfor.service.health import examine
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.library import reading
+from whyfor.service.doctor import examine
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.store.open import reading
 
 Cli = Callable[..., Result]
 ODD = os.fsdecode(b"odd\xff\xfe")

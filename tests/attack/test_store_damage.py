@@ -17,11 +17,11 @@ from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.capture.test_ingest import story, write
 from whyfor.config import Settings
 from whyfor.model.errors import Disagreement, NewerStore
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.library import reading
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, PauseEntry, PlaceEntry
+from whyfor.store.open import reading
 
 Cli = Callable[..., Any]
 

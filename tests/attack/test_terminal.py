@@ -31,10 +31,10 @@ from whyfor.config import Settings
 from whyfor.model import characters
 from whyfor.model.text import clean, label, one_line
 from whyfor.server import render
-from whyfor.service import notifying
-from whyfor.service.exporting import prose
-from whyfor.service.ingesting import ingest, log_error
-from whyfor.service.notifying import Notice, Wishes, tell
+from whyfor.service import notify as notifying
+from whyfor.service.export import prose
+from whyfor.service.ingest import ingest, log_error
+from whyfor.service.notify import Notice, Wishes, tell
 
 Cli = Callable[..., Result]
 SOURCE = REPOSITORY / "src" / "whyfor"
@@ -570,7 +570,7 @@ def test_cleaning_long_text_takes_no_longer_than_it_must() -> None:
 LAYER = {"terminal.py", "cli/console.py"}
 REASONS = {
     ("__main__.py", "print"): "--version: answered before anything is imported",
-    ("service/redacting/trial.py", "print"): "a number, to the process that started it",
+    ("service/redact/trial.py", "print"): "a number, to the process that started it",
     ("cli/errors.py", "sys.stdout"): "opened, flushed and closed, not written to",
     ("cli/redact.py", "sys.stdout"): "flushed",
     ("cli/render.py", "sys.stdout"): "flushed",

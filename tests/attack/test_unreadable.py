@@ -26,11 +26,11 @@ from whyfor.agents.claude.read import TranscriptReader
 from whyfor.capture.discover import Found
 from whyfor.capture.ingest import Ingest
 from whyfor.config import Settings
+from whyfor.live.ingester import Taking
 from whyfor.model.errors import StoreError
-from whyfor.service.health import examine
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.library import reading
-from whyfor.service.taking import Taking
+from whyfor.service.doctor import examine
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.store.open import reading
 
 Cli = Callable[..., Result]
 CODEX = "019d0000-0000-7000-8000-000000000001"
@@ -231,7 +231,7 @@ def test_what_is_wrong_with_the_store_still_ends_the_run(
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr("whyfor.capture.absorb.Absorber.absorb", fail)
+            patch.setattr("whyfor.capture.parse.Absorber.absorb", fail)
             with pytest.raises((StoreError, KeyboardInterrupt)):
                 ingest(settings)
     assert ingest(settings).unreadable == []

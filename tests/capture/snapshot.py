@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from whyfor.config import Settings
-from whyfor.service.reading import Where, hit_json, search
+from whyfor.service.sessions import Where, hit_json, search
 from whyfor.store.blobs import FolderBlobs
 
 Rows = list[tuple[Any, ...]]

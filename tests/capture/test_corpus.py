@@ -16,8 +16,8 @@ from tests.locks import locked
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.privacy import private
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import Where, raw, sessions
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import Where, raw, sessions
 
 LARGEST = 1_500_000  # bytes of a file that is fed piece by piece
 # How many files of each agent: all dialects of the corpus are among them.

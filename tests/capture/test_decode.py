@@ -19,8 +19,8 @@ from whyfor.capture import decode, tail
 from whyfor.config import Settings
 from whyfor.model.findings import Record
 from whyfor.model.sources import Problem
-from whyfor.service.ingesting import ingest
-from whyfor.service.reading import Where, conversation, event_json, raw, sessions
+from whyfor.service.ingest import ingest
+from whyfor.service.sessions import Where, conversation, event_json, raw, sessions
 
 repeatable = bounded(deadline=None, derandomize=True, max_examples=100)
 BIG = 2_000_000

@@ -25,8 +25,8 @@ from tests.capture.test_rebuild import change, populate
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import Where, raw, sessions
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import Where, raw, sessions
 
 CALLS = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink", "mkdir")
 POINTS = 7  # of each call: where in their sequence it strikes

@@ -20,9 +20,9 @@ from whyfor.capture import ingest as batches
 from whyfor.capture import rebuild as rebuilding
 from whyfor.capture import tail
 from whyfor.config import Settings
-from whyfor.service.health import examine
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import Where, conversation, raw, sessions
+from whyfor.service.doctor import examine
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import Where, conversation, raw, sessions
 
 DAY = 86_400
 

@@ -16,17 +16,17 @@ from tests.capture.test_rebuild import crash_before_commit, everything
 from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor.agents import AGENTS
-from whyfor.capture import merge
+from whyfor.capture import compact as merge
 from whyfor.capture.discover import Found
 from whyfor.capture.ingest import Ingest
 from whyfor.config import Settings
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.library import reading
-from whyfor.service.taking import Taking
+from whyfor.live.ingester import Taking
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, MergedEntry, SegmentEntry
+from whyfor.store.open import reading
 from whyfor.store.sqlite import connect
 
 APPENDS = 1000

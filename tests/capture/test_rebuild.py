@@ -17,8 +17,8 @@ from tests.capture.test_ingest import codex_rollout, external, shown, story, wri
 from tests.store.test_journal import of_tomorrow
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import conversation, raw
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import conversation, raw
 from whyfor.store.journal import Journal
 
 PACKED = "019d0000-0000-7000-8000-000000000009"

@@ -19,8 +19,8 @@ from tests.hook import Installed, await_that
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.signals import Process
-from whyfor.service import ingesting
-from whyfor.service.ingesting import ingest, ingest_for_hooks, rebuild
+from whyfor.service import ingest as ingesting
+from whyfor.service.ingest import ingest, ingest_for_hooks, rebuild
 
 DAY = "2026-05-01"
 AGENT = Process(100, 5000, "claude")

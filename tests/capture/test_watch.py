@@ -12,11 +12,11 @@ import pytest
 
 from tests.hook import Installed, await_that
 from whyfor.agents import AGENTS
-from whyfor.capture import wake
-from whyfor.capture.alive import FRESH, Processes, exists
+from whyfor.capture import doorbell as wake
 from whyfor.capture.discover import Found
-from whyfor.capture.wake import Bell
+from whyfor.capture.doorbell import Bell
 from whyfor.capture.watch import AT_REST, MANY, ROUND, STEADY, YOUNG, Watch
+from whyfor.processes import FRESH, Processes, exists
 
 CLAUDE = AGENTS["claude"]
 HOUR = 3600.0

@@ -14,7 +14,7 @@ from tests.transcripts import Transcript
 from whyfor import __version__
 from whyfor.cli import COMMANDS
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 
 Cli = Callable[..., Result]
 SESSION_FIELDS = {

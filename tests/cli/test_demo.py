@@ -12,8 +12,8 @@ import pytest
 from tests.conftest import Result
 from whyfor.cli.demo import PLACES
 from whyfor.config import Settings
-from whyfor.service.attending import Attending
-from whyfor.service.demo.present import MIGRATE, PUBLISH
+from whyfor.demo.present import MIGRATE, PUBLISH
+from whyfor.live.tracker import Attending
 
 Cli = Callable[..., Result]
 
@@ -69,7 +69,7 @@ def test_the_pages_of_the_demo_show_sessions_in_every_state(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("whyfor.service.demo.past", lambda *_: None)  # only the charts need it
+    monkeypatch.setattr("whyfor.demo.past", lambda *_: None)  # only the charts need it
     for name in PLACES:
         monkeypatch.setenv(name, str(tmp_path / "mine"))  # what is there is not the demo's
     phases: Counter[str] = Counter()

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Result
 from tests.export.hostile import ALL, Page
 from tests.transcripts import Transcript
-from whyfor.service import demo as demos
+from whyfor import demo as demos
 from whyfor.store.read import Reader
 
 Cli = Callable[..., Result]

@@ -10,9 +10,9 @@ from tests.export.hostile import ALL, FORGE, PAYLOADS, Page, outside_code, shown
 from whyfor.git.history import Commit
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.sessions import Session, Tokens
-from whyfor.service.exporting import html, markdown
-from whyfor.service.exporting.document import Call, Chapter, Document, Line
-from whyfor.service.stories import Story, Told
+from whyfor.service.export import html, markdown
+from whyfor.service.export.document import Call, Chapter, Document, Line
+from whyfor.service.log import Story, Told
 
 MENTIONS = "@ada fixes #12, closes acme/shop#3 | `a|b` https://forge.example/o/r/issues/7"
 STARTS = ("# Head", "- item", "1. item", "===", "/close", "    code")

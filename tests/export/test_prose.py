@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.export.hostile import ALL, FORGE, PAYLOADS, Page, outside_code, shown, tokens
-from whyfor.service.exporting import prose
+from whyfor.service.export import prose
 
 MARKS = (
     "@ada|#12|fixes #3|!7|GH-4|a_b|__init__|*|**|`|``|```|~~~|- |1. |> |# |===|---|/close|[x]: y|[|](|)|<|\\|!".split(

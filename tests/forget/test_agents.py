@@ -16,13 +16,13 @@ from tests.agents_read.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived
 from tests.capture.test_ingest import write
 from tests.forget.traces import CANARY, traces
-from whyfor.capture.forgotten import Needle
+from whyfor.capture.filters.forgotten import Needle
 from whyfor.config import Settings
-from whyfor.service.burying import numbers
-from whyfor.service.erasing import Wish
-from whyfor.service.forgetting import Asked, _carried_out, forget
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import conversation
+from whyfor.service.forget import Asked, _carried_out, forget
+from whyfor.service.forget.apply import numbers
+from whyfor.service.forget.plan import Wish
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import conversation
 from whyfor.store.read import Reader
 from whyfor.store.sqlite import connect
 

@@ -16,7 +16,7 @@ from tests.links.conftest import hooked, plain, repo, shop
 from tests.links.workshop import Agent, Repo, Workshop, body, linked
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.forget import SESSION, STORY
 
 __all__ = ["hooked", "plain", "repo", "shop"]

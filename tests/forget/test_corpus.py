@@ -10,8 +10,8 @@ import pytest
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.forget.traces import traces
 from whyfor.config import Settings
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
 
 WORD = "npm install"  # in many sessions, in prompts, commands and what tools printed
 OWN = ("events", "usage", "touches", "docs")

@@ -18,11 +18,11 @@ from tests.capture.test_faults import CALLS, SECONDS, Machine, spread, strace
 from tests.capture.test_ingest import external, story
 from tests.forget.test_sessions import secret, subagent
 from tests.forget.traces import CANARY, in_database, traces
-from whyfor.capture import merge
+from whyfor.capture import compact as merge
 from whyfor.config import Settings
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import Where, sessions
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import Where, sessions
 from whyfor.store.forget import UNFINISHED
 
 __all__ = ["strace"]

@@ -16,10 +16,10 @@ from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput, StoreError
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.health import examine
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import conversation
+from whyfor.service.doctor import examine
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import conversation
 
 Cli = Callable[..., Any]
 WORD = "vxhiddenxv"  # in every shape, so that any part of it that is left is found

@@ -17,8 +17,8 @@ from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import ForgottenEntry, Journal
 

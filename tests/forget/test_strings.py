@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyfor.capture.forgotten import Forgotten, Needle, narrowed, strings
+from whyfor.capture.filters.forgotten import Forgotten, Needle, narrowed, strings
 from whyfor.model.gaps import filled, holes, without
 from whyfor.store.forget import Tombstones
 

@@ -21,7 +21,7 @@ from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest, rebuild
+from whyfor.service.ingest import ingest, rebuild
 
 Cli = Callable[..., Any]
 

@@ -16,7 +16,7 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.git.identity import identify, normalise
 from whyfor.model.sessions import Project
-from whyfor.service.library import reading
+from whyfor.store.open import reading
 
 Cli = Callable[..., Result]
 Repo = Callable[..., Path]

@@ -18,9 +18,9 @@ SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
 # What may start processes at all: git, hooks that are tried out, commands of notifications, a second interpreter.
 STARTERS = {
     "git/run.py",
-    "service/probing.py",
-    "service/notifying.py",
-    "service/redacting/trial.py",
+    "service/doctor/hooks.py",
+    "service/notify.py",
+    "service/redact/trial.py",
 }
 PLUMBING = set(
     "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config for-each-ref "

@@ -8,7 +8,7 @@ import pytest
 
 from tests.install.tools import Spool, git
 from whyfor.config import Settings
-from whyfor.service import installing
+from whyfor.service import init as installing
 
 
 @pytest.fixture(autouse=True)

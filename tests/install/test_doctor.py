@@ -16,7 +16,7 @@ from tests.install.tools import Spool, git, script
 from tests.transcripts import Transcript
 from whyfor.agents.hooks import CODEX, GEMINI, commands
 from whyfor.config import Settings
-from whyfor.service import installing
+from whyfor.service import init as installing
 
 Cli = Callable[..., Result]
 

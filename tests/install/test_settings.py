@@ -28,7 +28,7 @@ from whyfor.agents.hooks import (
     same_but_for_ours,
 )
 from whyfor.config import Settings
-from whyfor.service.installing import init, uninstall
+from whyfor.service.init import init, uninstall
 
 Cli = Callable[..., Result]
 AGENTS = st.sampled_from(list(HOOKABLE.values()))

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any
 
 from whyfor.config import Settings
-from whyfor.service.feed import Cursor, Item
-from whyfor.service.live import Hub, Wanted
-from whyfor.service.watching import watch
+from whyfor.live.feed import Cursor, Item
+from whyfor.live.hub import Hub, Wanted
+from whyfor.live.loop import watch
 
 SECONDS = 30.0  # until something that should have happened is given up
 

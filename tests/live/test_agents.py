@@ -14,7 +14,7 @@ from tests.agents.conftest import agent_home, agent_repo, agents, scripted_model
 from tests.agents.test_status import in_terminal
 from tests.agents.test_stories import Desk, shell, work
 from whyfor import config
-from whyfor.story.status import Status
+from whyfor.story.status.judge import Status
 
 from . import Live
 

@@ -14,14 +14,14 @@ import pytest
 from tests.agents_read.test_opencode import Writer
 from tests.hook import Installed
 from whyfor.agents.claude.running import Registry
-from whyfor.capture import wake
-from whyfor.capture.wake import Bell
+from whyfor.capture import doorbell as wake
+from whyfor.capture.doorbell import Bell
 from whyfor.config import Settings
-from whyfor.service.attending import ACTIVE, Attending
-from whyfor.service.ingesting import ingest
-from whyfor.service.watching import Watching
+from whyfor.live.loop import Watching
+from whyfor.live.tracker import ACTIVE, Attending
+from whyfor.service.ingest import ingest
 from whyfor.store.sqlite import connect, transaction
-from whyfor.story.standing import Standing
+from whyfor.story.status.standing import Standing
 from whyfor.story.summary import Summary
 
 from .test_watching import Agent, Quiet

@@ -18,16 +18,16 @@ import pytest
 from tests.hook import Installed
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.capture import wake
-from whyfor.capture.lock import ingest_lock
+from whyfor.capture import doorbell as wake
 from whyfor.config import Settings
+from whyfor.live.feed import Item
+from whyfor.live.hub import RING_ITEMS, Wanted
+from whyfor.live.loop import Watching
+from whyfor.locks import ingest_lock
 from whyfor.model.errors import NotFound
-from whyfor.service.feed import Item
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.library import reading
-from whyfor.service.live import RING_ITEMS, Wanted
-from whyfor.service.watching import Watching
-from whyfor.story.standing import Standing
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.store.open import reading
+from whyfor.story.status.standing import Standing
 
 from . import Live
 
@@ -355,7 +355,7 @@ def test_a_file_that_cannot_be_understood_stops_nothing(
 def test_a_story_that_cannot_be_found_stops_no_reading(
     settings: Settings, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from whyfor.service import taking
+    from whyfor.live import ingester as taking
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a fault of ours")
@@ -380,7 +380,7 @@ def test_a_story_that_cannot_be_found_stops_no_reading(
 
 
 def test_what_is_written_in_a_pause_is_never_heard(settings: Settings, agent: Agent) -> None:
-    from whyfor.service.pausing import Scope, pause, resume
+    from whyfor.service.pause import Scope, pause, resume
 
     with Live(settings) as live:
         agent.transcript._time = now  # type: ignore[method-assign]

@@ -17,11 +17,11 @@ from tests.server.pages.sessions import asking, now, standing
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.privacy.samples import expand
-from whyfor.service import notifying
-from whyfor.service.health import examine
-from whyfor.service.notifying import Changes, Notice, Notifying, Wishes
-from whyfor.story.standing import Standing
-from whyfor.story.status import Approval
+from whyfor.service import notify as notifying
+from whyfor.service.doctor import examine
+from whyfor.service.notify import Changes, Notice, Notifying, Wishes
+from whyfor.story.status.judge import Approval
+from whyfor.story.status.standing import Standing
 from whyfor.story.summary import Summary
 
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.

@@ -17,10 +17,10 @@ from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.conftest import Result
 from tests.pause.canary import assert_nowhere, kept
 from tests.transcripts import Transcript
-from whyfor.capture import pauses
+from whyfor.capture.filters import pauses
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.reading import Where, conversation, sessions
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.sessions import Where, conversation, sessions
 from whyfor.store.journal import PauseEntry
 
 Cli = Callable[..., Result]

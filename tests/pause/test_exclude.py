@@ -14,9 +14,9 @@ from tests.pause.test_capture import codex, copilot, gemini_lines, opencode, tol
 from tests.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.capture import exclude
+from whyfor.capture.filters import excluded as exclude
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 
 Cli = Callable[..., Result]
 

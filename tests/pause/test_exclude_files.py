@@ -18,9 +18,9 @@ from tests.pause.test_exclude import configured
 from tests.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.capture.exclude import Excluded
+from whyfor.capture.filters.excluded import Excluded
 from whyfor.config import Exclude, Settings
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 
 Cli = Callable[..., Result]
 SECRET = "/code/client-x/src/a.py"

@@ -13,11 +13,12 @@ import pytest
 
 from tests.hook import Installed
 from tests.hook.test_hook import EVENTS
-from whyfor.capture import exclude, pauses
+from whyfor.capture.filters import excluded as exclude
+from whyfor.capture.filters import pauses
 from whyfor.config import Exclude, Settings
 from whyfor.hook import announce
 from whyfor.model.errors import BadInput
-from whyfor.service.pausing import Scope, pause, resume, scope_of
+from whyfor.service.pause import Scope, pause, resume, scope_of
 
 
 @pytest.fixture

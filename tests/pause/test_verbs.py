@@ -14,11 +14,11 @@ import pytest
 from tests.conftest import Result
 from tests.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
-from whyfor.capture import pauses
-from whyfor.capture.lock import ingest_lock
+from whyfor.capture.filters import pauses
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest
-from whyfor.service.pausing import seconds_of
+from whyfor.locks import ingest_lock
+from whyfor.service.ingest import ingest
+from whyfor.service.pause import seconds_of
 from whyfor.store.journal import Journal, PauseEntry
 
 Cli = Callable[..., Result]

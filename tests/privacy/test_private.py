@@ -17,9 +17,9 @@ from tests.hook import Installed
 from tests.privacy.canary import CANARY, ONLY, OPEN, found
 from tests.transcripts import Transcript
 from whyfor.capture import decode
+from whyfor.capture.filters.gate import Withholding
 from whyfor.capture.records import Piece, records
 from whyfor.capture.tail import Chunk
-from whyfor.capture.withhold import Withholding
 from whyfor.config import Settings
 from whyfor.hook import private as rules
 from whyfor.model.gaps import clipped, filled, holes, joined, runs, without

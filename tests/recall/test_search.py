@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.service.reading import Where
-from whyfor.service.reading import search as find
+from whyfor.service.sessions import Where
+from whyfor.service.sessions import search as find
 
 Cli = Callable[..., Result]
 

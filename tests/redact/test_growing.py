@@ -14,8 +14,8 @@ import pytest
 from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor.privacy.samples import expand
-from whyfor.service.redacting import growing, passes
-from whyfor.service.redacting.passages import Passage, passages
+from whyfor.service.redact import growing, passes
+from whyfor.service.redact.passages import Passage, passages
 
 Cli = Callable[..., Result]
 TOKENS = [expand("ghp_{A36}" + " " * n).strip() for n in range(6)]

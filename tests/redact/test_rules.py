@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Result
 from whyfor.privacy.samples import expand
-from whyfor.service.redacting import trial
+from whyfor.service.redact import trial
 
 Cli = Callable[..., Result]
 ACME = """

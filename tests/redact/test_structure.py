@@ -17,7 +17,7 @@ from whyfor.privacy import rules
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.redactor import IDENTITIES, SEALED
 from whyfor.privacy.samples import expand
-from whyfor.service.redacting.passes import Text
+from whyfor.service.redact.passes import Text
 
 LABEL = re.compile(r"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 ROOTS = 6  # tests the corpus is divided into

@@ -15,7 +15,7 @@ import zstandard
 from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor.privacy.samples import expand
-from whyfor.service.redacting import passages
+from whyfor.service.redact import passages
 
 Cli = Callable[..., Result]
 TOKEN = expand("ghp_{A36}")

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.service.library import reading
-from whyfor.service.restoring import Restored, Taken, Wanted, restore
+from whyfor.service.restore import Restored, Taken, Wanted, restore
+from whyfor.store.open import reading
 
 Json = dict[str, Any]
 

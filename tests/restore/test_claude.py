@@ -24,7 +24,7 @@ from tests.restore.helpers import (
     tree,
 )
 from tests.transcripts import Transcript
-from whyfor.service.restoring import Taken
+from whyfor.service.restore import Taken
 
 Cli = Callable[..., Result]
 MOVED = ("sessionId", "cwd", "forkedFrom")

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Result
 from tests.restore.helpers import Json, bring_back, lines, seqs, texts
 from whyfor.model.errors import NotFound
-from whyfor.service.restoring import Taken
+from whyfor.service.restore import Taken
 
 Cli = Callable[..., Result]
 THREAD = "019a0000-0000-7000-8000-00000000000{}"

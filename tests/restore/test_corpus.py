@@ -11,11 +11,11 @@ from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.service.figures import stats
-from whyfor.service.ingesting import ingest
-from whyfor.service.library import Library, reading
-from whyfor.service.reading import Where
-from whyfor.service.restoring import Restored, Taken
+from whyfor.service.ingest import ingest
+from whyfor.service.restore import Restored, Taken
+from whyfor.service.sessions import Where
+from whyfor.service.stats import stats
+from whyfor.store.open import Library, reading
 
 TOLD = ("user.prompt", "assistant.message", "tool.call", "tool.result")
 

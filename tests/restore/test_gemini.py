@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.conftest import Result
 from tests.restore.helpers import Json, bring_back, lines, seqs, texts
-from whyfor.service.restoring import Taken
+from whyfor.service.restore import Taken
 
 Cli = Callable[..., Result]
 SESSION = "5e551011-0000-4000-8000-000000000001"

@@ -8,8 +8,8 @@ import pytest
 
 from tests.server.wire import Served, served
 from whyfor import config
-from whyfor.service.demo import Demo, build
-from whyfor.service.ingesting import ingest
+from whyfor.demo import Demo, build
+from whyfor.service.ingest import ingest
 
 
 @pytest.fixture(scope="session")

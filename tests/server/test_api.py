@@ -12,9 +12,9 @@ import pytest
 from tests.server.wire import Served, served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.demo import Demo
-from whyfor.service.ingesting import ingest
-from whyfor.service.stories import log, told_json
+from whyfor.demo import Demo
+from whyfor.service.ingest import ingest
+from whyfor.service.log import log, told_json
 
 
 def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
@@ -171,7 +171,7 @@ def test_a_story_is_told_with_its_conversation_in_pages(server: Served, project:
 
 def test_a_commit_nobody_has_looked_at_yet_is_told(settings: Settings, tmp_path: Path) -> None:
     from whyfor import config
-    from whyfor.service.demo import build
+    from whyfor.demo import build
 
     demo = build(tmp_path / "other")
     other = config.load({**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
@@ -190,7 +190,7 @@ def test_a_repository_that_is_gone_is_said_and_its_stories_are_still_told(settin
     import shutil
 
     from whyfor import config
-    from whyfor.service.demo import build
+    from whyfor.demo import build
 
     demo = build(tmp_path / "other")
     other = config.load({**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from whyfor.service.feed import Cursor, Feed, Item, Lost, parse_cursor
+from whyfor.live.feed import Cursor, Feed, Item, Lost, parse_cursor
 from whyfor.store import changes
 from whyfor.store.browse import Browser
 from whyfor.store.changes import Changes

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.server.wire import Served
+from whyfor.demo import Demo
 from whyfor.server.guard import REFUSED
-from whyfor.service.demo import Demo
-from whyfor.service.reading import Where, sessions
+from whyfor.service.sessions import Where, sessions
 
 SECRET = "backoff"  # a word of the demo's sessions
 

@@ -17,13 +17,13 @@ import pytest
 from tests.server.wire import Served, served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
+from whyfor.live import hub as live
+from whyfor.live.hub import Hub
 from whyfor.model.sessions import Session, Tokens
 from whyfor.server import run
-from whyfor.service import live
-from whyfor.service.ingesting import ingest
-from whyfor.service.live import Hub
-from whyfor.story.standing import Standing
-from whyfor.story.status import Approval, Status
+from whyfor.service.ingest import ingest
+from whyfor.story.status.judge import Approval, Status
+from whyfor.story.status.standing import Standing
 
 
 class Message(dict[str, str]):
@@ -233,7 +233,7 @@ def test_whoever_comes_from_a_place_that_never_was_begins_anew(settings: Setting
 
 
 def test_all_are_told_when_something_was_forgotten(settings: Settings, home: Path) -> None:
-    from whyfor.service.forgetting import Asked, forget
+    from whyfor.service.forget import Asked, forget
 
     spoken(settings, home, ("a", ["x", "y"]), ("b", ["z"]))
     with served(settings) as server, listening(server) as messages:
@@ -245,7 +245,7 @@ def test_all_are_told_when_something_was_forgotten(settings: Settings, home: Pat
 
 
 def test_what_was_forgotten_is_told_to_nobody_any_more(settings: Settings, home: Path) -> None:
-    from whyfor.service.forgetting import Asked, forget
+    from whyfor.service.forget import Asked, forget
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server:
@@ -271,7 +271,7 @@ def test_a_store_that_comes_into_being_is_heard_from_its_first_event(settings: S
 
 
 def test_a_rebuilt_store_is_the_same_place(settings: Settings, home: Path) -> None:
-    from whyfor.service.ingesting import rebuild
+    from whyfor.service.ingest import rebuild
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:
@@ -392,7 +392,7 @@ def test_status_alone_can_be_wanted(settings: Settings, home: Path) -> None:
 
 
 def test_a_damaged_store_is_said_and_a_sound_one_found_again(settings: Settings, home: Path) -> None:
-    from whyfor.service.ingesting import rebuild
+    from whyfor.service.ingest import rebuild
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:

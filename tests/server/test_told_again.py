@@ -17,13 +17,13 @@ from tests.server.test_stream import Message, begun, events, listening, said, sp
 from tests.server.wire import served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.editing import unlink
-from whyfor.service.feed import Feed, Item
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest, rebuild
-from whyfor.service.live import _differ
+from whyfor.live.feed import Feed, Item
+from whyfor.live.hub import _differ
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.link import unlink
 from whyfor.store import changes
-from whyfor.story.standing import Standing
+from whyfor.story.status.standing import Standing
 
 from .pages.sessions import standing
 

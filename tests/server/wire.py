@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from whyfor.config import Settings
+from whyfor.live.hub import Hub
 from whyfor.server.app import App, create_app
 from whyfor.server.run import Server, bound
-from whyfor.service.live import Hub
-from whyfor.service.serving import Keys, Running
+from whyfor.service.serve import Keys, Running
 
 
 class Answer(msgspec.Struct):

@@ -11,7 +11,7 @@ from whyfor.model.errors import Ambiguous, NotFound
 from whyfor.model.events import Event
 from whyfor.model.findings import Bucket
 from whyfor.model.query import Filters
-from whyfor.service.reading import conversation
+from whyfor.service.sessions import conversation
 from whyfor.store.read import Reader
 from whyfor.store.sqlite import connect, transaction
 from whyfor.store.write import Writer

@@ -7,9 +7,9 @@ from hashlib import sha1
 from typing import Any
 
 from whyfor.git.history import Change, Commit
-from whyfor.story.acts import Acts, Made, Written
-from whyfor.story.lines import keys
-from whyfor.story.links import CommitFacts, Link, Linker
+from whyfor.story.links.activity import Acts, Made, Written
+from whyfor.story.links.infer import CommitFacts, Link, Linker
+from whyfor.story.links.line_keys import keys
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE

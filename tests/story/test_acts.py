@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from whyfor.model.events import StoredEvent
-from whyfor.story.acts import Acts, Made, Written, acts, merged
-from whyfor.story.lines import keys
+from whyfor.story.links.activity import Acts, Made, Written, acts, merged
+from whyfor.story.links.line_keys import keys
 from whyfor.story.shell import effects
 
 START = 1_780_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from whyfor.story.acts import Written
-from whyfor.story.attribution import Pen, attribute, traced
-from whyfor.story.lines import keys
+from whyfor.story.links.activity import Written
+from whyfor.story.links.attribution import Pen, attribute, traced
+from whyfor.story.links.line_keys import keys
 
 PATH = "/code/shop/a.py"
 

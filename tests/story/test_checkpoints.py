@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyfor.model.checkpoints import Part, checkpoint_id
-from whyfor.story.checkpoints import Claim, Outline, continue_from, group_roots, outline, parts
+from whyfor.story.links.ranges import Claim, Outline, continue_from, group_roots, outline, parts
 
 # A session: p prompt, a answer, c tool call, r its result; a prompt begins a turn.
 KIND = {

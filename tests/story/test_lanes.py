@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.story.lanes import CLOSING, IDLE, LANES, NONE, WORK, Slice, Span, lanes
+from whyfor.service.timeline_lanes import CLOSING, IDLE, LANES, NONE, WORK, Slice, Span, lanes
 
 HOUR = 3_600_000
 

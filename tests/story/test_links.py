@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.story.histories import MINUTE, START, History, Session, body, change, sha
-from whyfor.story.links import Seed
+from whyfor.story.links.infer import Seed
 
 # -- content: a person commits ---------------------------------------------------------------------
 
@@ -501,7 +501,7 @@ def test_a_call_that_a_fork_copied_belongs_to_the_session_that_ended_first() -> 
 
 
 def test_judging_one_commit_with_its_ancestors_since_the_horizon_gives_the_same_links() -> None:
-    from whyfor.story.links import Linker
+    from whyfor.story.links.infer import Linker
 
     history, agent = History(), Session()
     for n in range(20):
@@ -520,7 +520,7 @@ def test_judging_one_commit_with_its_ancestors_since_the_horizon_gives_the_same_
 
 
 def test_the_horizon_of_commits_nobody_wrote_is_none() -> None:
-    from whyfor.story.links import Linker
+    from whyfor.story.links.infer import Linker
 
     history = History()
     history.commit("a", 1, change("src/cart.py", body("cart")))
@@ -540,7 +540,7 @@ def test_only_what_is_asked_for_is_linked() -> None:
 def test_ancestry_is_what_git_says_on_a_tangled_history() -> None:
     from random import Random
 
-    from whyfor.story.ancestry import Ancestry
+    from whyfor.story.links.ancestry import Ancestry
 
     rng = Random(7)
     parents: dict[str, list[str]] = {}

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from whyfor.agents.hooks import HOOKABLE
 from whyfor.model.events import KINDS, StoredEvent
 from whyfor.model.signals import Signal
-from whyfor.story import signs, state
-from whyfor.story.signs import Sign, of_event, of_process, of_signal
-from whyfor.story.status import (
+from whyfor.story.status import inputs as signs
+from whyfor.story.status import state
+from whyfor.story.status.inputs import Sign, of_event, of_process, of_signal
+from whyfor.story.status.judge import (
     COMPACTING,
     IDLE,
     LONG,

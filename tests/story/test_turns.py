@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
-from whyfor.story.status import Status
+from whyfor.story.status.judge import Status
 from whyfor.story.summary import EVERY, LINE_MAX, Summary, due, summary
 from whyfor.story.turns import Turn, tool_kind, turns
 

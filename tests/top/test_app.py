@@ -17,9 +17,9 @@ from whyfor.cli.screen import app as screen_app
 from whyfor.config import Settings
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.service.forgetting import Asked, forget
-from whyfor.service.ingesting import ingest
-from whyfor.service.library import reading
+from whyfor.service.forget import Asked, forget
+from whyfor.service.ingest import ingest
+from whyfor.store.open import reading
 
 from .conftest import Screen, shown
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 
 Cli = Callable[..., Result]
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.following import standings
-from whyfor.service.ingesting import ingest
-from whyfor.service.serving import alone, announced, serves
+from whyfor.live.follow import standings
+from whyfor.service.ingest import ingest
+from whyfor.service.serve import alone, announced, serves
 
 from .window import TOP, Window
 

@@ -12,16 +12,16 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents.base import Agent, Record, Rows, Shape
-from whyfor.capture import spool, tail, whereabouts
-from whyfor.capture.absorb import Absorber
+from whyfor.capture import session_cwd, spool, tail
+from whyfor.capture.compact import Merging
 from whyfor.capture.discover import Found, sniff
-from whyfor.capture.exclude import Excluded
-from whyfor.capture.forgotten import Forgotten
-from whyfor.capture.merge import Merging
-from whyfor.capture.pauses import Pauses
+from whyfor.capture.filters.excluded import Excluded
+from whyfor.capture.filters.forgotten import Forgotten
+from whyfor.capture.filters.gate import Withholding
+from whyfor.capture.filters.paused import Unwanted
+from whyfor.capture.filters.pauses import Pauses
+from whyfor.capture.parse import Absorber
 from whyfor.capture.unreadable import PartFailed, Unreadable, UnreadableFiles, reason_of, stops_everything
-from whyfor.capture.unwanted import Unwanted
-from whyfor.capture.withhold import Withholding
 from whyfor.config import Exclude
 from whyfor.model.errors import NotFound
 from whyfor.model.ids import fold
@@ -279,7 +279,7 @@ class Ingest:
             return False
         place = self.writer.whereabouts(source.agent, source.session_id)
         if place is None and not source.sidecar:
-            place = whereabouts.of_file(source, path)
+            place = session_cwd.of_file(source, path)
         return self._judged(name, place or self.writer.whereabouts(*name))
 
     def _judged(self, name: tuple[str, str], place: str | None) -> bool:
@@ -461,7 +461,7 @@ class Ingest:
             shape = Shape("lines", rows.session_id, rows.parent)
             session = own[rows.session_id] = _source(agent, path, shape)
         if self.unwanted and session.cwd is None:
-            session.cwd = whereabouts.of_lines(session, rows.lines)
+            session.cwd = session_cwd.of_lines(session, rows.lines)
         name = (agent.name, rows.parent or rows.session_id)
         if self.unwanted.excluded.by_place and self._judged(name, session.cwd):
             return

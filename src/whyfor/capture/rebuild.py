@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from whyfor.capture import tail
-from whyfor.capture.absorb import Absorber
+from whyfor.capture.parse import Absorber
 from whyfor.capture.unreadable import reason_of, stops_everything
 from whyfor.model.errors import StoreError
 from whyfor.model.paths import to_path

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from whyfor.capture.lock import ingest_lock, open_file
 from whyfor.config import Settings
+from whyfor.locks import ingest_lock, open_file
 from whyfor.model.errors import CorruptStore, NewerStore
 from whyfor.model.text import plural
 from whyfor.store import schema

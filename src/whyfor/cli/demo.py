@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from whyfor.cli.render import console, json_option, note, print_json
-from whyfor.service.demo import Demo, build, fill
+from whyfor.demo import Demo, build, fill
 
 # Where things are looked for and kept; while the demo runs, none of it is yours.
 PLACES = (
@@ -73,7 +73,7 @@ def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
     """Until it is stopped. As nothing goes on in them, the sessions that work fall silent after a while."""
     from whyfor import config
     from whyfor.cli import root
-    from whyfor.service.ingesting import ingest
+    from whyfor.service.ingest import ingest
 
     ingest(config.load())
     arguments = ["serve", "--port", "0", *(["--json"] if as_json else [])]
@@ -84,8 +84,8 @@ def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
 
 def _json(demo: Demo, keep: bool) -> None:
     from whyfor import config
-    from whyfor.service.ingesting import ingest
-    from whyfor.service.reading import Where, session_json, sessions
+    from whyfor.service.ingest import ingest
+    from whyfor.service.sessions import Where, session_json, sessions
 
     settings = config.load()
     report = ingest(settings)

@@ -9,7 +9,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, note, one_line, plural, print_json, table
 from whyfor.model.text import spent
-from whyfor.service.standing import Between, between, between_json
+from whyfor.service.status import Between, between, between_json
 
 
 @click.command()

@@ -11,8 +11,8 @@ import msgspec
 from whyfor import config
 from whyfor.cli.render import age, agent, console, fitted, json_option, label, plural, print_json, size, table
 from whyfor.model.times import to_iso
-from whyfor.service.health import Health, examine
-from whyfor.service.pausing import paused_json
+from whyfor.service.doctor import Health, examine
+from whyfor.service.pause import paused_json
 
 if TYPE_CHECKING:
     from rich.console import Console

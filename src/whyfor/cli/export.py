@@ -12,7 +12,7 @@ from whyfor.cli.render import json_option, note, plural
 from whyfor.terminal import write_data
 
 if TYPE_CHECKING:
-    from whyfor.service.exporting import Exported
+    from whyfor.service.export import Exported
 
 FORMATS = ("markdown", "html", "json")
 
@@ -36,7 +36,7 @@ def command(
       whyfor export HEAD --format html --output story.html
       whyfor export 3f05 --tools
     """
-    from whyfor.service.exporting import Wanted, encoded, export, save
+    from whyfor.service.export import Wanted, encoded, export, save
 
     wanted = Wanted("json" if as_json else form, thinking, tools, redact=not no_redact)
     made = export(config.load(), reference, Path.cwd(), wanted)
@@ -50,7 +50,7 @@ def command(
 
 
 def _said(made: Exported, no_redact: bool) -> str:
-    from whyfor.service.redacting import told
+    from whyfor.service.redact import told
 
     found = made.found
     if not no_redact:

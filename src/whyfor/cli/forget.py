@@ -11,7 +11,7 @@ import msgspec
 from whyfor import config
 from whyfor.cli.render import console, json_option, note, one_line, plural, print_json, progress_bar, size
 from whyfor.model.errors import BadInput
-from whyfor.service.forgetting import Asked, Report, forget
+from whyfor.service.forget import Asked, Report, forget
 from whyfor.terminal import confirm
 
 _LISTED = 10

@@ -11,7 +11,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, plural, print_json, progress_bars, size
 from whyfor.model.errors import WhyforError
-from whyfor.service.ingesting import IngestReport, ingest, ingest_for_hooks
+from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks
 
 if TYPE_CHECKING:
     from rich.console import Console

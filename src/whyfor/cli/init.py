@@ -11,8 +11,8 @@ import msgspec
 
 from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, plural, print_json, progress_bars, table
-from whyfor.service.footprint import Step
-from whyfor.service.installing import InitReport, init
+from whyfor.service.init import InitReport, init
+from whyfor.service.init.manifest import Step
 
 SIGN = {
     "installed": ("✓", "green"),

@@ -8,8 +8,8 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, note, plural, print_json, progress_bar
-from whyfor.service.editing import link, link_history
-from whyfor.service.stories import checkpoint_json
+from whyfor.service.link import link, link_history
+from whyfor.service.log import checkpoint_json
 
 
 @click.command()

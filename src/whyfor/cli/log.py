@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import age, agent, console, fitted, json_option, note, one_line, print_json, table
-from whyfor.service.stories import Told, log, told_json
+from whyfor.service.log import Told, log, told_json
 
 _SCREEN = 50
 CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}

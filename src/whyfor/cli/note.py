@@ -9,8 +9,8 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
 from whyfor.model.checkpoints import TAGS, Note
-from whyfor.service.editing import note
-from whyfor.service.stories import checkpoint_json
+from whyfor.service.link import note
+from whyfor.service.log import checkpoint_json
 
 
 @click.command()

@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, fitted, json_option, note, plural, print_json, progress_bar, table
-from whyfor.service.editing import Known, alias, known_json, projects
+from whyfor.service.link import Known, alias, known_json, projects
 
 
 @click.group(invoke_without_command=True)

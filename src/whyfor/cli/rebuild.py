@@ -6,7 +6,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, plural, print_json, progress_bar, size
-from whyfor.service.ingesting import rebuild
+from whyfor.service.ingest import rebuild
 
 
 @click.command()

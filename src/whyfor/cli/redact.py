@@ -10,7 +10,7 @@ import msgspec
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, note, print_json, table
-from whyfor.service.redacting import Outcome, Task, redact, told
+from whyfor.service.redact import Outcome, Task, redact, told
 from whyfor.terminal import data_stream
 
 

@@ -105,7 +105,7 @@ def project(identity: str | None) -> str:
 
 def _named(identity: str) -> str | None:
     from whyfor import config
-    from whyfor.service.naming import Names
+    from whyfor.service.project_names import Names
 
     context = click.get_current_context(silent=True)
     if context is None:

@@ -10,7 +10,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, plural, print_json
 from whyfor.model.errors import Busy
-from whyfor.service.restoring import Active, Restored, active, restore, wanted
+from whyfor.service.restore import Active, Restored, active, restore, wanted
 from whyfor.terminal import confirm
 
 

@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import age, agent, clean, console, json_option, label, note, one_line, print_json, project
-from whyfor.service.reading import Hit, Where, hit_json, search
+from whyfor.service.sessions import Hit, Where, hit_json, search
 
 _LABEL = {
     "user.prompt": "prompt",

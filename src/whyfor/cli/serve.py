@@ -11,7 +11,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import json_option, note, print_json
 from whyfor.server.run import PORT, serve
-from whyfor.service.serving import Running
+from whyfor.service.serve import Running
 from whyfor.terminal import say
 
 

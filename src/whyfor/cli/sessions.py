@@ -19,8 +19,8 @@ from whyfor.cli.render import (
     table,
 )
 from whyfor.model.sessions import Session
-from whyfor.service.excluding import excluded_note
-from whyfor.service.reading import Listed, Where, session_json, sessions
+from whyfor.service.exclude import excluded_note
+from whyfor.service.sessions import Listed, Where, session_json, sessions
 
 
 @click.command()

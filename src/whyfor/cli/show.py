@@ -29,17 +29,9 @@ from whyfor.cli.render import (
 from whyfor.model.characters import show_code
 from whyfor.model.events import StoredEvent
 from whyfor.model.text import count, spent
-from whyfor.service.calls import argument, diff, failed
-from whyfor.service.reading import (
-    Conversation,
-    Turn,
-    conversation,
-    event_json,
-    raw,
-    session_json,
-    turn_json,
-)
-from whyfor.service.stories import is_commit, read, story_json
+from whyfor.service.log import is_commit, read, story_json
+from whyfor.service.sessions import Conversation, Turn, conversation, event_json, raw, session_json, turn_json
+from whyfor.story.conversation.calls import argument, diff, failed
 from whyfor.terminal import data_stream, write_data
 
 _FOLDED_LINES = 12
@@ -97,7 +89,7 @@ def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdow
     if as_json:
         print_json(story_json(settings, story))
     elif as_markdown:
-        from whyfor.service.exporting import commit_markdown, encoded
+        from whyfor.service.export import commit_markdown, encoded
 
         write_data(encoded(commit_markdown(story)))
     else:

@@ -6,8 +6,8 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import COLOUR, console, count, json_option, plural, print_json, project, table
-from whyfor.service.figures import Row, Stats, stats
-from whyfor.service.reading import Where
+from whyfor.service.sessions import Where
+from whyfor.service.stats import Row, Stats, stats
 
 _BAR = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -10,7 +10,7 @@ from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.cli.pause import paused_line
 from whyfor.cli.render import age, agent, console, fitted, json_option, one_line, plural, print_json, table
-from whyfor.service.standing import Open, Status, status, status_json
+from whyfor.service.status import Open, Status, status, status_json
 
 _FILES = 4
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from whyfor.cli.render import MARK, agent, clean, label, moment, one_line, plural
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.text import spent
-from whyfor.service.stories import Said, Story
+from whyfor.service.log import Said, Story
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words

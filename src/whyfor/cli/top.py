@@ -10,10 +10,10 @@ import click
 from whyfor import config
 from whyfor.cli.render import age, console, fitted, json_option, note, print_json, project, table
 from whyfor.config import Settings
-from whyfor.service.following import standings
-from whyfor.service.glancing import Board, Glances
-from whyfor.service.live import standing_json
-from whyfor.story.standing import Standing
+from whyfor.live.board import Board, Glances
+from whyfor.live.follow import standings
+from whyfor.live.hub import standing_json
+from whyfor.story.status.standing import Standing
 
 
 @click.command()

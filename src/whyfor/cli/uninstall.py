@@ -9,7 +9,7 @@ import click
 from whyfor import config
 from whyfor.cli.init import show_steps
 from whyfor.cli.render import console, json_option, print_json
-from whyfor.service.installing import uninstall
+from whyfor.service.init import uninstall
 
 
 @click.command()

@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
-from whyfor.service.editing import unlink
+from whyfor.service.link import unlink
 
 
 @click.command()

@@ -16,15 +16,15 @@ from litestar.types import Receive, Scope, Send
 
 from whyfor import __version__
 from whyfor.config import Settings
+from whyfor.live.board import Glances
+from whyfor.live.hub import Hub
 from whyfor.model.errors import WhyforError
 from whyfor.server import api, pages, problems
 from whyfor.server.guard import UNTIL, Guard
 from whyfor.server.page import TEMPLATES
 from whyfor.server.render import WEB, environment
-from whyfor.service.glancing import Glances
-from whyfor.service.live import Hub
-from whyfor.service.naming import Names
-from whyfor.service.serving import Keys
+from whyfor.service.project_names import Names
+from whyfor.service.serve import Keys
 
 
 class App(Litestar):

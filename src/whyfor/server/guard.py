@@ -17,7 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from whyfor.server.problems import Refusal, broken, refuse
 from whyfor.server.refused import SOURCE
 from whyfor.server.start import LIFE_SECONDS, Start
-from whyfor.service.serving import Keys
+from whyfor.service.serve import Keys
 
 BODY_BYTES = 64 << 10
 TARGET_BYTES = 8 << 10  # path and query

@@ -11,7 +11,7 @@ from litestar.response import Template
 from litestar.response.base import ASGIResponse
 
 from whyfor.config import Settings
-from whyfor.service.live import Hub
+from whyfor.live.hub import Hub
 
 Kept = NamedDependency[Settings]  # a handler's `settings`: the home that is shown
 Live = NamedDependency[Hub]  # a handler's `hub`

@@ -23,9 +23,9 @@ from whyfor.model.paths import to_text
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean, count, label, one_line, plain, plural
 from whyfor.model.times import to_iso
-from whyfor.service.exporting.document import agent_title
-from whyfor.service.exporting.prose import mind_hidden
-from whyfor.service.naming import Names
+from whyfor.service.export.document import agent_title
+from whyfor.service.export.prose import mind_hidden
+from whyfor.service.project_names import Names
 
 WEB = Path(__file__).parent.parent / "web"
 MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}

@@ -15,14 +15,14 @@ from types import FrameType
 import uvicorn
 
 from whyfor.config import Settings
+from whyfor.live.hub import Hub
+from whyfor.live.loop import watch
 from whyfor.model.errors import Busy
 from whyfor.server.app import create_app
 from whyfor.server.connections import KEYLESS, Connection, Connections
 from whyfor.server.warm import warm
-from whyfor.service import serving
-from whyfor.service.live import Hub
-from whyfor.service.notifying import Notifying
-from whyfor.service.watching import watch
+from whyfor.service import serve as access
+from whyfor.service.notify import Notifying
 from whyfor.terminal import say
 
 HOST = "127.0.0.1"
@@ -33,16 +33,16 @@ AT_ONCE = 32  # connections taken in before those that are there are attended to
 QUEUE = 512  # connections that the system lets wait meanwhile
 STOPPING = 3  # seconds a request in work may take when the server stops
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
-Ready = Callable[[serving.Running, str, bool], None]  # told where it is, a link, and whether it ran before
+Ready = Callable[[access.Running, str, bool], None]  # told where it is, a link, and whether it ran before
 
 
 def serve(settings: Settings, port: int | None, ready: Ready) -> None:
     """Until a signal; or, if a server runs already, just a link into that one."""
-    keys = serving.Keys(settings)
+    keys = access.Keys(settings)
     try:
-        with serving.alone(settings), bound(port) as listener:
+        with access.alone(settings), bound(port) as listener:
             number = int(listener.getsockname()[1])
-            with serving.announced(settings, number) as running:
+            with access.announced(settings, number) as running:
                 hub = Hub(settings)
                 app = create_app(settings, port=number, keys=keys, hub=hub)
                 try:
@@ -57,8 +57,8 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
                         asyncio.run(_until_stopped(server, hub, listener))
                 finally:
                     keys.tidy(0)
-    except serving.AlreadyServed:
-        running = serving.running(settings)
+    except access.AlreadyServed:
+        running = access.running(settings)
         ready(running, keys.link(running), True)
 
 

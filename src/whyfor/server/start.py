@@ -13,7 +13,7 @@ import secrets
 import time
 from hashlib import sha256
 
-from whyfor.service.serving import same_text
+from whyfor.service.serve import same_text
 
 LIFE_SECONDS = 7 * 24 * 3600  # from the one-time link on; nothing that comes of it lasts longer
 _WORD = re.compile(r"[A-Za-z0-9_-]{16,64}")

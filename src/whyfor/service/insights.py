@@ -13,12 +13,12 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
-from whyfor.service.checkpointing import NOT_THEN
-from whyfor.service.library import reading
-from whyfor.service.reading import Where, understand
-from whyfor.service.spending import total
+from whyfor.service.sessions import Where, understand
 from whyfor.store.insights import STEP, Asked, Counted, Insights
+from whyfor.store.open import reading
 from whyfor.story.failures import KINDS, kind_of
+from whyfor.story.links.assemble import NOT_THEN
+from whyfor.story.tokens import total
 
 BY = ("agent", "project", "model")
 PERIODS = {"30": "30 days", "90": "90 days", "365": "12 months"}

@@ -11,8 +11,8 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.capture.lock import file_name, open_file
 from whyfor.files import replace
+from whyfor.locks import file_name, open_file
 from whyfor.model.errors import StoreError
 from whyfor.store.journal import ForgottenEntry
 from whyfor.store.schema import SEQ_BITS

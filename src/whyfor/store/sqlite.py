@@ -10,8 +10,8 @@ from typing import Any
 
 import apsw
 
-from whyfor.capture.lock import open_file
 from whyfor.files import need_descriptors
+from whyfor.locks import open_file
 from whyfor.model.errors import Busy, CorruptStore, StoreError, WhyforError
 from whyfor.store import schema
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from whyfor.model.text import one_line, plural
-from whyfor.story.status import Status
+from whyfor.story.status.judge import Status
 from whyfor.story.turns import Turn
 
 TURNS = 5

@@ -13,10 +13,10 @@ import msgspec
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
-from whyfor.story.acts import SHELLS
-from whyfor.story.approvals import Asked, approvals
-from whyfor.story.edits import PATHS, first, is_edit
-from whyfor.story.signs import of_event, of_signal
+from whyfor.story.links.activity import SHELLS
+from whyfor.story.links.edits import PATHS, first, is_edit
+from whyfor.story.status.approvals import Asked, approvals
+from whyfor.story.status.inputs import of_event, of_signal
 
 _KINDS: Mapping[str, frozenset[str]] = {
     "shell": SHELLS,

@@ -22,10 +22,10 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.locks import locked
 from whyfor.config import Settings
+from whyfor.live.hub import Hub
+from whyfor.live.loop import watch
 from whyfor.server.app import create_app
-from whyfor.service.live import Hub
-from whyfor.service.serving import Keys, Running
-from whyfor.service.watching import watch
+from whyfor.service.serve import Keys, Running
 
 PACKAGE = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[3] / ".cache" / "axe"

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from whyfor import config
 from whyfor.config import Settings
-from whyfor.service.demo import build
-from whyfor.service.ingesting import ingest
+from whyfor.demo import build
+from whyfor.service.ingest import ingest
 
 from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideways, tab
 

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from whyfor.model.sessions import Session, Tokens
-from whyfor.story.standing import Standing
-from whyfor.story.status import Approval, Status
+from whyfor.story.status.judge import Approval, Status
+from whyfor.story.status.standing import Standing
 
 
 def now() -> int:

@@ -11,7 +11,7 @@ import msgspec
 from tests.links.workshop import Agent, Clock, Repo, body
 from whyfor import config
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 
 DAY = 86_400
 CHARGE = '''from shop.gateway import GatewayTimeout, gateway

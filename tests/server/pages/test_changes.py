@@ -8,7 +8,7 @@ import pytest
 
 from whyfor.model.events import StoredEvent
 from whyfor.server.pages.diffs import painted
-from whyfor.service.changes import Change, Row, changes, compare
+from whyfor.story.conversation.diffs import Change, Row, changes, compare
 
 
 def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") -> StoredEvent:

@@ -17,9 +17,9 @@ from whyfor.model.checkpoints import Annotation, Note
 from whyfor.model.errors import NotFound
 from whyfor.server.pages.commit import alternative, steps
 from whyfor.server.pages.diffs import emphasised, visible
-from whyfor.service.behind import SHOWN_EACH, behind
-from whyfor.service.editing import note
-from whyfor.service.ingesting import ingest
+from whyfor.service.commit import SHOWN_EACH, behind
+from whyfor.service.ingest import ingest
+from whyfor.service.link import note
 
 from .browser import Site, no_sideways
 from .hostile import HOSTILE

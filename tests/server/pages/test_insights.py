@@ -20,10 +20,10 @@ from whyfor.model.signals import Signal
 from whyfor.model.times import parse_iso
 from whyfor.server.charts import calendar, histogram, quarters
 from whyfor.server.pages.insights import rows
-from whyfor.service.figures import Stats, stats
-from whyfor.service.ingesting import ingest
+from whyfor.service.ingest import ingest
 from whyfor.service.insights import PERIODS, WAITS, Asking, Bar, Day, Overview, overview, spent
-from whyfor.service.reading import Where
+from whyfor.service.sessions import Where
+from whyfor.service.stats import Stats, stats
 from whyfor.store.insights import Insights
 from whyfor.store.sqlite import connect, fetch
 from whyfor.store.write import Writer

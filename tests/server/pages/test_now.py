@@ -17,14 +17,14 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.config import Settings
+from whyfor.demo import build
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.service.demo import build
-from whyfor.service.ingesting import ingest
-from whyfor.service.library import reading
-from whyfor.service.pausing import Scope, pause
-from whyfor.story.standing import Standing
-from whyfor.story.status import Approval, Sign, apply, of_event, status, told
+from whyfor.service.ingest import ingest
+from whyfor.service.pause import Scope, pause
+from whyfor.store.open import reading
+from whyfor.story.status.judge import Approval, Sign, apply, of_event, status, told
+from whyfor.story.status.standing import Standing
 from whyfor.story.summary import Summary
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard

@@ -14,9 +14,9 @@ from playwright.sync_api import Page, Route, expect
 from tests.links.workshop import Agent, Clock, Repo
 from tests.transcripts import Transcript
 from whyfor.server.pages import search as pages
-from whyfor.service.finding import CommitHit, Found, Wanted, find
-from whyfor.service.ingesting import ingest
-from whyfor.service.reading import Hit, Where, search
+from whyfor.service.ingest import ingest
+from whyfor.service.search import CommitHit, Found, Wanted, find
+from whyfor.service.sessions import Hit, Where, search
 
 from .browser import Complaints, Site
 from .hostile import HOSTILE
@@ -96,7 +96,7 @@ def test_counts_are_what_one_would_count_oneself(shop: Shop) -> None:
 
 
 def test_more_than_can_be_counted_is_not_given_a_number(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyfor.service.finding.COUNTED", 10)
+    monkeypatch.setattr("whyfor.service.search.COUNTED", 10)
     counts = find(shop.settings, Wanted("seagulls"), limit=5).counts
     assert counts is not None
     assert (counts.turns, counts.sessions, counts.agents["claude"], counts.whens[""]) == (None, None, None, None)

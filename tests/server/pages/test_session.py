@@ -18,8 +18,8 @@ from playwright.sync_api import Page, Route, expect
 from tests.agents_read.test_opencode import Writer
 from whyfor import config
 from whyfor.config import Settings
-from whyfor.service.ingesting import ingest
-from whyfor.service.library import reading
+from whyfor.service.ingest import ingest
+from whyfor.store.open import reading
 
 from .browser import NARROW, WIDE, Complaints, Site, no_sideways
 from .conftest import Home
@@ -500,7 +500,7 @@ def test_a_beginning_of_an_id_is_no_session(client: httpx.Client, rich: str) -> 
 
 
 def test_pictures_of_all_agents_are_found_in_their_records() -> None:
-    from whyfor.service.conversing.pictures import _payloads
+    from whyfor.service.pictures import _payloads
 
     data = base64.b64encode(png()).decode()
     shapes = [

@@ -12,10 +12,10 @@ from playwright.sync_api import Page, expect
 
 from tests.links.workshop import Agent, Clock, Repo, body
 from whyfor.model.checkpoints import Note
-from whyfor.service.browsing import Which
-from whyfor.service.editing import note, unlink
-from whyfor.service.ingesting import ingest
-from whyfor.service.timelines import timeline
+from whyfor.service.browse import Which
+from whyfor.service.ingest import ingest
+from whyfor.service.link import note, unlink
+from whyfor.service.timeline import timeline
 
 from .browser import Site
 from .conftest import Home

@@ -29,11 +29,11 @@ from whyfor.cli.screen import words
 from whyfor.cli.screen.talk import Talk
 from whyfor.cli.screen.widgets import Shown
 from whyfor.config import Settings
+from whyfor.live.board import Board, Card, Glances
+from whyfor.live.follow import follow, standings
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
-from whyfor.service.following import follow, standings
-from whyfor.service.glancing import Board, Card, Glances
-from whyfor.story.standing import Standing
+from whyfor.story.status.standing import Standing
 
 ColorSystem = Literal["auto", "standard", "256", "truecolor", "windows"]
 PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"

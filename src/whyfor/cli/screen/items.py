@@ -10,7 +10,7 @@ from rich.text import Text
 from whyfor.cli.render import clean, count, duration, moment, one_line, plural
 from whyfor.cli.screen.words import exact, named, short
 from whyfor.model.characters import show_code
-from whyfor.service.conversing.kinds import (
+from whyfor.story.conversation.kinds import (
     Call,
     Compaction,
     Decision,

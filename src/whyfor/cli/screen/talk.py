@@ -16,10 +16,10 @@ from whyfor.cli.screen import words
 from whyfor.cli.screen.items import told
 from whyfor.cli.screen.widgets import Shown
 from whyfor.config import Settings
+from whyfor.live.board import Card
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
-from whyfor.service.conversing import Item, Stretch, fragment, resume
-from whyfor.service.glancing import Card
+from whyfor.story.conversation import Item, Stretch, fragment, resume
 
 END = 1 << 62
 PAGES = 12  # that are kept on the screen while it follows; earlier ones are read again when one goes back to them

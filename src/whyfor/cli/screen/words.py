@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.text import Text
 
 from whyfor.cli.render import COLOUR, MARK, age, label, one_line, plural, project
+from whyfor.live.board import Board, Card
 from whyfor.model.characters import split_code
-from whyfor.service.glancing import Board, Card
 
 TITLE_MAX = 200
 LINE_MAX = 300

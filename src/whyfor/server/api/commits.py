@@ -12,8 +12,8 @@ from whyfor.model.times import parse_when, to_iso
 from whyfor.server.api import shapes
 from whyfor.server.api.params import After, Agent, Limit, Name, Seq, Text, When, read
 from whyfor.server.page import Kept
-from whyfor.service.browsing import Which, projects, story_of, timeline
-from whyfor.service.stories import conversation_json, story_summary_json, told_json
+from whyfor.service.browse import Which, projects, story_of, timeline
+from whyfor.service.log import conversation_json, story_summary_json, told_json
 
 Identity = Annotated[str, QueryParameter(min_length=1, max_length=400, description="A project's identity.")]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from litestar.params import FromQuery
 
+from whyfor.live.hub import standing_json
 from whyfor.server.api import shapes
 from whyfor.server.api.params import After, Agent, Limit, Name, Project, Seq, Text, When, read
 from whyfor.server.page import Kept, Live
-from whyfor.service.browsing import event_page, one_session, session_page, summary_of, turn_page
-from whyfor.service.live import standing_json
-from whyfor.service.reading import Where, event_json, session_json, turn_json
+from whyfor.service.browse import event_page, one_session, session_page, summary_of, turn_page
+from whyfor.service.sessions import Where, event_json, session_json, turn_json
 
 _ONE = "/sessions/{agent:str}/{session_id:str}"
 

@@ -8,16 +8,16 @@ import msgspec
 from litestar.params import FromQuery, QueryParameter
 
 from whyfor import __version__
+from whyfor.live.hub import standing_json
 from whyfor.model.times import to_iso
 from whyfor.server.api import shapes
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, read
 from whyfor.server.page import Kept, Live
-from whyfor.service.browsing import capture
-from whyfor.service.exporting.document import agent_title
-from whyfor.service.figures import Stats, stats
-from whyfor.service.live import standing_json
-from whyfor.service.pausing import paused_json
-from whyfor.service.reading import Where, hit_json, search
+from whyfor.service.browse import capture
+from whyfor.service.export.document import agent_title
+from whyfor.service.pause import paused_json
+from whyfor.service.sessions import Where, hit_json, search
+from whyfor.service.stats import Stats, stats
 
 Words = Annotated[str, QueryParameter(min_length=1, max_length=400, description="As in whyfor search.")]
 

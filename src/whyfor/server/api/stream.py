@@ -9,12 +9,12 @@ from litestar import Request, get
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
+from whyfor.live.feed import Cursor, Item, parse_cursor
+from whyfor.live.hub import Wanted
 from whyfor.model.errors import BadInput
 from whyfor.model.events import KINDS
 from whyfor.server.api.params import PROBLEMS
 from whyfor.server.page import Live
-from whyfor.service.feed import Cursor, Item, parse_cursor
-from whyfor.service.live import Wanted
 
 Names = Annotated[list[str] | None, QueryParameter(max_items=100)]
 

@@ -15,10 +15,10 @@ from markupsafe import Markup
 from whyfor.model.checkpoints import Annotation
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.pages.diffs import painted, visible
-from whyfor.service.authorship import Who
-from whyfor.service.behind import Behind, FileTold, HunkTold, behind
-from whyfor.service.changes import Row, compare
-from whyfor.service.stories import MERGE
+from whyfor.service.commit import Behind, FileTold, HunkTold, behind
+from whyfor.service.commit.authorship import Who
+from whyfor.service.log import MERGE
+from whyfor.story.conversation.diffs import Row, compare
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with

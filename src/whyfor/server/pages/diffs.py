@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from whyfor.model.characters import show_code
 from whyfor.server.render import lines
-from whyfor.service.changes import Row
+from whyfor.story.conversation.diffs import Row
 
 _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
 

@@ -14,7 +14,7 @@ from whyfor.model.text import count
 from whyfor.server.charts import calendar, histogram, named
 from whyfor.server.page import Kept, page
 from whyfor.service.insights import LATE, PERIODS, WAITS, Asking, Bar, Overview, Waits, overview, spent
-from whyfor.service.spending import total
+from whyfor.story.tokens import total
 
 _SHOWN = 6
 _BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))

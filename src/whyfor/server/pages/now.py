@@ -9,9 +9,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 from litestar.response import Template
 
+from whyfor.live.board import ROWS, Glances
+from whyfor.live.hub import Hub
 from whyfor.server.page import Live, page
-from whyfor.service.glancing import ROWS, Glances
-from whyfor.service.live import Hub
 
 ALL = 1000  # rows: more than a hub has sessions
 Seen = NamedDependency[Glances]

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from whyfor.server.page import Kept, page
 from whyfor.server.render import marked
-from whyfor.service.finding import NAMES, WHEN, CommitHit, Hit, Wanted, find
+from whyfor.service.search import NAMES, WHEN, CommitHit, Hit, Wanted, find
 
 LIMIT = 20
 _KINDS = (

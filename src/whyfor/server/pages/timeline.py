@@ -15,11 +15,11 @@ from whyfor.model.errors import BadInput
 from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.render import MARK
-from whyfor.service.browsing import Which, projects
-from whyfor.service.checkpointing import NO_SESSION, NOT_THEN
-from whyfor.service.exporting.document import agent_title
-from whyfor.service.stories import MERGE
-from whyfor.service.timelines import Timeline, related, timeline
+from whyfor.service.browse import Which, projects
+from whyfor.service.export.document import agent_title
+from whyfor.service.log import MERGE
+from whyfor.service.timeline import Timeline, related, timeline
+from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
 STORY = {"": None, "with": True, "without": False}

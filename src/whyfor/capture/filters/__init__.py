@@ -1,0 +1,1 @@
+"""What must not be stored: private text, pauses, exclusions, what was forgotten."""

@@ -1,0 +1,1 @@
+"""What runs while somebody watches: the loop, live statuses, the stream."""

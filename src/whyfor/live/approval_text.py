@@ -1,0 +1,24 @@
+"""What a session wants to be allowed, whole: of a long command its state keeps the beginning, the store all of it."""
+
+from __future__ import annotations
+
+from whyfor.model.sessions import Session
+from whyfor.store.browse import Browser
+from whyfor.store.open import Library
+from whyfor.story.status.inputs import TEXT_MAX, said
+from whyfor.story.status.pending import Approval
+
+WHOLE = 256 << 10  # characters
+_LATELY = 400  # events among which the call is looked for
+
+
+def whole(library: Library, session: Session, asked: Approval | None) -> str:
+    """Empty if nothing was cut, or if no transcript holds the rest yet."""
+    if asked is None or not asked.cut or not asked.action or not session.id:
+        return ""
+    browser, children = Browser(library.db), library.reader.children([session.session_id])
+    for number in (session.id, *(child.id for child in children if child.agent == session.agent)):
+        for event in browser.long(number, _LATELY, TEXT_MAX):
+            if (text := said(event)).startswith(asked.action) and len(text) > len(asked.action):
+                return text[:WHOLE]
+    return ""

@@ -1,0 +1,267 @@
+"""At a glance: the open sessions by what they do, with what one wants to know of each, and whether capture works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whyfor.agents import AGENTS
+from whyfor.capture.ingest import wall_clock
+from whyfor.config import Settings
+from whyfor.live.approval_text import WHOLE, whole
+from whyfor.model.errors import NotFound
+from whyfor.model.events import StoredEvent
+from whyfor.model.paths import to_text
+from whyfor.model.query import Filters
+from whyfor.model.sessions import Session
+from whyfor.model.text import one_line
+from whyfor.service.pause import Paused, in_effect, told
+from whyfor.service.recent_turns import lately
+from whyfor.store.browse import Browser
+from whyfor.store.changes import Changes
+from whyfor.store.open import Library, reading
+from whyfor.store.read import Reader
+from whyfor.story.status.judge import Status
+from whyfor.story.status.standing import Standing
+from whyfor.story.summary import Summary, summary
+from whyfor.story.turns import Turn, tool_kind
+
+SILENT = 60_000  # ms a hook may be behind the session it should have told of
+ROWS = 12  # of what is idle or over, unless more are asked for
+OPTIONS = 6
+OPTION_MAX = 80
+_ORDER = ("waiting_approval", "waiting", "running")
+
+
+class Glance(msgspec.Struct, frozen=True):
+    """A session's last turns, and what came of it."""
+
+    turns: tuple[Turn, ...] = ()
+    options: tuple[str, ...] = ()  # of the question it asked last
+    commits: int = 0
+
+    @property
+    def turn(self) -> Turn | None:
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def said(self) -> str:
+        """The agent's last words in its last turn."""
+        return one_line(self.turn.closing) if self.turn and self.turn.closing else ""
+
+
+class Card(msgspec.Struct, frozen=True):
+    session: Session
+    status: Status
+    pid: int | None
+    place: str
+    glance: Glance
+    summary: Summary
+    whole: str = ""  # of what it asks for, if that is long
+
+    @property
+    def name(self) -> str:
+        return f"{self.session.agent}:{self.session.session_id}"
+
+    @property
+    def where(self) -> str:
+        """Its project; its folder, before a transcript tells which project that is."""
+        return self.session.project or self.place
+
+    @property
+    def prompt(self) -> str:
+        """What was asked of it last; empty if nothing was, as far as is known."""
+        return self.summary.prompt if any(turn.prompt for turn in self.glance.turns) else ""
+
+    @property
+    def doing(self) -> tuple[str, str]:
+        """What it does now, as a verb and its object."""
+        verb, _, rest = (self.status.activity or "working").partition(" ")
+        word = verb.removesuffix(":")
+        return (word if rest else word.capitalize()), rest
+
+    @property
+    def asks(self) -> str:
+        """What kind of thing it wants to do: shell, edit, read, …, plan."""
+        asked = self.status.approval
+        return "plan" if asked and asked.kind == "plan" else tool_kind(asked.tool or "") if asked else ""
+
+    @property
+    def wants(self) -> tuple[str, str]:
+        """What it would do, exactly: what is shown at once, and the rest of something long."""
+        action = self.status.approval.action or "" if self.status.approval else ""
+        at = action.rfind("\n", len(action) * 3 // 4) + 1 or len(action) if self.whole else len(action)
+        return action[:at], self.whole[at:]
+
+    @property
+    def lacks(self) -> bool:
+        """Whether there is more of what it would do than can be shown."""
+        asked = self.status.approval
+        return bool(asked and asked.cut) and len(self.whole) in (0, WHOLE)
+
+    @property
+    def outside(self) -> bool:
+        """Whether it wants to reach a file outside of its folder."""
+        asked, cwd = self.status.approval, self.session.cwd
+        path = asked.path if asked else None
+        return bool(path and cwd and path.startswith("/") and not path.startswith(cwd.rstrip("/") + "/"))
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Of one agent's capture: when it was last heard of, by its records and by its hooks."""
+
+    agent: str
+    record_at: int | None
+    hook_at: int | None
+    silent: bool  # it began a session since, and no hook told of it
+
+    @property
+    def off(self) -> bool:
+        return self.record_at is None and self.hook_at is None
+
+    @property
+    def heard_at(self) -> int | None:
+        return max(filter(None, (self.record_at, self.hook_at)), default=None)
+
+
+class Board(msgspec.Struct, frozen=True):
+    """What *Now* shows. `empty`: nothing was ever captured."""
+
+    groups: dict[str, list[Card]]  # waiting_approval, waiting, running, rest
+    agents: list[str]  # to choose from
+    projects: list[str]
+    health: list[Health]
+    paused: list[Paused]
+    last: Session | None = None  # the newest there is, if none is open
+    empty: bool = False
+
+    @property
+    def open(self) -> list[Card]:
+        return [card for cards in self.groups.values() for card in cards if card.status.phase != "exited"]
+
+
+class Glances:
+    """Remembers what it read of a session until there is more of it; only of those that are shown."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[tuple[int, int, int], Glance]] = {}
+
+    def board(self, standings: Iterable[Standing], *, agent: str = "", project: str = "", rows: int = ROWS) -> Board:
+        """Subagents are told of by the session that called them; of what rests, only so many rows are told more of."""
+        all_ = [each for each in standings if each.session.parent_session_id is None]
+        shown = [
+            each
+            for each in all_
+            if (not agent or each.session.agent == agent) and (not project or each.session.project == project)
+        ]
+        agents = sorted({each.session.agent for each in all_})
+        projects = sorted({each.session.project for each in all_ if each.session.project})
+        paused = [told(pause) for pause in in_effect(self.settings)]
+        try:
+            with reading(self.settings) as library:
+                health = _health(library.reader)
+                groups = self._groups(library, shown, rows)
+                last = _last(library) if not any(groups.values()) else None
+        except NotFound:
+            bare = [Health(name, None, None, silent=False) for name in AGENTS]
+            groups = {key: [self._card(each, Glance()) for each in some] for key, some in _grouped(shown).items()}
+            return Board(groups, agents, projects, bare, paused, empty=not shown)
+        nothing = not shown and all(one.off for one in health)
+        return Board(groups, agents, projects, health, paused, last, empty=nothing)
+
+    def _groups(self, library: Library, shown: list[Standing], rows: int) -> dict[str, list[Card]]:
+        groups = _grouped(shown)
+        more = [*groups["waiting_approval"], *groups["waiting"], *groups["running"], *groups["rest"][:rows]]
+        found = self._glances(Browser(library.db), more)
+        return {
+            key: [
+                self._card(each, found.get(each.name, Glance()), whole(library, each.session, each.status.approval))
+                for each in some
+            ]
+            for key, some in groups.items()
+        }
+
+    def _glances(self, browser: Browser, shown: list[Standing]) -> dict[str, Glance]:
+        numbers = [each.session.id for each in shown if each.session.id]
+        lengths, commits = browser.last_seqs(numbers), browser.committed(numbers)
+        changed = Changes(browser.db).of_sessions()
+        with self._lock:
+            known = self._known
+            self._known = {}
+            for each in shown:
+                number = each.session.id
+                state = (number, lengths.get(number, 0), changed.get(number, 0))
+                before = known.get(each.name)
+                glance = before[1] if before and before[0] == state else _glance(browser, *state[:2])
+                self._known[each.name] = (state, glance)
+            found = {name: glance for name, (_, glance) in self._known.items()}
+        return {
+            each.name: msgspec.structs.replace(found[each.name], commits=commits.get(each.session.id, 0))
+            for each in shown
+        }
+
+    def _card(self, standing: Standing, glance: Glance, whole: str = "") -> Card:
+        session, status = standing.session, standing.status
+        place = _place(session, self.settings.user_home)
+        return Card(session, status, standing.pid, place, glance, standing.summary or summary((), status), whole)
+
+
+def _glance(browser: Browser, number: int, length: int) -> Glance:
+    if not number or not length:
+        return Glance()
+    found, events = lately(browser, number)
+    return Glance(tuple(found), _options(events))
+
+
+def _options(events: list[StoredEvent]) -> tuple[str, ...]:
+    """What can be chosen from; agents name it in their own ways."""
+    asked = next((event for event in reversed(events) if event.kind == "question.asked"), None)
+    data: dict[str, Any] = (asked.data or {}) if asked else {}
+    questions = data.get("questions") if isinstance(data.get("questions"), list) else [data]
+    named: list[str] = []
+    for question in questions if isinstance(questions, list) and len(questions) == 1 else []:
+        options = question.get("options") or question.get("choices") if isinstance(question, dict) else None
+        for option in options if isinstance(options, list) else []:
+            word = option.get("label") if isinstance(option, dict) else option
+            if isinstance(word, str) and word.strip():
+                named.append(one_line(word)[:OPTION_MAX])
+    return tuple(named[:OPTIONS])
+
+
+def _grouped(shown: list[Standing]) -> dict[str, list[Standing]]:
+    """Who waits for an answer longest comes first; of the others, who spoke last."""
+    groups: dict[str, list[Standing]] = {phase: [] for phase in (*_ORDER, "rest")}
+    for each in shown:
+        groups[each.status.phase if each.status.phase in _ORDER else "rest"].append(each)
+    now = wall_clock()
+    groups["waiting_approval"].sort(key=lambda each: (each.status.since or now, each.name))
+    groups["waiting"].sort(key=lambda each: (-(each.status.since or 0), each.name))
+    groups["running"].sort(key=lambda each: (-(each.status.since or 0), each.name))
+    groups["rest"].sort(key=lambda each: (-(each.status.heard_at or each.session.ended_at or 0), each.name))
+    return groups
+
+
+def _health(reader: Reader) -> list[Health]:
+    found = []
+    for name in AGENTS:
+        started, hook = reader.last_started(name), reader.last_signal(name)
+        silent = bool(hook and started and started > hook + SILENT)
+        found.append(Health(name, reader.last_record(name), hook, silent))
+    return found
+
+
+def _last(library: Library) -> Session | None:
+    return next(iter(library.reader.sessions(Filters(), limit=1, subagents=False)), None)
+
+
+def _place(session: Session, home: Path) -> str:
+    """Where it works, as one would say it."""
+    cwd = session.cwd or ""
+    own = to_text(home)
+    return f"~{cwd[len(own) :]}" if cwd == own or cwd.startswith(f"{own}/") else cwd

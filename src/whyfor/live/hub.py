@@ -1,0 +1,410 @@
+"""What is live: whoever ingests says that there is news, whoever listens hears of every event once, in order.
+
+The store is the truth and the memory: the hub keeps the newest items only, one ring for all who listen. Who is too slow
+for the ring reads on from the store, from where it is; nobody has a queue that could grow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, suppress
+from itertools import islice
+from typing import Any, TypeVar
+
+import apsw
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.live.feed import Cursor, Feed, Item, Lost
+from whyfor.model.errors import Busy, NotFound, WhyforError
+from whyfor.model.times import to_iso
+from whyfor.store.browse import Browser
+from whyfor.store.open import reading
+from whyfor.story.status.standing import Standing
+
+POLL = 0.5  # seconds between looks, when nobody says that there is news
+HEARTBEAT = 15.0
+RING_ITEMS = 2000
+RING_BYTES = 8 << 20
+BATCH = 500
+LISTENERS = 64
+_Result = TypeVar("_Result")
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a listener wants to hear; empty is all."""
+
+    sessions: frozenset[str] = frozenset()  # agent:id; their subagents come with them
+    projects: frozenset[str] = frozenset()  # identities
+    kinds: frozenset[str] = frozenset()  # of events; "status" for status changes, "commit" for stories
+
+    def fits(self, item: Item) -> bool:
+        if item.type == "reset":
+            return True
+        kind = item.kind if item.type == "event" else item.type
+        return (
+            (not self.kinds or kind in self.kinds)
+            and (not self.projects or item.project in self.projects)
+            and (not self.sessions or bool(self.sessions & {item.session, item.parent, *item.others}))
+        )
+
+
+class Hub:
+    """Between one who ingests and many who listen; `publish` and `stand` may be called from any thread."""
+
+    def __init__(self, settings: Settings, *, poll: float = POLL, heartbeat: float = HEARTBEAT) -> None:
+        self.settings = settings
+        self.poll = poll
+        self.heartbeat = heartbeat
+        self.error: WhyforError | None = None  # why nothing is heard of the store
+        self.trouble: str | None = None  # what whoever ingests has to say
+        self.cursor = Cursor()
+        self.listeners = 0
+        self.looked_at: Counter[str] = Counter()  # sessions that somebody listens to by name: agent:id
+        self.closed = False
+        self._ring: deque[tuple[int, Item]] = deque()
+        self._bytes = 0
+        self._next = 0  # the position the next item gets
+        self._base = Cursor()  # where the feed was before the ring's first item
+        self._standings: dict[str, Standing] = {}
+        self._news = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._source = _Source(settings)
+
+    # -- for whoever ingests -----------------------------------------------------------------------
+
+    def publish(self) -> None:
+        """There is something new in the store; from any thread, as often as one likes."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def stand(self, standings: Iterable[Standing]) -> None:
+        """What all sessions worth showing do now; the others are dropped."""
+        found = {standing.name: standing for standing in standings}
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stand, found)
+        else:
+            self._standings = found
+
+    def _stand(self, found: dict[str, Standing]) -> None:
+        before, self._standings = self._standings, found
+        changed = [standing for name, standing in found.items() if _differ(before.get(name), standing)]
+        gone = [standing for name, standing in before.items() if name not in found]
+        for item in [*map(standing_item, changed), *(standing_item(each, gone=True) for each in gone)]:
+            self._add(item)
+        if changed or gone:
+            self._tell_all()
+
+    @property
+    def standings(self) -> list[Standing]:
+        return list(self._standings.values())
+
+    # -- running -----------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="whyfor-hub")
+        await self._look()
+        self._base = self.cursor
+        task = asyncio.create_task(self._look_on())
+        try:
+            yield
+        finally:
+            self.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await self._apart(self._source.close)
+            self._thread.shutdown()
+
+    def close(self) -> None:
+        """Everyone who listens is told to go; from the loop's thread."""
+        self.closed = True
+        self._tell_all()
+
+    async def _look_on(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), self.poll)
+            self._woken.clear()
+            begun = time.monotonic()
+            await self._look()
+            await asyncio.sleep(min(self.poll, time.monotonic() - begun))  # however often there is news
+
+    async def _look(self) -> None:
+        """All that is new, batch by batch; an error is kept to be shown, and tried again.
+
+        While nobody listens it is not read: who comes later from an earlier place reads it from the store.
+        """
+        try:
+            if not self.listeners:
+                await self._apart(self._source.pass_by)
+                self._skip(self._source.cursor)
+            while self.listeners and (items := await self._apart(self._source.look)):
+                for item in items:
+                    self._add(item)
+                self._tell_all()
+            self.error = None
+        except WhyforError as error:
+            self.error = error
+        except Exception as error:  # the one place where this loop's errors become words
+            self.error = WhyforError(f"unexpected: {type(error).__name__}: {error}", "This is a bug.")
+        self.cursor = self._source.cursor
+
+    def _skip(self, cursor: Cursor) -> None:
+        if cursor != self.cursor:
+            self._ring.clear()
+            self._bytes = 0
+            self._next += 1  # who began to listen meanwhile has not heard what was passed by
+            self._base = self.cursor = cursor
+            self._tell_all()
+
+    async def _apart(self, work: Callable[[], _Result]) -> _Result:
+        assert self._loop is not None and self._thread is not None
+        return await self._loop.run_in_executor(self._thread, work)
+
+    def _add(self, item: Item) -> None:
+        if item.type == "reset" and item.cursor is not None:  # what was told before may be what was forgotten
+            self._ring.clear()
+            self._bytes = 0
+            self._base = item.cursor
+        self._ring.append((self._next, item))
+        self._next += 1
+        self._bytes += len(item.data)
+        while len(self._ring) > RING_ITEMS or self._bytes > RING_BYTES:
+            _, old = self._ring.popleft()
+            self._bytes -= len(old.data)
+            self._base = old.cursor or self._base
+        if item.cursor is not None:
+            self.cursor = item.cursor
+
+    def _tell_all(self) -> None:
+        before, self._news = self._news, asyncio.Event()
+        before.set()
+
+    # -- for whoever listens -----------------------------------------------------------------------
+
+    async def subscribe(self, wanted: Wanted, after: Cursor | None = None) -> AsyncIterator[Item | Cursor]:
+        """Items from a place on (else from now), and now and then just the place, so that silence is not the end.
+
+        The first, which comes at once, is the place. Busy, instead of it, if too many listen already.
+        """
+        if self.listeners >= LISTENERS:
+            raise Busy(f"{LISTENERS} clients listen already", "Close some of them.")
+        self.listeners += 1
+        self.looked_at.update(wanted.sessions)
+        try:
+            async for item in _Listener(self, wanted, after or self.cursor).items():
+                yield item
+        finally:
+            self.listeners -= 1
+            self.looked_at = self.looked_at - Counter(wanted.sessions)
+
+    def start(self, cursor: Cursor) -> int | None:
+        """The position right after a place; None if the ring does not know it."""
+        if cursor == self.cursor:
+            return self._next
+        if cursor == self._base:
+            return self._ring[0][0] if self._ring else self._next
+        return next((position + 1 for position, item in self._ring if item.cursor == cursor), None)
+
+    def since(self, position: int) -> list[Item] | None:
+        """What came after a position; None if some of it is gone already."""
+        first = self._ring[0][0] if self._ring else self._next
+        if position < first:
+            return None
+        return [item for _, item in islice(self._ring, position - first, None)]
+
+    async def waited(self, news: asyncio.Event) -> bool:
+        try:
+            await asyncio.wait_for(news.wait(), self.heartbeat)
+        except TimeoutError:
+            return False
+        return True
+
+    @property
+    def news(self) -> asyncio.Event:
+        """Set when there is more than there was when it was asked for."""
+        return self._news
+
+
+class _Listener:
+    """One listener's way: from the store until it reaches the ring, then along the ring."""
+
+    def __init__(self, hub: Hub, wanted: Wanted, cursor: Cursor) -> None:
+        self.hub = hub
+        self.wanted = wanted
+        self.cursor = cursor
+        self.position = hub.start(cursor)
+
+    async def items(self) -> AsyncIterator[Item | Cursor]:
+        yield self.cursor
+        for item in self._standings():
+            yield item
+        while not self.hub.closed:
+            news = self.hub.news
+            items = await self._next()
+            for item in items:
+                self.cursor = item.cursor or self.cursor
+                if self.wanted.fits(item):
+                    yield item
+            if not items and not await self.hub.waited(news):
+                yield self.cursor
+
+    async def _next(self) -> list[Item]:
+        if self.position is None:
+            self.position = self.hub.start(self.cursor)
+        items = self.hub.since(self.position) if self.position is not None else None
+        if items is not None and self.position is not None:
+            self.position += len(items)
+            return items
+        missed = self.position is not None
+        self.position = None
+        found = await asyncio.to_thread(_after, self.hub.settings, self.cursor, self.hub.cursor)
+        return [*self._standings(), *found] if missed else found
+
+    def _standings(self) -> list[Item]:
+        """Changes may have been missed: what holds now is told anew."""
+        return [item for item in map(standing_item, self.hub.standings) if self.wanted.fits(item)]
+
+
+def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[Item]:
+    """The next events after a place; if that place is lost, a word of it, and where the feed is now."""
+    try:
+        with reading(settings) as library:
+            feed = Feed(Browser(library.db))
+            feed.to(cursor)
+            return feed.news(BATCH)
+    except (Lost, NotFound):
+        return [reset(now)]
+
+
+def reset(cursor: Cursor) -> Item:
+    """Whoever listens must read again what it shows."""
+    return Item("reset", cursor, "", None, None, "", b"{}")
+
+
+def standing_item(standing: Standing, *, gone: bool = False) -> Item:
+    session = standing.session
+    told = {"session": standing.name, **standing_json(standing), "gone": gone}
+    of = f"{session.agent}:{session.parent_session_id}" if session.parent_session_id else None
+    return Item("status", None, standing.name, of, session.project, "", msgspec.json.encode(told))
+
+
+def standing_json(standing: Standing) -> dict[str, Any]:
+    session, status = standing.session, standing.status
+    told = msgspec.to_builtins(status)
+    for name in ("since", "heard_at", "activity_at"):
+        told[name] = to_iso(told[name])
+    if status.approval is not None:
+        told["approval"]["asked_at"] = to_iso(status.approval.asked_at)
+    return {
+        "agent": session.agent,
+        "session_id": session.session_id,
+        "parent_session_id": session.parent_session_id,
+        "project": session.project,
+        "branch": session.branch,
+        "title": session.title,
+        **told,
+        "summary": str(standing.summary) if standing.summary else None,
+        "pid": standing.pid,
+    }
+
+
+def _differ(before: Standing | None, now: Standing) -> bool:
+    """What is only older is no news."""
+    if before is None:
+        return True
+    same = msgspec.structs.replace(before.status, heard_at=now.status.heard_at)
+    return (same, *_shown(before)) != (now.status, *_shown(now))
+
+
+def _shown(standing: Standing) -> tuple[object, ...]:
+    session = standing.session
+    return standing.summary, standing.pid, session.title, session.branch, session.project
+
+
+class _Source:
+    """The hub's own connection, in its own thread, and its own place in the feed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.cursor = Cursor()
+        self._feed: Feed | None = None
+        self._stack = ExitStack()
+        self._file = 0  # the database's inode: a damaged one is set aside, and another takes its place
+        self._begun = False
+        self._version = -1
+
+    def look(self) -> list[Item]:
+        """The next batch; nothing if nothing changed."""
+        return self._guarded(self._look)
+
+    def pass_by(self) -> None:
+        """What is new need not be told."""
+        self._guarded(self._pass_by)
+
+    def _guarded(self, work: Callable[[], list[Item]]) -> list[Item]:
+        try:
+            return work()
+        except NotFound:  # nothing is kept yet
+            self.close()
+            self._begun = True
+            return []
+        except (apsw.Error, OSError) as error:
+            self.close()
+            raise WhyforError(f"cannot read the store: {error}", "See: whyfor doctor") from None
+        except WhyforError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._stack.close()
+        self._feed = None
+
+    def _look(self) -> list[Item]:
+        feed = self._opened()
+        version = feed.browser.version()
+        if version == self._version:
+            return []
+        try:
+            if feed.cursor != self.cursor:
+                feed.to(self.cursor)
+            items = feed.news(BATCH)
+        except Lost:
+            feed = self._feed = Feed(feed.browser)
+            feed.to_end()
+            items = [reset(feed.cursor)]
+        self.cursor = feed.cursor
+        if len(items) < BATCH:
+            self._version = version
+        return items
+
+    def _pass_by(self) -> list[Item]:
+        feed = self._opened()
+        version = feed.browser.version()
+        if version != self._version:
+            feed.to_end()
+            self.cursor, self._version = feed.cursor, version
+        return []
+
+    def _opened(self) -> Feed:
+        """What was there before the server is known; from then on nothing is, unless it was told or passed by."""
+        if not self.settings.database.exists():
+            raise NotFound("nothing is kept yet")
+        inode = self.settings.database.stat().st_ino
+        if self._feed is None or self._file != inode:
+            self.close()
+            self._file, self._version = inode, -1
+            self._feed = Feed(Browser(self._stack.enter_context(reading(self.settings)).db))
+            if not self._begun:
+                self._feed.to_end()
+                self.cursor = self._feed.cursor
+                self._begun = True
+        return self._feed

@@ -1,0 +1,165 @@
+"""Taking in what is new, again and again: the same lock, the same ingest, without reading first all that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from whyfor.agents import NAMES
+from whyfor.capture import spool
+from whyfor.capture.discover import Found, Unreadable
+from whyfor.capture.doorbell import answer
+from whyfor.capture.ingest import Ingest, wall_clock
+from whyfor.capture.permissions import tighten
+from whyfor.capture.recover import agrees, recover
+from whyfor.config import Settings
+from whyfor.locks import ingest_lock
+from whyfor.model.errors import Busy, CorruptStore, StoreError
+from whyfor.model.paths import to_text
+from whyfor.model.sources import Source
+from whyfor.service.ingest import catch_up, log_error, sound, unwanted, writable
+from whyfor.store.blobs import FolderBlobs
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.forget import UNFINISHED, Tombstones, load, usable
+from whyfor.store.open import journal
+from whyfor.store.sqlite import connect, explained, fetch
+from whyfor.story.links.save import kept, link_project, publish, waiting
+
+
+class Taking:
+    """A connection that stays open; what it remembers holds until somebody else has written."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.configured = stamp(settings.home / "config.toml")  # what these settings are of
+        self.asked = False  # a hook that wanted an ingest left it to us since the last time this was looked at
+        self.unreadable: list[Unreadable] = []
+        self._blobs = FolderBlobs(settings.segments)
+        self._db: apsw.Connection | None = None
+        self._file = 0
+        self._version = -1
+        self._sources: dict[tuple[str, str], Source] | None = None
+        self._stones = Tombstones()
+        self._round: tuple[int, list[int]] | None = None  # newest signal when it began, projects left to link
+        self._linked = False
+
+    def take(self, found: list[Found], wait: float) -> list[Found]:
+        """Read these and the spool, under the lock; returns what could not be understood yet.
+
+        Busy if somebody has the lock for longer than `wait`: nothing is lost then, it is all there the next time.
+        """
+        settings = self.settings
+        with writable(settings), ingest_lock(settings.home, wait):
+            if stamp(settings.home / "config.toml") != self.configured:
+                raise Busy("the configuration has changed", "It is read again.")  # something may be excluded now
+            self.asked = answer(settings.home) or self.asked  # before the spool is read: hooks after this ask again
+            with self._mending():
+                run = self._run(found)
+            self._sources = run.sources
+            self.unreadable = run.counts.unreadable
+        return [item for item in found if not any((name, to_text(item.path)) in run.sources for name in NAMES)]
+
+    @contextmanager
+    def _mending(self) -> Iterator[None]:
+        """Under the lock. A database that turns out to be damaged is rebuilt, and Busy is raised: try again."""
+        try:
+            with sound(self.settings):
+                yield
+        except CorruptStore as error:
+            self.close()
+            for repair in recover(self.settings, damaged=True):
+                log_error(self.settings, StoreError(repair))
+            raise Busy(error.message, "It was rebuilt; what is new is read again.") from error
+
+    def _run(self, found: list[Found]) -> Ingest:
+        settings = self.settings
+        db = self._connected()
+        out = unwanted(settings, db)
+        with explained(settings.database):
+            self._remember(db)
+        known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
+        blobs, self._blobs = self._blobs, FolderBlobs(settings.segments)
+        run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
+        run.run(found, [], None, spool.files(settings.home))
+        self._blobs = blobs  # it need not make the same folders safe again
+        return run
+
+    def link(self, wait: float) -> bool:
+        """The next project that something new was read of; whether there are more."""
+        settings = self.settings
+        with (
+            writable(settings),
+            ingest_lock(settings.home, wait),
+            self._mending(),
+            explained(settings.database),
+        ):
+            db = self._connected()
+            if self._round is None:
+                newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
+                self._round = newest, waiting(db)
+            newest, projects = self._round
+            if projects:
+                outcome = link_project(db, journal(settings), projects.pop())
+                self._linked = self._linked or bool(outcome.looked)
+            if not projects:
+                self._round = None
+                self._finish(db, newest)
+        return bool(projects)
+
+    def _finish(self, db: apsw.Connection, newest: int) -> None:
+        if newest > Checkpoints(db).mark("signals"):
+            with kept(db, journal(self.settings)):
+                Checkpoints(db).set_mark("signals", newest)
+        if self._linked:
+            publish(self.settings, db)
+            self._linked = False
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close(True)
+        self._db = self._sources = self._round = None
+
+    def _connected(self) -> apsw.Connection:
+        """Under the lock. A damaged database is set aside and another takes its name; a lost one is made again."""
+        settings = self.settings
+        if self._db is not None and self._file != _inode(settings.database):
+            self.close()
+        with explained(settings.database):
+            unfinished = (settings.home / UNFINISHED).exists()
+            if self._db is not None and (unfinished or not agrees(self._db, journal(settings))):
+                self.close()
+        if self._db is None:
+            tighten(settings.home)
+            for repair in recover(settings):
+                log_error(settings, StoreError(repair))
+            catch_up(settings)
+            self._db = connect(settings.database)
+            self._file = _inode(settings.database)
+            self._version = -1
+        return self._db
+
+    def _remember(self, db: apsw.Connection) -> None:
+        """This number changes when another connection has written, and only then."""
+        version = int(fetch(db, "PRAGMA data_version")[0][0])
+        if version != self._version or self._sources is None:
+            self._sources = None
+            self._stones = usable(load(db, self.settings.home))
+            self._version = version
+
+
+def stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

@@ -1,0 +1,362 @@
+"""Attending to the sessions people work in now: what each does, kept up to date from the store and its process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from whyfor.agents.claude.running import Registered, Registry
+from whyfor.capture.ingest import wall_clock
+from whyfor.config import Settings
+from whyfor.model.paths import to_path
+from whyfor.model.sessions import Session, Tokens
+from whyfor.model.signals import Signal
+from whyfor.processes import Ident, Processes
+from whyfor.service.recent_turns import lately
+from whyfor.store.browse import Browser
+from whyfor.store.changes import Changes
+from whyfor.store.open import reading
+from whyfor.store.schema import SEQ_BITS
+from whyfor.store.sqlite import fetch
+from whyfor.story.status.judge import (
+    NEW,
+    Sign,
+    State,
+    Status,
+    apply,
+    of_event,
+    of_process,
+    of_signal,
+    process,
+    status,
+)
+from whyfor.story.status.standing import Standing
+from whyfor.story.summary import Summary, due, renewed, summary
+
+ACTIVE = 100  # sessions
+DAY = 86_400_000  # ms: what is silent for longer is not attended to
+EVENTS = 200  # of a session's past that its state is made from; signals too
+_CHANGES = 500  # that are read at a time
+_SOON = 1.0  # seconds between two judgements of a session at work
+_LATER = 5.0
+_READ = 2.0  # between two looks at a session's title and numbers
+_SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
+_AT_WORK = ("running", "waiting_approval")
+Key = tuple[str, str]  # agent, session id
+
+
+class _Attended:
+    __slots__ = tuple("dirty due facts grown made number read_due session stale state status summary".split())
+
+    def __init__(self, number: int | None) -> None:
+        self.number = number  # None: only hooks have told of it
+        self.session: Session | None = None
+        self.stale = True  # to be read again, but not with every event
+        self.read_due = 0.0
+        self.facts: tuple[Any, ...] | None = None  # of its session's row, that may change without an event
+        self.summary: Summary | None = None
+        self.made: int | None = None  # when that was; None: a turn began or ended since
+        self.grown = True  # since then
+        self.state: State = NEW
+        self.status: Status | None = None
+        self.due = 0.0
+        self.dirty = True
+
+
+class Attending:
+    """Never writes. `look` learns what is new in the store, `judge` says whether anything stands otherwise now."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = wall_clock,
+    ) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._now = now
+        self._stack = ExitStack()
+        self._browser: Browser | None = None
+        self._file = 0
+        self.learnt = 0  # how often something was new
+        self._version = -1  # of the store, as this connection counts it
+        self._seen: dict[int, int] = {}  # by session: its last seq that was looked at
+        self._signal = 0
+        self._change = 0
+        self._attended: dict[Key, _Attended] = {}
+        self._registry = Registry(settings.user_home, settings.env)
+        self._registry_due = 0.0
+        self._holders: dict[Ident, Key] = {}  # which session a process has open, as its registry says
+        self._processes = Processes()
+
+    def standings(self) -> list[Standing]:
+        """Of all that are attended to, as last judged; what only opened and closed again is not worth showing."""
+        clock, browser = self._clock(), self._opened()
+        stale = {key: each for key, each in self._attended.items() if each.stale and clock >= each.read_due}
+        read = browser.reader.by_number([each.number for each in stale.values() if each.number is not None])
+        for key, each in stale.items():
+            each.session = read.get(each.number or 0) or _unread(key, each.state)
+            each.stale, each.read_due = False, clock + _READ
+        found = []
+        for each in self._attended.values():
+            if each.session is not None and each.status and (each.number is not None or each.status.phase != "exited"):
+                pid = process(each.state)
+                words = self._summary(browser, each, each.status)
+                found.append(Standing(each.session, each.status, words, pid=pid[0] if pid else None))
+        return found
+
+    def _to_tell(self, each: _Attended) -> bool:
+        """Seldom while it works, at once when a turn begins or ends, and of what comes in after that."""
+        if each.number is None or not each.grown or each.status is None:
+            return False
+        return each.status.phase not in _AT_WORK or due(each.made, each.state.closed.at, self._now())
+
+    def _summary(self, browser: Browser, each: _Attended, status: Status) -> Summary:
+        """From a few turns that are read for it and not kept."""
+        if each.number is not None and self._to_tell(each):
+            each.summary = summary(lately(browser, each.number)[0], status)
+            each.made, each.grown = self._now(), False
+        return renewed(each.summary, status) if each.summary else summary((), status)
+
+    def close(self) -> None:
+        self._stack.close()
+        self._browser = None
+
+    # -- what is new in the store ------------------------------------------------------------------
+
+    def look(self) -> list[tuple[str, Path]]:
+        """Returns the transcripts that hooks named since: agent and path."""
+        browser = self._opened()
+        version = browser.version()
+        if version == self._version:
+            return []
+        self.learnt += 1
+        floor, change = Changes(browser.db).ends()  # first: what changes meanwhile is looked at again
+        lengths = browser.lengths()
+        newest = int(fetch(browser.db, "SELECT coalesce(max(id), 0) FROM signals")[0][0])
+        shorter = any(lengths.get(number, 0) < last for number, last in self._seen.items())
+        named: list[tuple[str, Path]] = []
+        if self._version < 0 or shorter or not floor <= self._change <= change or newest < self._signal:
+            self._begin(browser)  # of what was forgotten nothing may stay in memory
+        else:
+            self._grown(browser, [number for number, last in lengths.items() if last > self._seen.get(number, 0)])
+            self._changed(browser, change)
+            named = self._heard(browser)
+        self._seen, self._change, self._signal = lengths, change, newest
+        self._version = version
+        self._renamed(browser)
+        self._bound()
+        return named
+
+    def _opened(self) -> Browser:
+        """The database may be another by now: a damaged one is set aside."""
+        inode = self.settings.database.stat().st_ino if self.settings.database.exists() else 0
+        if self._browser is None or inode != self._file:
+            self.close()
+            self._browser = Browser(self._stack.enter_context(reading(self.settings)).db)
+            self._file, self._version = inode, -1
+        return self._browser
+
+    def _begin(self, browser: Browser) -> None:
+        self._attended.clear()
+        rows = fetch(
+            browser.db,
+            "SELECT agent, session_id FROM sessions WHERE parent IS NULL AND ended_at > ?1 UNION "
+            "SELECT session_agent, session_id FROM signals WHERE session_id IS NOT NULL AND at > ?1",
+            (self._now() - DAY,),
+        )
+        for agent, session_id in rows:
+            self._attend(browser, (agent, session_id))
+
+    def _grown(self, browser: Browser, numbers: list[int]) -> None:
+        if not numbers:
+            return
+        rows = fetch(
+            browser.db,
+            "SELECT id, agent, session_id, parent, ended_at FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
+            (str(numbers),),
+        )
+        since = self._now() - DAY
+        for number, agent, session_id, parent, ended_at in rows:
+            key = (agent, parent or session_id)
+            each = self._attended.get(key)
+            if each is None or (each.number is None and not parent):
+                if (ended_at or 0) > since:
+                    self._attend(browser, key)
+                continue
+            each.stale = each.grown = True
+            child = _child(session_id) if parent else ""
+            for event in browser.reader.events(number, self._seen.get(number, 0) + 1):
+                _tell(each, of_event(event, child))
+
+    def _changed(self, browser: Browser, last: int) -> None:
+        """Events that are otherwise now mean something else, too."""
+        while self._change < last and (changes := Changes(browser.db).after(self._change, _CHANGES)):
+            self._change = changes[-1].number
+            events = [change.event for change in changes if change.event is not None]
+            names = browser.names(sorted({ident >> SEQ_BITS for ident in events}))
+            for ident in events:
+                number, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
+                agent, session_id, parent, _ = names.get(number, ("", "", None, None))
+                if (each := self._attended.get((agent, parent or session_id))) is not None:
+                    each.stale = each.grown = True
+                    for event in browser.reader.events(number, seq, seq):
+                        _tell(each, of_event(event, _child(session_id) if parent else ""))
+
+    def _renamed(self, browser: Browser) -> None:
+        """A session's title, branch or project may become another with no event of its own."""
+        numbers = str([each.number for each in self._attended.values() if each.number is not None])
+        sql = "SELECT id, project_id, branch, title FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        facts = {number: tuple(rest) for number, *rest in fetch(browser.db, sql, (numbers,))}
+        for each in self._attended.values():
+            now = facts.get(each.number or 0)
+            each.stale = each.stale or now != each.facts
+            each.facts = now
+
+    def _heard(self, browser: Browser) -> list[tuple[str, Path]]:
+        named: dict[tuple[str, Path], None] = {}
+        for signal in _signals(browser.db, "id > ? ORDER BY id", (self._signal,)):
+            if signal.session_agent is None or signal.session_id is None:
+                continue
+            for field in ("transcript_path", "agent_transcript_path"):
+                if isinstance(path := signal.data.get(field), str):
+                    named[signal.agent, to_path(path)] = None
+            each = self._attended.get((signal.session_agent, signal.session_id))
+            if each is not None:
+                _tell(each, of_signal(signal))
+            elif signal.at > self._now() - DAY:
+                self._attend(browser, (signal.session_agent, signal.session_id))
+        return list(named)
+
+    def _attend(self, browser: Browser, key: Key) -> None:
+        """From what the store knows of it: its last events, its subagents' and hooks'."""
+        rows = fetch(
+            browser.db,
+            "SELECT id, session_id, parent, last_seq FROM sessions WHERE agent=?1 AND (session_id=?2 OR "
+            "(parent=?2 AND ended_at>?3))",
+            (*key, self._now() - DAY),
+        )
+        own = next((row for row in rows if row[1] == key[1]), None)
+        if own is not None and own[2] is not None:
+            return  # a subagent: its parent is attended to
+        each = self._attended[key] = _Attended(own[0] if own else None)
+        for number, session_id, parent, last in rows:
+            child = _child(session_id) if parent else ""
+            for event in browser.reader.events(number, max(0, last - EVENTS) + 1):
+                _tell(each, of_event(event, child))
+        where = "session_agent=? AND session_id=? ORDER BY at DESC, id DESC LIMIT ?"
+        for signal in _signals(browser.db, where, (*key, EVENTS)):
+            _tell(each, of_signal(signal))
+        if key[0] == "claude" and (told := self._registry.known.get(key[1])):
+            _register(each, told)
+
+    def _bound(self) -> None:
+        """The longest silent give way."""
+        extra = len(self._attended) - ACTIVE
+        if extra > 0:
+            for key in sorted(self._attended, key=lambda key: self._attended[key].state.heard.at)[:extra]:
+                del self._attended[key]
+
+    # -- where they stand --------------------------------------------------------------------------
+
+    def judge(self) -> bool:
+        """Whether anybody stands otherwise than the last time."""
+        clock, now = self._clock(), self._now()
+        self._ask_registry(clock)
+        changed = False
+        for key, each in self._attended.items():
+            changed = changed or (each.stale and clock >= each.read_due) or self._to_tell(each)
+            if not each.dirty and clock < each.due:
+                continue
+            before, each.status = each.status, self._judged(key, each.state, now)
+            changed = changed or before is None or _differ(before, each.status)
+            each.dirty = False
+            each.due = clock + (_SOON if each.status.phase in _AT_WORK else _LATER)
+        if len(self._processes) > 4 * ACTIVE:
+            self._processes.keep({ident for each in self._attended.values() if (ident := process(each.state))})
+        return changed
+
+    def due(self) -> float:
+        """Seconds until somebody must be judged again."""
+        clock = self._clock()
+        times = [0.0 if each.dirty else each.due - clock for each in self._attended.values()]
+        return max(0.0, min([*times, self._registry_due - clock]))
+
+    def _judged(self, key: Key, state: State, now: int) -> Status:
+        alive: bool | None = None
+        if (ident := process(state)) is not None:
+            taken = self._holders.get(ident, key) != key  # its process has another session open by now
+            alive = False if taken else self._processes.alive(ident, state.heard.at, now)
+        return status(state, now, alive)
+
+    def _ask_registry(self, clock: float) -> None:
+        if clock < self._registry_due:
+            return
+        at_work = any(each.status and each.status.phase in _AT_WORK for each in self._attended.values())
+        self._registry_due = clock + (_SOON / 2 if at_work else 2 * _SOON)
+        for told in self._registry.look():
+            key = ("claude", told.session_id)
+            self._holders[told.pid, told.start] = key
+            if (each := self._attended.get(key)) is not None:
+                _register(each, told)
+        if len(self._holders) > 4 * ACTIVE:
+            self._holders = dict(list(self._holders.items())[-2 * ACTIVE :])
+
+
+def _tell(each: _Attended, sign: Sign | None) -> None:
+    if sign is not None:
+        before, each.state = each.state, apply(each.state, sign)
+        each.dirty = True
+        if (before.prompt, before.closed) != (each.state.prompt, each.state.closed):
+            each.made = None
+
+
+def _register(each: _Attended, told: Registered) -> None:
+    sign = of_process(told.status, told.waiting_for, told.at)
+    _tell(each, msgspec.structs.replace(sign, process=(told.pid, told.start)))
+
+
+def _differ(before: Status, now: Status) -> bool:
+    return msgspec.structs.replace(before, heard_at=now.heard_at) != now
+
+
+def _child(session_id: str) -> str:
+    """A subagent as hooks call it: its session's id here has its parent's in it."""
+    return session_id.partition("@")[0].removeprefix("agent-")
+
+
+def _unread(key: Key, state: State) -> Session:
+    """A session that hooks told of and whose transcript nobody has seen yet."""
+    begun = state.started.at or None
+    return Session(
+        id=0,
+        agent=key[0],
+        session_id=key[1],
+        project=None,
+        cwd=state.place.text or None,
+        branch=None,
+        title=None,
+        started_at=begun,
+        ended_at=begun,
+        prompts=0,
+        messages=0,
+        tool_calls=0,
+        tokens=Tokens(),
+        models=[],
+        files_modified=[],
+        parent_session_id=None,
+        subagent=None,
+        unparsed=0,
+    )
+
+
+def _signals(db: apsw.Connection, where: str, values: Iterable[Any]) -> Iterator[Signal]:
+    for row in db.execute(f"SELECT {_SIGNAL} FROM signals WHERE {where}", tuple(values)):
+        facts = dict(zip(_SIGNAL.split(", "), row, strict=True))
+        yield Signal(**{**facts, "data": msgspec.json.decode(row[9])})

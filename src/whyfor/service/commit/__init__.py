@@ -1,0 +1,293 @@
+"""What is behind one commit, for its page: the story, the change line by line, who wrote each line, and how we know.
+
+Git may be slow or gone, a commit may change a million lines: what is asked for is bounded and kept by its hash, and
+what the store knows is told in any case.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.git import history
+from whyfor.git.patch import File, Hunk, Line, Patch, patch
+from whyfor.git.place import GitPlace
+from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.errors import NotFound
+from whyfor.model.sessions import Project, Tokens
+from whyfor.service.commit.authorship import PERSON, UNKNOWN, Authorship, Because, Pens, Source, Who
+from whyfor.service.log import Told, reverted
+from whyfor.service.story_budget import tell_soon
+from whyfor.store.browse import Browser
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.journal import NoteEntry
+from whyfor.store.open import Library, reading
+from whyfor.store.ranges import Ranges
+from whyfor.story.repositories import Repository, repository_of
+
+SHOWN = 1200  # lines of a page's diffs, all files together
+SHOWN_EACH = 300  # of one of them
+SHOWN_ALONE = 6000  # of the one file that was asked for
+FILES = 300
+_KEPT = 60_000  # lines of diffs that are kept in memory
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class Row(msgspec.Struct, frozen=True):
+    line: Line
+    who: Who | None  # of an added line
+    first: bool = False  # of a run of lines by the same
+
+
+class HunkTold(msgspec.Struct, frozen=True):
+    head: str
+    about: str
+    rows: list[Row]
+    because: list[Because]
+
+
+class FileTold(msgspec.Struct, frozen=True):
+    number: int
+    path: str
+    old_path: str | None
+    status: str
+    added: int | None
+    removed: int | None
+    hunks: list[HunkTold]
+    labels: list[str]  # who wrote in it
+    more: int = 0  # lines that are not shown
+    whole: bool = True
+
+
+class Proof(msgspec.Struct, frozen=True):
+    evidence: str
+    words: str
+    code: str = ""
+    linked: bool = True
+
+
+class Behind(msgspec.Struct, frozen=True):
+    told: Told
+    project: Project | None
+    folder: GitPlace | None
+    sources: list[Source]
+    proofs: list[Proof]
+    files: list[FileTold]
+    more_files: int
+    whole: bool  # all of the change is known
+    counts: dict[str, int]  # added lines by agent, "person" and "unknown"
+    group: list[Checkpoint]
+    was: list[str]  # commits it took the place of
+    notes: list[NoteEntry]
+    tokens: Tokens
+    reverts: Told | None
+
+    @property
+    def added(self) -> int:
+        return sum(file.added or 0 for file in self.files)
+
+    @property
+    def removed(self) -> int:
+        return sum(file.removed or 0 for file in self.files)
+
+
+def behind(settings: Settings, sha: str, *, project: str = "", only: int | None = None) -> Behind:
+    """A commit by its whole hash; `project` says where to look for one that was not seen yet, `only` opens one file."""
+    if not _SHA.fullmatch(sha):
+        raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: whyfor log")
+    with reading(settings) as library:
+        number = _project(library, sha, project)
+        repository = repository_of(library.db, number) if number is not None else None
+        told = _told(library, repository, sha, number)
+        return _Page(library, repository, told, number).page(only)
+
+
+def _project(library: Library, sha: str, identity: str) -> int | None:
+    number = Browser(library.db).project_of(sha)
+    known = Checkpoints(library.db).project(identity) if number is None and identity else None
+    return known[0] if known else number
+
+
+def _told(library: Library, repository: Repository | None, sha: str, number: int | None) -> Told:
+    found = history.resolve(repository.folder, [sha]) if repository else {}
+    if repository and found:
+        commit = history.commits(repository.folder, ["--no-walk=unsorted", sha])[0]
+    elif kept := Checkpoints(library.db).of_commits([sha]).get(sha):
+        commit = as_commit(kept)
+    else:
+        raise NotFound(f"commit {sha[:10]} is not kept here, and no repository has it", "See: whyfor log")
+    begun = Ranges(library.db).begun(number) if number is not None else None
+    return tell_soon(library, repository.folder if repository and found else None, [commit], begun)[0]
+
+
+def as_commit(kept: Checkpoint) -> history.Commit:
+    """What is left of a commit that git does not have any more."""
+    c = kept
+    return history.Commit(c.commit, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, "")
+
+
+class _Page:
+    def __init__(self, library: Library, repository: Repository | None, told: Told, number: int | None) -> None:
+        self.library = library
+        self.ranges = Ranges(library.db)
+        self.store = Checkpoints(library.db)
+        self.repository = repository
+        self.told = told
+        self.number = number
+        self.sha = told.commit.sha
+        self.change = self._change()
+        parts = told.checkpoint.parts if told.checkpoint else []
+        folders = repository.folders if repository else []
+        self.authors = Authorship(library, told.commit, parts, self.change.files, folders)
+
+    def _change(self) -> Patch:
+        """Of a merge there is none: it has no lines of its own."""
+        if self.repository is None or self.told.commit.is_merge:
+            return Patch([], self.told.commit.is_merge)
+        return _patches.get(self.repository.folder, self.sha)
+
+    def page(self, only: int | None) -> Behind:
+        checkpoint, change, authors = self.told.checkpoint, self.change, self.authors
+        files = [self._file(*place) for place in _rooms(change.files[:FILES], only)]
+        if not change.whole and checkpoint and len(files) < len(checkpoint.files):
+            known = {file.path for file in files}
+            files += [
+                FileTold(len(files) + n, f.path, None, "M", f.added, f.removed, [], [], whole=False)
+                for n, f in enumerate(f for f in checkpoint.files if f.path not in known)
+            ]
+        number = self.number or 0
+        group = self.store.of_group(checkpoint.group_root) if checkpoint and checkpoint.parts else {}
+        spans = [(source.session.id, source.part.first, source.part.last) for source in authors.sources]
+        projects = dict(self.library.reader.projects())
+        return Behind(
+            told=self.told,
+            project=projects.get(number),
+            folder=self.repository.folder if self.repository else None,
+            sources=authors.sources,
+            proofs=list(self._proofs()),
+            files=files[:FILES],
+            more_files=max(0, len(change.files) - FILES),
+            whole=change.whole,
+            counts=authors.counts,
+            group=[member for member in group.values() if not member.superseded_by or member.commit == self.sha],
+            was=self.ranges.before(number, [self.sha]).get(self.sha, []),
+            notes=[entry for entry in self.store.said([self.sha]) if isinstance(entry, NoteEntry)],
+            tokens=self.store.spent(spans),
+            reverts=reverted(self.library, self.repository.folder, self.told) if self.repository else None,
+        )
+
+    # -- files and hunks ---------------------------------------------------------------------------
+
+    def _file(self, number: int, file: File, room: int) -> FileTold:
+        pens = self.authors.pens[number]
+        hunks: list[HunkTold] = []
+        left = room
+        labels: dict[str, None] = {}
+        for hunk in file.hunks:
+            lines = [line.new if line.sign == "+" else None for line in hunk.lines]
+            whos = [self.authors.who(pens[new]) if new is not None and self.authors.sources else None for new in lines]
+            labels.update(dict.fromkeys(who.label for who in whos if who))
+            if left > 0:
+                hunks.append(self._hunk(hunk, whos, pens, left))
+                left -= len(hunk.lines)
+        return FileTold(
+            number=number,
+            path=file.path,
+            old_path=file.old_path,
+            status=file.status,
+            added=file.added,
+            removed=file.removed,
+            hunks=hunks,
+            labels=list(labels),
+            more=sum(len(hunk.lines) for hunk in file.hunks) - sum(len(hunk.rows) for hunk in hunks),
+            whole=file.whole,
+        )
+
+    def _hunk(self, hunk: Hunk, whos: Sequence[Who | None], pens: Pens, room: int) -> HunkTold:
+        rows: list[Row] = []
+        cards: dict[tuple[object, ...], Because] = {}
+        before: Who | None = None
+        for line, who in zip(hunk.lines, whos, strict=True):
+            if len(rows) < room:
+                rows.append(Row(line, who, first=who != before))
+            before = who
+            if who is not None and line.new is not None:
+                key, card = self.authors.because(who, pens[line.new], pens)
+                cards.setdefault(key, card).lines += 1
+        return HunkTold(hunk.head, hunk.about, rows, list(cards.values()))
+
+    # -- how we know -------------------------------------------------------------------------------
+
+    def _proofs(self) -> Iterator[Proof]:
+        hooked = set(self.ranges.hooked(self.sha))
+        counts, sources = self.authors.counts, self.authors.sources
+        total = sum(counts.values())
+        for number, source in enumerate(sources):
+            part = source.part
+            name = part.session_id[:8]
+            if part.evidence == "person":
+                yield Proof("person", "linked by a person to session", name)
+            if part.evidence == "hook" or (part.agent, part.session_id) in hooked:
+                yield Proof("hook", "the commit ran inside session", name)
+            ran = [
+                *self.authors.acts[number].made,
+                *(m for below in self.authors.acts_below[number] for m in below.made),
+            ]
+            names = [name for made in ran for name, _ in made.printed if self.sha.startswith(name)]
+            if names:
+                yield Proof("output", "a tool result names", names[-1][:10])
+            elif part.evidence == "output" or part.why.startswith("same change"):
+                yield Proof(part.evidence, part.why)
+        lines = total - counts.get(PERSON, 0) - counts.get(UNKNOWN, 0)
+        if lines:
+            where = "there" if len(sources) == 1 else "in these sessions"
+            yield Proof("content", f"{lines} of {total} added lines were written {where}")
+        elif any(source.part.evidence == "content" for source in sources):
+            yield Proof("content", next(s.part.why for s in sources if s.part.evidence == "content"))
+        for hint in self.told.nearby:
+            yield Proof("nearby", str(hint.get("why", "")), str(hint.get("agent", "")), linked=False)
+
+
+def _rooms(files: Sequence[File], only: int | None) -> Iterable[tuple[int, File, int]]:
+    """How many lines of each file are shown: as many as fit, or only those of the file that was asked for."""
+    left = SHOWN
+    for number, file in enumerate(files):
+        if only is not None:
+            yield number, file, SHOWN_ALONE if number == only else 0
+        else:
+            yield number, file, min(left, SHOWN_EACH)
+            left = max(0, left - min(SHOWN_EACH, sum(len(hunk.lines) for hunk in file.hunks)))
+
+
+class _Patches:
+    """Diffs of late, by hash: they never change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], Patch] = OrderedDict()
+
+    def get(self, folder: GitPlace, sha: str) -> Patch:
+        key = (str(folder), sha)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        found = patch(folder, sha)
+        if found.whole:
+            with self._lock:
+                self._known[key] = found
+                while len(self._known) > 1 and sum(map(_size, self._known.values())) > _KEPT:
+                    self._known.popitem(last=False)
+        return found
+
+
+def _size(change: Patch) -> int:
+    return 20 + sum(len(hunk.lines) for file in change.files for hunk in file.hunks)
+
+
+_patches = _Patches()

@@ -1,0 +1,257 @@
+"""doctor's other half: are the hooks still where init put them, and does what they announce arrive?"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import time
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from whyfor.agents.hooks import CODEX, HOOKABLE, Hookable, Unmergeable, commands, turned_off
+from whyfor.capture import spool
+from whyfor.config import Settings
+from whyfor.git import hooks as git_hooks
+from whyfor.model.paths import to_path, to_text
+from whyfor.service.init import caller, hook_command, hook_files, interpreter
+from whyfor.service.init import manifest as prints
+from whyfor.service.init.manifest import Changed, hook_folder
+from whyfor.store.open import Library
+
+ARRIVES = 2.0  # seconds an announcement may take
+FIRED = 10.0  # and a command, before it is given up
+STATES = ("ok", "untrusted", "stale", "silent", "missing", "broken")
+_AGAIN = "Put it right: whyfor init"
+
+
+class HookHealth(msgspec.Struct):
+    """The hooks in one file of settings, or in one repository."""
+
+    kind: str  # agent | git | launch
+    name: str
+    file: str
+    state: str = "ok"  # one of STATES, the worst there is
+    arrived: list[str] = []  # events whose probe reached the spool
+    lost: list[str] = []
+    what: str = ""
+    next: str = ""
+
+    def say(self, state: str, what: str, then: str = _AGAIN) -> None:
+        """Of several things wrong the worst is told; of two as bad the first, which explains the other."""
+        if STATES.index(state) > STATES.index(self.state):
+            self.state, self.what, self.next = state, what, then
+
+    @property
+    def dropped(self) -> bool:
+        return STATES.index(self.state) >= STATES.index("silent")
+
+
+class _Shot(msgspec.Struct):
+    health: HookHealth
+    event: str
+    argv: list[str]
+    cwd: Path
+    env: dict[str, str] = {}
+    nonce: str = ""
+    said: str = ""
+
+
+def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
+    """Every hook init has installed, looked at and fired."""
+    footprint = prints.load(settings)
+    if not footprint.files and not footprint.repositories:
+        return []
+    shots: list[_Shot] = []
+    found = [_launch(settings)]
+    for path, changed in footprint.files.items():
+        if changed.kind == "agent":
+            found.append(_settings_file(settings, to_path(path), changed, shots))
+    for common in footprint.repositories:
+        found.append(_repository(settings, to_path(common), shots))
+    repository = git_hooks.find(here) if here else None
+    if repository and to_text(repository.common) not in footprint.repositories:
+        health = HookHealth("git", "git", to_text(repository.common))
+        health.say("stale", "this repository has no hooks of ours", "Install them: whyfor init")
+        found.append(health)
+    _fire(settings, shots)
+    return found
+
+
+# -- looked at ---------------------------------------------------------------------------------------------------------
+
+
+def _launch(settings: Settings) -> HookHealth:
+    """What every hook runs, and what it starts."""
+    folder = hook_folder(settings)
+    health = HookHealth("launch", "ingest", to_text(folder))
+    for name, content in hook_files().items():
+        try:
+            now = (folder / name).read_bytes()
+        except OSError as error:
+            health.say("broken", f"{folder / name}: {error.strerror}")
+            continue
+        if name != "launch" and now != content:
+            health.say("stale", f"{folder / name} is of another version")
+        if name == "launch" and (why := _cannot_start(now)):
+            health.say("broken", f"no hook can start an ingest: {why}")
+    return health
+
+
+def _cannot_start(launch: bytes) -> str:
+    python = os.fsdecode(launch).partition("\n")[0]
+    try:
+        done = subprocess.run(
+            [python, "-I", "-c", "import whyfor"], capture_output=True, timeout=FIRED, text=True, cwd="/"
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return f"{python}: {getattr(error, 'strerror', None) or error}"
+    return f"{python}: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
+
+
+def _settings_file(settings: Settings, path: Path, changed: Changed, shots: list[_Shot]) -> HookHealth:
+    agent = HOOKABLE[changed.agent]
+    health = HookHealth("agent", agent.agent, to_text(path))
+    try:
+        content = path.read_bytes()
+        found, off = commands(content, agent), turned_off(content, agent)
+    except FileNotFoundError:
+        health.say("missing", f"{agent.title}: {path} is gone")
+        return health
+    except (OSError, Unmergeable) as error:
+        health.say("broken", f"{agent.title}: {path}: {prints.reason(error)}", "Repair it, then: whyfor init")
+        return health
+    if off:
+        what = f"{agent.title}: all hooks are turned off by {off} in {path}"
+        health.say("silent", what, "Turn them on there, if you want its sessions announced.")
+    wanted = {on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events}
+    if missing := [event for event in wanted if event not in found]:
+        health.say("missing", f"{agent.title}: no hook of ours for {', '.join(missing)} in {path}")
+    if stale := [event for event, command in found.items() if command != wanted.get(event)]:
+        what = f"{agent.title}: not what this version would install for {', '.join(stale)}"
+        gone = not all(interpreter() in found[event] for event in stale)
+        health.say("stale", f"{what}: the interpreter is another now" if gone else what)
+    if agent is CODEX and (untrusted := _untrusted(agent, path, list(found), settings)):
+        what = f"{agent.title} was not told to trust our hooks for {', '.join(untrusted)}; until then it skips them"
+        health.say("untrusted", what, "Start codex, type /hooks, and approve those of Whyfor.")
+    for event, command in found.items():
+        shots.append(_Shot(health, event, ["/bin/sh", "-c", command], settings.user_home))
+    return health
+
+
+def _untrusted(agent: Hookable, path: Path, events: list[str], settings: Settings) -> list[str]:
+    """Events whose hooks Codex has no record of the person's consent for."""
+    config = agent.folder(settings.user_home, settings.env) / "config.toml"
+    try:
+        hooks = tomllib.loads(config.read_text(encoding="utf-8")).get("hooks", {})
+        known = list(hooks["state"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        known = []
+    files = {str(path), os.path.realpath(path)}
+    seen = {key.split(":")[-3] for key in known if key.count(":") >= 3 and key.rsplit(":", 3)[0] in files}
+    return [event for event in events if _snake(event) not in seen]
+
+
+def _snake(event: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).lstrip("_")
+
+
+def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHealth:
+    health = HookHealth("git", "git", to_text(common))
+    if not common.is_dir():
+        health.say("stale", f"the repository of {common} is gone", "If it moved, go there and run: whyfor init")
+        return health
+    repository = git_hooks.Repository(common, common.parent if common.name == ".git" else common)
+    scripts = git_hooks.in_effect(repository)
+    if missing := [name for name in git_hooks.OURS if name not in scripts]:
+        what = f"something else took the place of our hooks {', '.join(missing)} in {repository.top}"
+        health.say("missing", what)
+    if not git_hooks.current(repository, scripts, caller(settings)):
+        health.say("stale", f"the hooks in {repository.top} are not what this version would install")
+    for name, path in scripts.items():
+        shots.append(_Shot(health, name, [str(path)], repository.top, {"GIT_DIR": str(common)}))
+    return health
+
+
+# -- fired -------------------------------------------------------------------------------------------------------------
+
+
+def _fire(settings: Settings, shots: list[_Shot]) -> None:
+    run = secrets.token_hex(8)
+    before = {path: path.stat().st_size for path in spool.files(settings.home)}
+    for number, shot in enumerate(shots):
+        shot.nonce = f"{run}.{number}."
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(_shoot, shots))
+    there = _arrivals(settings, before, {shot.nonce for shot in shots})
+    for shot in shots:
+        (shot.health.arrived if shot.nonce in there else shot.health.lost).append(shot.event)
+        if shot.said:
+            shot.health.say("broken", f"{shot.health.name}: the hook for {shot.event} {shot.said}")
+    for health in {id(shot.health): shot.health for shot in shots}.values():
+        if health.lost:
+            health.say("broken", f"{health.name}: what was announced for {', '.join(health.lost)} did not arrive")
+
+
+def _shoot(shot: _Shot) -> None:
+    env = {**os.environ, **shot.env, "WHYFOR_PROBE": shot.nonce}
+    payload = msgspec.json.encode({"probe": shot.nonce, "of": shot.event})
+    try:
+        done = subprocess.run(shot.argv, cwd=shot.cwd, env=env, input=payload, capture_output=True, timeout=FIRED)
+    except subprocess.TimeoutExpired:
+        shot.said = f"took more than {FIRED:.0f} s"
+    except OSError as error:
+        shot.said = f"cannot run: {error.strerror}"
+    else:
+        if done.returncode or done.stdout or done.stderr:
+            shot.said = (
+                f"ended with {done.returncode} and said: {(done.stderr or done.stdout)[:200].decode(errors='replace')}"
+            )
+
+
+def _arrivals(settings: Settings, before: dict[Path, int], nonces: set[str]) -> set[str]:
+    end = time.monotonic() + ARRIVES
+    while True:
+        text = b"".join(_grown(settings, before)).decode("utf-8", "replace")
+        found = {nonce for nonce in nonces if nonce in text}
+        if found == nonces or time.monotonic() > end:
+            return found
+        time.sleep(0.02)
+
+
+def _grown(settings: Settings, before: dict[Path, int]) -> Iterator[bytes]:
+    for path in spool.files(settings.home):
+        with path.open("rb") as file:
+            file.seek(before.get(path, 0))
+            yield file.read()
+
+
+# -- silent ------------------------------------------------------------------------------------------------------------
+
+
+def notice_silence(settings: Settings, found: list[HookHealth], library: Library) -> None:
+    """Name each agent that began a session after its hooks were installed, and none of them was heard since."""
+    heard = _heard(settings)
+    for path, changed in prints.load(settings).files.items():
+        health = next((item for item in found if item.file == path), None)
+        if health is None or changed.repository:
+            continue
+        started = library.reader.last_started(changed.agent)
+        at = max(heard.get(changed.agent, 0), library.reader.last_signal(changed.agent) or 0)
+        if started and started > changed.at and at < started:
+            what = f"{HOOKABLE[changed.agent].title} began a session after its hooks were installed, and none was heard"
+            health.say("silent", what, "Are hooks turned off in its settings? Was it running before init? Restart it.")
+
+
+def _heard(settings: Settings) -> dict[str, int]:
+    """When a hook of each agent was last heard, as far as the spool still holds it."""
+    return {
+        envelope.agent: envelope.at
+        for path in spool.files(settings.home)
+        for envelope in spool.envelopes(path.read_bytes(), 0)
+        if isinstance(envelope, spool.Envelope) and "WHYFOR_PROBE" not in envelope.env
+    }

@@ -1,0 +1,81 @@
+"""What is excluded in config.toml: told to hooks, to ingest, and to doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from whyfor.agents.base import Agent
+from whyfor.capture import session_cwd, tail
+from whyfor.capture.filters import excluded as exclude
+from whyfor.capture.filters.excluded import Excluded
+from whyfor.config import Settings
+from whyfor.model.paths import to_text
+from whyfor.model.sources import Source
+from whyfor.model.text import plural
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.open import reading
+from whyfor.store.read import Reader
+
+
+def excluded(settings: Settings, db: apsw.Connection | None = None) -> Excluded:
+    """With a database, folders are also known by the project they once belonged to."""
+    if db is None or not settings.exclude.projects:
+        return Excluded(settings.exclude)
+    reader = Reader(db)
+    places, projects = reader.places(), dict(reader.projects())
+
+    def known(cwd: str) -> str | None:
+        number = places.get(cwd)
+        return projects[number].identity if number in projects else None
+
+    return Excluded(settings.exclude, known)
+
+
+def tell_hooks(settings: Settings, found: Excluded, db: apsw.Connection) -> None:
+    """Hooks cannot ask which project a folder belongs to where it is not a plain clone: they are told the folders."""
+    folders: list[str] = []
+    if found.projects:
+        reader = Reader(db)
+        numbers = {number: project for number, project in reader.projects() if found.is_project(project.identity)}
+        folders = [project.path for project in numbers.values() if project.path and project.path.startswith("/")]
+        folders += [cwd for cwd, number in reader.places().items() if number in numbers]
+    exclude.write(settings, found, folders)
+
+
+def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
+    """Whether ingest leaves a file alone, so that it does not count as waiting."""
+    if agent.name in found.agents:
+        return True
+    if not found.by_place:
+        return False
+    try:
+        shape = agent.sniff(path, tail.head(path))
+        if shape is None or shape.framing == "rows":
+            return False
+        source = Source(0, agent.name, to_text(path), shape.session_id, shape.framing, cwd=shape.cwd)
+        place = session_cwd.of_file(source, path)
+    except Exception:  # ingest says why it cannot be read
+        return False
+    return place is None or found.covers(place)
+
+
+def stored(settings: Settings, db: apsw.Connection) -> list[str]:
+    """Sessions kept from before their project or agent was excluded; subagents go with their parents."""
+    found = excluded(settings, db)
+    if not found.agents and not found.by_place:
+        return []
+    rows = db.execute("SELECT agent, session_id, cwd FROM sessions WHERE parent IS NULL ORDER BY id")
+    return [session_id for agent, session_id, cwd in rows if agent in found.agents or found.covers(cwd)]
+
+
+def excluded_note(settings: Settings) -> str:
+    """How many sessions the last ingest left out, in words; empty if none."""
+    if not settings.exclude.projects and not settings.exclude.agents:
+        return ""
+    with reading(settings) as library:
+        number, unsure = (Checkpoints(library.db).mark(name) for name in ("excluded", "unplaced"))
+    parts = [f"{plural(number, 'session')} of excluded projects or agents"] if number else []
+    parts += [f"{plural(unsure, 'session')} that do not say where they ran"] if unsure else []
+    return f"Not stored: {', '.join(parts)}." if parts else ""

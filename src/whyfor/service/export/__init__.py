@@ -1,0 +1,113 @@
+"""export: the story of a branch, a commit or a session in one piece, to be shared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.files import replace
+from whyfor.git import history
+from whyfor.git.place import GitPlace, name_place
+from whyfor.git.run import ask
+from whyfor.model.errors import BadInput, NotFound, StoreError
+from whyfor.service.export import html, markdown
+from whyfor.service.export.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
+from whyfor.service.export.redacted import Found, redacted
+from whyfor.service.log import Story, Told, inside, is_commit, required, story_json, tell
+from whyfor.service.sessions import conversation, event_json, session_json
+from whyfor.store.open import Library, reading
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """How an export shall be."""
+
+    form: str  # markdown | html | json; JSON always has everything
+    thinking: bool = False
+    tools: bool = False
+    redact: bool = True
+
+
+class Exported(msgspec.Struct, frozen=True):
+    text: str
+    found: Found  # what was secret in it, or still is
+
+
+def export(settings: Settings, reference: str, cwd: Path, wanted: Wanted) -> Exported:
+    """A range of commits (main..HEAD), a commit or a session."""
+    if ".." not in reference and not is_commit(settings, reference, cwd):
+        return _session(settings, reference, wanted)
+    with reading(settings) as library:
+        here = name_place(cwd)
+        told = _commits(library, reference, here)
+        narrator = Narrator(library, here, thinking=wanted.thinking, tools=wanted.tools)
+        if wanted.form == "json":
+            bodies = [story_json(settings, narrator.story(each)) for each in told]
+            return _as_json(settings, bodies if ".." in reference else bodies[0], wanted)
+        document = of_commits(narrator, _title(reference, here, told), reference, told)
+        return _rendered(settings, document, wanted)
+
+
+def save(path: Path, text: str) -> None:
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+            path.write_bytes(encoded(text))
+        else:
+            replace(path, encoded(text))
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}", "Give another place with --output.") from None
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")  # half a surrogate pair in a transcript is no text
+
+
+def commit_markdown(story: Story) -> str:
+    """One commit, as `show --markdown` gives it."""
+    return markdown.document(Document("", [], [Chapter(story, said_lines(story))]))
+
+
+def _commits(library: Library, reference: str, cwd: GitPlace) -> list[Told]:
+    """Oldest first."""
+    if ".." not in reference:
+        return tell(library, cwd, [required(library, reference, cwd)])
+    folder = inside(cwd, "Go to one, or export a session: whyfor sessions")
+    if reference.startswith("-"):
+        raise BadInput(f"not a range: {reference}", "Give one such as main..HEAD.")
+    found = history.commits(folder, [reference])
+    if not found:
+        raise NotFound(f"no commits in {reference}", "A range goes from the older to the newer: main..HEAD")
+    return tell(library, cwd, [commit.sha for commit in found])
+
+
+def _title(reference: str, cwd: GitPlace, told: list[Told]) -> str:
+    """The branch a range ends at, or the commit."""
+    if ".." not in reference:
+        return told[0].commit.subject
+    end = reference.rsplit("..", 1)[1].lstrip(".") or "HEAD"
+    branch = ask(cwd, "symbolic-ref", "--quiet", "--short", "HEAD") if end == "HEAD" else end
+    return f"The story of {branch or reference}"
+
+
+def _session(settings: Settings, reference: str, wanted: Wanted) -> Exported:
+    found = conversation(settings, reference)
+    if wanted.form == "json":
+        body: dict[str, Any] = {"session": session_json(found.session)}
+        body["subagents"] = [child.session_id for child in found.children]
+        body["abandoned_turns"] = sorted(found.abandoned)
+        body["events"] = [event_json(event) for event in found.events]
+        return _as_json(settings, body, wanted, found.session.session_id)
+    return _rendered(settings, of_session(found, thinking=wanted.thinking, tools=wanted.tools), wanted)
+
+
+def _as_json(settings: Settings, body: Any, wanted: Wanted, session: str = "") -> Exported:
+    clean, found = redacted(settings, body, rendered=False, session=session)
+    return Exported(msgspec.json.encode(clean if wanted.redact else body).decode() + "\n", found)
+
+
+def _rendered(settings: Settings, document: Document, wanted: Wanted) -> Exported:
+    clean, found = redacted(settings, document, rendered=True)
+    write = html.document if wanted.form == "html" else markdown.document
+    return Exported(write(clean if wanted.redact else document), found)

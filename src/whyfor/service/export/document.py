@@ -1,0 +1,308 @@
+"""What an export holds, before it is Markdown or HTML: chapters for commits, lines for what was said."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Set
+from datetime import UTC, datetime
+
+import msgspec
+
+from whyfor.agents import AGENTS
+from whyfor.git.place import GitPlace
+from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.events import StoredEvent
+from whyfor.model.sessions import Session
+from whyfor.model.text import label, one_line, plain, plural, spent
+from whyfor.service.log import MERGE, Story, Told, reverted, said_in
+from whyfor.service.sessions import Conversation
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.open import Library
+from whyfor.story.conversation import calls
+
+_LONG = 200  # lines of a diff or a result; the rest is counted
+_ARGUMENT = 200  # characters
+_ROLES = {"request": "request", "question": "question", "answer": "answer", "closing words": "said"}
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One tool call, as far as it is told."""
+
+    name: str
+    argument: str
+    diff: str
+    result: str
+    failed: bool
+
+    @property
+    def given(self) -> str:
+        """The argument as far as there is room for it; cut only here, where no secret is in it any more."""
+        return self.argument[:_ARGUMENT]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One thing that was said or done."""
+
+    role: str  # request | answer, by a person; question | said | thinking | calls, by the agent
+    agent: str
+    session_id: str
+    seq: int
+    at: int | None
+    text: str
+    calls: list[Call] = []
+    left: bool = False  # the conversation was taken back to before it
+
+
+class Chapter(msgspec.Struct, frozen=True):
+    """One commit."""
+
+    story: Story
+    lines: list[Line]
+    same_as: str | None = None  # the commit whose chapter has the request
+
+
+class Document(msgspec.Struct, frozen=True):
+    title: str
+    facts: list[str]
+    chapters: list[Chapter] = []
+    lines: list[Line] = []  # of a session
+
+
+class Narrator:
+    """Tells many commits; what they share is read once."""
+
+    def __init__(self, library: Library, cwd: GitPlace, *, thinking: bool = False, tools: bool = False) -> None:
+        self.library, self.cwd = library, cwd
+        self.thinking, self.tools = thinking, tools
+        self.store = Checkpoints(library.db)
+        self.sessions: dict[str, Session] = {}
+        self.prompts: dict[int, list[StoredEvent]] = {}
+        self.groups: dict[str, list[Checkpoint]] = {}
+
+    def story(self, told: Told) -> Story:
+        parts = told.checkpoint.parts if told.checkpoint else []
+        sessions = {part.name: self._session(part) for part in parts}
+        said = [line for part in parts for line in said_in(part, self._events(part))]
+        spans = [(sessions[part.name].id, part.first, part.last) for part in parts]
+        group = self._group(told.checkpoint) if told.checkpoint else []
+        return Story(told, said, sessions, self.store.spent(spans), group, reverted(self.library, self.cwd, told))
+
+    def lines(self, story: Story) -> list[Line]:
+        """What was said; what was thought and done in between if it is asked for."""
+        said = said_lines(story)
+        if not (self.thinking or self.tools) or story.told.checkpoint is None:
+            return said
+        found: list[Line] = []
+        for part in story.told.checkpoint.parts:
+            session = self._session(part)
+            events = list(self.library.reader.events(session.id, part.first, part.last))
+            own = [line for line in said if (line.agent, line.session_id) == (part.agent, part.session_id)]
+            everything = _lines(events, session, self.thinking, self.tools)
+            extra = [line for line in everything if line.role == "thinking" or line.calls]
+            found += sorted([*own, *extra], key=lambda line: line.seq)
+        return found
+
+    def _session(self, part: Part) -> Session:
+        if part.name not in self.sessions:
+            self.sessions[part.name] = self.library.reader.session(part.session_id, part.agent)
+        return self.sessions[part.name]
+
+    def _group(self, checkpoint: Checkpoint) -> list[Checkpoint]:
+        root = checkpoint.group_root
+        if root not in self.groups:
+            self.groups[root] = list(self.store.of_group(root).values())
+        return self.groups[root]
+
+    def _events(self, part: Part) -> Iterator[StoredEvent]:
+        """Those of the range, after the prompt it stems from."""
+        session = self._session(part).id
+        if part.prompts == 0 and (before := self._before(session, part.first)):
+            yield before
+        yield from self.library.reader.events(session, part.first, part.last)
+
+    def _before(self, session: int, seq: int) -> StoredEvent | None:
+        if session not in self.prompts:
+            events = self.library.reader.events(session)
+            self.prompts[session] = [e for e in events if e.kind == "user.prompt" and e.actor == "user" and e.text]
+        prompts = self.prompts[session]
+        at = bisect_left(prompts, seq, key=lambda event: event.seq)
+        return prompts[at - 1] if at else None
+
+
+def of_commits(narrator: Narrator, title: str, reference: str, told: list[Told]) -> Document:
+    """Oldest first, commits of one request together; a request is told once."""
+    chapters: list[Chapter] = []
+    first: dict[tuple[str, str, int], str] = {}
+    for item in together(told):
+        story = narrator.story(item)
+        lines = narrator.lines(story)
+        known = next((first[place(line)] for line in lines if line.role == "request" and place(line) in first), None)
+        chapters.append(Chapter(story, [line for line in lines if place(line) not in first], known))
+        for line in lines:
+            first.setdefault(place(line), item.commit.sha)
+    return Document(title, _counted(reference, chapters), chapters)
+
+
+def together(told: list[Told]) -> list[Told]:
+    groups: dict[str, list[Told]] = {}
+    for item in told:
+        root = item.checkpoint.group_root if item.checkpoint and item.checkpoint.parts else item.commit.sha
+        groups.setdefault(root, []).append(item)
+    return [item for group in groups.values() for item in group]
+
+
+def place(line: Line) -> tuple[str, str, int]:
+    return line.agent, line.session_id, line.seq
+
+
+def _counted(reference: str, chapters: list[Chapter]) -> list[str]:
+    parts = [part for chapter in chapters for part in _parts(chapter)]
+    agents = dict.fromkeys(part.agent for part in parts)
+    return [
+        reference,
+        plural(len(chapters), "commit"),
+        f"{sum(1 for chapter in chapters if _parts(chapter))} with a story",
+        plural(len({part.name for part in parts}), "session"),
+        ", ".join(map(agent_title, agents)),
+    ]
+
+
+def _parts(chapter: Chapter) -> list[Part]:
+    checkpoint = chapter.story.told.checkpoint
+    return checkpoint.parts if checkpoint else []
+
+
+def of_session(found: Conversation, *, thinking: bool, tools: bool) -> Document:
+    session = found.session
+    facts = [
+        f"{agent_title(session.agent)} {session.session_id}",
+        session.project or "",
+        session.branch or "",
+        moment(session.started_at),
+        plural(session.prompts, "prompt"),
+        plural(session.tool_calls, "tool call"),
+        plural(len(found.children), "subagent") if found.children else "",
+        spent(session.tokens),
+        ", ".join(session.models),
+    ]
+    lines = _lines(found.events, session, thinking, tools, found.abandoned)
+    return Document(one_line(session.title) or "A session", facts, lines=lines)
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def said_lines(story: Story) -> list[Line]:
+    return [
+        Line(_ROLES[said.role], said.agent, said.session_id, said.seq, said.created_at, said.text)
+        for said in story.said
+    ]
+
+
+def _lines(
+    events: list[StoredEvent], session: Session, thinking: bool, tools: bool, abandoned: Set[int] = frozenset()
+) -> list[Line]:
+    """A whole conversation; calls that follow each other are one line, in full or counted."""
+    results = {(e.data or {}).get("id"): e for e in events if e.kind == "tool.result"}
+    found: list[Line] = []
+    run: list[StoredEvent] = []
+
+    def add(event: StoredEvent, role: str, text: str, told: list[Call] | None = None) -> None:
+        left = event.turn in abandoned
+        found.append(Line(role, session.agent, session.session_id, event.seq, event.created_at, text, told or [], left))
+
+    def close() -> None:
+        if run:
+            told = [_call(call, results, session.cwd) for call in run] if tools else []
+            add(run[0], "calls", _names(run), told)
+            run.clear()
+
+    for event in events:
+        if event.kind == "tool.call" and event.name != "AskUserQuestion":
+            run.append(event)
+        elif told := _told(event, thinking):
+            close()
+            add(event, *told)
+    close()
+    return found
+
+
+def _names(run: list[StoredEvent]) -> str:
+    names = Counter(label(call.name) or "?" for call in run)
+    return ", ".join(f"{name} ×{number}" if number > 1 else name for name, number in names.items())
+
+
+def _told(event: StoredEvent, thinking: bool) -> tuple[str, str] | None:
+    """The role and the words of an event; None is nothing to tell."""
+    answers = (event.data or {}).get("answers")
+    match event.kind:
+        case "user.prompt" if event.actor == "user":
+            return "request", event.text or "(image)"
+        case "assistant.message" if event.text.strip():
+            return "said", event.text
+        case "assistant.thinking" if thinking and event.text.strip():
+            return "thinking", event.text
+        case "question.asked":
+            return "question", event.text
+        case "tool.result" if isinstance(answers, dict) and answers:
+            return "answer", "; ".join(map(str, answers.values()))
+    return None
+
+
+def _call(call: StoredEvent, results: dict[object, StoredEvent], cwd: str | None) -> Call:
+    result = results.get((call.data or {}).get("id"))
+    given = label(calls.argument(call))
+    return Call(
+        label(call.name) or "?",
+        given.replace(f"{cwd}/", "") if cwd else given,
+        _shortened(calls.diff(call, result)),
+        _shortened(plain(result.text).split("\n")) if result is not None and result.text else "",
+        calls.failed(result),
+    )
+
+
+def _shortened(lines: list[str]) -> str:
+    more = [f"… {len(lines) - _LONG:,} more lines"] if len(lines) > _LONG else []
+    return "\n".join([*lines[:_LONG], *more])
+
+
+# -- facts -----------------------------------------------------------------------------------------
+
+
+def agent_title(name: str) -> str:
+    return AGENTS[name].title if name in AGENTS else name
+
+
+def moment(millis: int | None) -> str:
+    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC") if millis else ""
+
+
+def changed(checkpoint: Checkpoint) -> str:
+    files = checkpoint.files
+    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+    return f"+{added} −{removed} in {plural(len(files), 'file')}"
+
+
+def agents(checkpoint: Checkpoint) -> str:
+    return ", ".join(dict.fromkeys(agent_title(part.agent) for part in checkpoint.parts))
+
+
+def about(told: Told) -> list[str]:
+    """Who made a commit and when; if it has a story also with whom, and how we know."""
+    commit, checkpoint = told.commit, told.checkpoint
+    facts = [commit.author, moment(commit.committed_at)]
+    if checkpoint is None or not checkpoint.parts:
+        return facts
+    gone = f"superseded by {checkpoint.superseded_by[:8]}" if checkpoint.superseded_by else ""
+    sureness = sure(checkpoint.evidence, checkpoint.confidence)
+    return [agents(checkpoint), *facts, changed(checkpoint), sureness, gone]
+
+
+def reason(told: Told) -> str:
+    """Why there is no story."""
+    return "a merge; it starts no conversation and ends none" if told.reason == MERGE else told.reason or ""
+
+
+def sure(evidence: str | None, confidence: str | None) -> str:
+    return f"{evidence}, {confidence} confidence" if evidence else ""

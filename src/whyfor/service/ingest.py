@@ -1,0 +1,267 @@
+"""ingest and rebuild: the verbs that write."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import msgspec
+
+from whyfor.capture import spool, tail
+from whyfor.capture.discover import Unreadable, at_home, at_paths, chosen
+from whyfor.capture.filters.paused import Unwanted
+from whyfor.capture.filters.pauses import Pauses
+from whyfor.capture.ingest import Counts, Ingest, wall_clock
+from whyfor.capture.permissions import tighten
+from whyfor.capture.recover import Announce, is_damaged, rebuild_database, recover
+from whyfor.config import Settings
+from whyfor.locks import ingest_lock
+from whyfor.model.errors import CorruptStore, Disagreement, NotFound, StoreError, WhyforError
+from whyfor.model.paths import to_text
+from whyfor.model.text import label
+from whyfor.service.exclude import excluded, tell_hooks
+from whyfor.service.pause import settle
+from whyfor.store.blobs import FolderBlobs
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.forget import UNFINISHED, load, usable
+from whyfor.store.open import journal
+from whyfor.store.pauses import load as load_pauses
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import connect, explained, transaction
+from whyfor.story.links.save import link_waiting, publish
+
+if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
+    from whyfor.agents.base import Agent
+    from whyfor.capture.rebuild import Gap
+
+LOCK_WAIT = 120.0
+BACKGROUND_WAIT = 600.0  # as long as a hook takes a started ingest's word that it will read the spool
+LAG = 0.3  # seconds an agent may write its last lines after its hook has run
+LOG_BYTES = 256 << 10
+REBUILD_HINT = "Your segments are safe. Rebuild it: whyfor rebuild"
+
+
+class IngestReport(msgspec.Struct):
+    files: int
+    sessions: int
+    subagents: int
+    records: int
+    events: int
+    bytes: int
+    new_records: int
+    unparsed: int
+    unknown_types: int
+    unrecognised: int
+    withheld: int  # records of this run that were written in a pause
+    excluded: int  # sessions of excluded projects and agents: not stored
+    unplaced: int  # sessions that may be such: their folder is not known yet
+    forgotten: int  # sessions that [retention] says are too old
+    unreadable: list[Unreadable]
+    seconds: float
+    repairs: list[str] = []  # what was damaged or lost in the store, and what was done about it
+
+
+class RebuildReport(msgspec.Struct):
+    sessions: int
+    records: int
+    events: int
+    bytes: int
+    gaps: list[Gap]
+    seconds: float
+    repairs: list[str] = []
+
+
+def ingest(
+    settings: Settings,
+    paths: Iterable[Path] = (),
+    agent: str | None = None,
+    announce: Announce | None = None,
+    linking: Announce | None = None,
+    *,
+    background: bool = False,
+    wait: float = LOCK_WAIT,
+) -> IngestReport:
+    """Read everything new (with paths only those), then find the stories of commits it may belong to.
+
+    A database that turns out to be damaged on the way is rebuilt, and what was left to do is done. In the background:
+    on behalf of hooks, the last of which just ran.
+    """
+    begun = time.monotonic()
+    agents = chosen(agent)
+    given = list(paths)
+    with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else wait):
+        if background:
+            # Hooks from now on start another: of those before it, the agents have written by the end of the pause.
+            (settings.home / "hook" / "pending").unlink(missing_ok=True)
+            time.sleep(LAG)
+        tighten(settings.home)
+        repairs = recover(settings, announce)
+        run = partial(_ingest, settings, given, agents, announce, linking, every=agent is None)
+        try:
+            report = run()
+        except CorruptStore:
+            repairs += recover(settings, announce, damaged=True)
+            report = run()
+    report.repairs = repairs
+    report.seconds = round(time.monotonic() - begun, 3)
+    return report
+
+
+def _ingest(
+    settings: Settings,
+    given: list[Path],
+    agents: list[Agent],
+    announce: Announce | None,
+    linking: Announce | None,
+    *,
+    every: bool,
+) -> IngestReport:
+    """One run under the lock; CorruptStore if the database turns out to be damaged."""
+    unreadable: list[Unreadable] = []
+    with sound(settings):
+        catch_up(settings)
+        found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
+        progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
+        db = connect(settings.database)
+        try:
+            out = unwanted(settings, db)
+            stones = usable(load(db, settings.home))
+            run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
+            counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
+            if counts.database_errors and is_damaged(settings):
+                raise CorruptStore("the database is damaged", REBUILD_HINT)
+            with explained(settings.database):
+                if not given and every:
+                    _count(db, counts)
+                if link_waiting(db, journal(settings), linking):
+                    publish(settings, db)
+                expired = _retain(settings, db)
+            totals = Reader(db).totals()
+        finally:
+            db.close()
+    return IngestReport(
+        files=counts.files,
+        new_records=counts.new_records,
+        unrecognised=counts.unrecognised,
+        withheld=out.records + run.withholding.records,
+        excluded=len(counts.excluded),
+        unplaced=len(counts.unplaced),
+        forgotten=expired,
+        unreadable=counts.unreadable,
+        seconds=0.0,
+        repairs=[],
+        **totals,
+    )
+
+
+@contextmanager
+def sound(settings: Settings) -> Iterator[None]:
+    """Any error but ours and the system's may come of a damaged database: if it is damaged, raise CorruptStore."""
+    try:
+        yield
+    except (WhyforError, OSError):
+        raise
+    except Exception as error:
+        if is_damaged(settings):
+            raise CorruptStore(f"the database is damaged: {first_line(error)}", REBUILD_HINT) from error
+        raise
+
+
+def unwanted(settings: Settings, db: apsw.Connection) -> Unwanted:
+    """Pauses and exclusions as they are now; hooks are told the same."""
+    with explained(settings.database):
+        settle(settings, db, journal(settings))
+        found = excluded(settings, db)
+        tell_hooks(settings, found, db)
+        return Unwanted(Pauses(settings.home, load_pauses(db)), found)
+
+
+def _retain(settings: Settings, db: apsw.Connection) -> int:
+    """How many sessions were too old."""
+    if not settings.retention.limits:
+        return 0
+    from whyfor.service.forget import retain  # here: few people have a limit
+
+    try:
+        report = retain(settings, db)
+    except Disagreement as error:  # what is too old can wait; what is new cannot
+        log_error(settings, error)
+        return 0
+    return len(report.sessions) if report else 0
+
+
+def _count(db: apsw.Connection, counts: Counts) -> None:
+    """So that other verbs can say it: nothing is left out silently."""
+    marks = {"excluded": len(counts.excluded), "unplaced": len(counts.unplaced)}
+    if any(Checkpoints(db).mark(name) != number for name, number in marks.items()):
+        with transaction(db):
+            for name, number in marks.items():
+                Checkpoints(db).set_mark(name, number)
+
+
+def ingest_for_hooks(settings: Settings) -> None:
+    """Nobody is there to be told of an error: it goes to a file of bounded size."""
+    try:
+        ingest(settings, background=True)
+    except Exception as error:
+        log_error(settings, error)
+
+
+def log_error(settings: Settings, error: Exception) -> None:
+    log = settings.home / "hook" / "errors.log"
+    with suppress(OSError):
+        big = log.exists() and log.stat().st_size > LOG_BYTES
+        with log.open("w" if big else "a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {first_line(error)}\n")
+
+
+def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
+    """Make the database again from journal and segments; the old one serves readers until the new one is whole.
+
+    First the journal is completed from the database, where it was damaged.
+    """
+    begun = time.monotonic()
+    if not settings.journal.exists() and not settings.database.exists():
+        raise NotFound("there is no journal to rebuild from", "Read what your agents wrote: whyfor ingest")
+    with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
+        repairs = recover(settings, thorough=True)
+        if not settings.journal.exists():
+            raise NotFound("there is nothing to rebuild", "Read what your agents wrote: whyfor ingest")
+        gaps, totals = rebuild_database(settings, announce)
+        catch_up(settings)
+    kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
+    return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), repairs=repairs, **kept)
+
+
+def catch_up(settings: Settings) -> None:
+    """Under the caller's lock: what a process that forgot something left to do when it died."""
+    if (settings.home / UNFINISHED).exists():
+        from whyfor.service.forget.apply import finish_for
+
+        finish_for(settings)
+
+
+@contextmanager
+def writable(settings: Settings) -> Iterator[None]:
+    """The system's errors while writing to our own home, as ours."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError) and not type(error).__module__.startswith("obstore"):
+            raise
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            raise  # it is not about our home
+        raise StoreError(
+            f"cannot write to {to_text(settings.home)}: {first_line(error)}",
+            "Nothing was lost. Free some space or check permissions, then: whyfor ingest",
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    return label((str(error).splitlines() or [type(error).__name__])[0])

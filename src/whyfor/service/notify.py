@@ -1,0 +1,374 @@
+"""Telling a person that a session needs them: on the desktop or by a command of theirs, if they asked for it.
+
+Whoever watches tells, once per change; what is told is redacted first, and the loop never waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from whyfor import config, files
+from whyfor.capture.ingest import wall_clock
+from whyfor.config import Settings
+from whyfor.model.errors import BadInput, WhyforError
+from whyfor.model.text import one_line
+from whyfor.service.export.redacted import redacted
+from whyfor.service.project_names import Names
+from whyfor.story.status.judge import Status
+from whyfor.story.status.standing import Audience, Standing
+
+Change = Literal["waiting_approval", "waiting", "failed", "finished"]
+CHANGES: tuple[Change, ...] = ("waiting_approval", "waiting", "failed", "finished")
+WORDS = {
+    "waiting_approval": "Needs approval",
+    "waiting": "Waiting for you",
+    "failed": "Failed",
+    "finished": "Finished",
+}
+NEWS = 120_000  # ms: what began before is no news, only new to us
+SAME = 2_000  # ms between two accounts of one moment
+SECONDS = 10.0  # a command has
+WAITING = 32  # notices that may wait for it; the oldest give way
+TEXT_MAX = 400
+HINT = "See: docs/notifications.md"
+_FAILED = "notify.failed"
+_AT_WORK = ("running", "waiting_approval")
+_OVER = ("waiting", "exited", "idle")
+# The words are arguments or in the environment: nothing of them is ever part of a program's text.
+_OSASCRIPT = "on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run"
+_POWERSHELL = """
+$manager = [Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType=WindowsRuntime]
+$toast = $manager::GetTemplateContent([Windows.UI.Notifications.ToastTemplateType]::ToastText02)
+$lines = $toast.GetElementsByTagName('text')
+$null = $lines.Item(0).AppendChild($toast.CreateTextNode($env:WHYFOR_NOTIFY_HEAD))
+$null = $lines.Item(1).AppendChild($toast.CreateTextNode($env:WHYFOR_NOTIFY_BODY))
+$manager::CreateToastNotifier('Whyfor').Show([Windows.UI.Notifications.ToastNotification]::new($toast))
+"""
+
+
+class Wishes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[notify] in config.toml."""
+
+    desktop: bool = False
+    command: list[str] = []
+    when: tuple[Change, ...] = CHANGES
+    finished_after: Annotated[float, msgspec.Meta(ge=0)] = 5  # minutes a turn must have taken
+
+    @property
+    def any(self) -> bool:
+        return bool((self.desktop or self.command) and self.when)
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """What a person is told."""
+
+    status: Change
+    session: str  # agent:id
+    project: str
+    title: str
+    text: str
+    summary: str = ""  # not told: secrets in it give their beginnings in the title away
+
+
+def wishes(settings: Settings) -> Wishes:
+    try:
+        return msgspec.convert(settings.notify, Wishes)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"[notify] in config.toml is not right: {error}", HINT) from None
+
+
+# -- what is worth telling -------------------------------------------------------------------------
+
+
+class _Known(msgspec.Struct):
+    """Of a session: where it stood, since when its turn has been at work, and up to when everything is told."""
+
+    status: Status
+    began: int | None = None
+    told: int = 0
+
+
+class Changes:
+    """Finds what a person would want to know in what is told of all sessions, again and again."""
+
+    def __init__(self, now: Callable[[], int] = wall_clock) -> None:
+        self._now = now
+        self._known: dict[str, _Known] | None = None  # what stands when somebody begins to watch is no change
+
+    def among(self, standings: Iterable[Standing]) -> list[tuple[Standing, Change, int | None]]:
+        """With how long the turn took that is over, if that is known."""
+        before, self._known = self._known, {}
+        found: list[tuple[Standing, Change, int | None]] = []
+        for standing in standings:
+            known = (before or {}).get(standing.name) or _Known(Status("unknown", "", "low"))
+            took = self._took(known, standing.status)
+            change = self._change(known, standing.status) if before is not None else None
+            self._known[standing.name] = _Known(standing.status, _began(known, standing.status), known.told)
+            if change is not None or before is None:
+                self._known[standing.name].told = _at(standing.status)
+            if change is not None:
+                found.append((standing, change, took))
+        return found
+
+    def _took(self, known: _Known, status: Status) -> int | None:
+        over = status.phase in _OVER and not status.questions
+        return status.since - known.began if over and known.began and status.since else None
+
+    def _change(self, known: _Known, status: Status) -> Change | None:
+        at, before = _at(status), known.status
+        if at <= known.told + SAME or at < self._now() - NEWS or status.interrupted:
+            return None
+        if status.phase == "waiting_approval":
+            return "waiting_approval"
+        if status.phase in _OVER and status.failed and not before.failed:
+            return "failed"
+        if status.phase == "waiting" and (before.phase != "waiting" or status.questions != before.questions):
+            return "waiting"
+        return "finished" if status.phase == "exited" and before.phase == "running" else None
+
+
+def _at(status: Status) -> int:
+    return (status.approval.asked_at if status.approval else status.since) or 0
+
+
+def _began(known: _Known, status: Status) -> int | None:
+    """A turn goes on while it waits for an answer."""
+    if status.phase in _AT_WORK or status.questions:
+        return known.began or status.since
+    return known.began if status.phase == "unknown" else None
+
+
+def _wanted(change: Change, took: int | None, status: Status, wished: Wishes) -> Change | None:
+    """A long turn's end is told as one; any other is a session that waits, if it still does."""
+    long = took is not None and took >= wished.finished_after * 60_000
+    if change in ("waiting", "finished") and long and "finished" in wished.when:
+        return "finished"
+    if change == "finished":
+        return None
+    return change if change in wished.when else None
+
+
+def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
+    if change == "failed":
+        return status.failed or ""
+    if status.approval is not None:
+        asked = status.approval
+        return ": ".join(filter(None, (asked.tool, asked.action or asked.path))) or "It does not tell what for."
+    if status.questions:
+        return " ".join(status.questions)
+    minutes = f"After {round((took or 0) / 60_000)} min. " if change == "finished" else ""
+    return minutes + recent
+
+
+# -- telling ---------------------------------------------------------------------------------------
+
+
+class Notifying:
+    """Stands between the loop and its audience, and tells a person in a thread of its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        hub: Audience,
+        say: Callable[[str], None],
+        looked_at: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self.settings = settings
+        self.hub = hub
+        self._say = say  # told why notices fail, once
+        self._names = Names(settings)
+        self._looked_at = looked_at  # sessions that a person has before them: agent:id
+        self._changes = Changes()
+        self._queue: queue.Queue[tuple[Settings, Wishes, Notice] | None] = queue.Queue(WAITING)
+        self._thread: threading.Thread | None = None
+        self._said: set[str] = set()
+
+    @property
+    def trouble(self) -> str | None:
+        return self.hub.trouble
+
+    @trouble.setter
+    def trouble(self, words: str | None) -> None:
+        self.hub.trouble = words
+
+    def publish(self) -> None:
+        self.hub.publish()
+
+    def stand(self, standings: Iterable[Standing]) -> None:
+        standings = list(standings)
+        self.hub.stand(standings)
+        for standing, change, took in self._changes.among(standings):
+            self._notice(standing, change, took)
+
+    def _notice(self, standing: Standing, change: Change, took: int | None) -> None:
+        """By what config.toml says now: changes are few, and it may have been edited since."""
+        try:
+            settings = config.load(self.settings.env)
+            wished = wishes(settings)
+        except WhyforError as error:
+            self._failed(error.message)
+            return
+        wanted = _wanted(change, took, standing.status, wished) if wished.any else None
+        if wanted is None or standing.name in self._looked_at():
+            return
+        session, summary = standing.session, standing.summary
+        notice = Notice(
+            wanted,
+            standing.name,
+            (session.project and self._names(session.project)) or session.project or session.cwd or "",
+            session.title or "",
+            _text(standing.status, summary.recent if summary else "", wanted, took),
+            str(summary) if summary else "",
+        )
+        self._begin()
+        while True:
+            try:
+                self._queue.put_nowait((settings, wished, notice))
+                return
+            except queue.Full:
+                with suppress(queue.Empty):
+                    self._queue.get_nowait()
+                self._failed(f"more than {WAITING} notices waited; the oldest were dropped")
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="whyfor-notify", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            settings, wished, notice = item
+            try:
+                wrong = tell(settings, wished, notice)
+            except WhyforError as error:  # redaction: nothing leaves
+                wrong = [error.message]
+            except Exception as error:  # a fault of ours must not end all notices that follow
+                wrong = [f"{type(error).__name__}: {error}"]
+            for words in wrong:
+                self._failed(words)
+            if not wrong:
+                self._said.clear()
+                with suppress(OSError):
+                    (self.settings.home / _FAILED).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """What waits is still told, if it does not take long."""
+        if self._thread is not None:
+            with suppress(queue.Full):
+                self._queue.put_nowait(None)
+            self._thread.join(1.0)
+
+    def _failed(self, words: str) -> None:
+        if words not in self._said:
+            self._said.add(words)
+            self._say(f"A notification could not be sent: {words}")
+            with suppress(OSError):
+                files.replace(self.settings.home / _FAILED, words.encode("utf-8", "replace"))
+
+
+def tell(settings: Settings, wished: Wishes, notice: Notice) -> list[str]:
+    """All ways that are wished for; returns what went wrong with them."""
+    notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
+    words = {name: _short(getattr(notice, name)) for name in ("status", "session", "project", "title", "text")}
+    given = {f"WHYFOR_NOTIFY_{name.upper()}": value for name, value in words.items()}
+    ways = []
+    if wished.command:
+        ways.append(([_at_home(wished.command[0], settings), *wished.command[1:]], given))
+    if wished.desktop:
+        ways.append(_desktop(words, notice.status))
+    place = str(settings.user_home) if settings.user_home.is_dir() else None
+    return [wrong for argv, more in ways if (wrong := _run(argv, {**settings.env, **more}, place))]
+
+
+def _at_home(program: str, settings: Settings) -> str:
+    return str(settings.user_home / program[2:]) if program.startswith("~/") else program
+
+
+def _short(text: str) -> str:
+    """One line that any program can be given: no control characters, and nothing it could take for an option."""
+    line = one_line(text)
+    if line.startswith("-"):
+        line = "–" + line[1:]
+    return line if len(line) <= TEXT_MAX else line[: TEXT_MAX - 1] + "…"
+
+
+def _run(argv: list[str], env: Mapping[str, str], cwd: str | None) -> str | None:
+    """What went wrong. Never through a shell, never for long, never in the way of a terminal."""
+    program = shutil.which(argv[0], path=env.get("PATH")) if argv[0] else None
+    if program is None:
+        return f"there is no program {argv[0]!r}"
+    quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    try:
+        process = subprocess.Popen([program, *argv[1:]], env=dict(env), cwd=cwd, start_new_session=True, **quiet)
+    except (OSError, ValueError) as error:
+        return f"{argv[0]} cannot be run: {error}"
+    try:
+        code = process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        return f"{argv[0]} took longer than {SECONDS:.0f} s"
+    return f"{argv[0]} ended with exit code {code}" if code else None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With what it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _program() -> str:
+    return {"darwin": "osascript", "win32": "powershell"}.get(sys.platform, "notify-send")
+
+
+def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str, str]]:
+    project = words["project"].replace("\\", "/").rstrip("/").rpartition("/")[2]
+    head = WORDS[status] + (f" · {project}" if project else "")
+    body = " – ".join(filter(None, (words["title"], words["text"])))
+    match _program():
+        case "osascript":
+            return ["osascript", *(part for line in _OSASCRIPT for part in ("-e", line)), head, body], {}
+        case "powershell":
+            told = {"WHYFOR_NOTIFY_HEAD": head, "WHYFOR_NOTIFY_BODY": body}
+            return ["powershell", "-NoProfile", "-NonInteractive", "-Command", _POWERSHELL], told
+        case program:
+            # The desktop reads markup in the body, and notify-send backslashes.
+            for sign, instead in {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"}.items():
+                body = body.replace(sign, instead)
+            urgent = "critical" if status == "waiting_approval" else "normal"
+            return [program, "--app-name=Whyfor", f"--urgency={urgent}", "--", head, body], {}
+
+
+# -- for doctor ------------------------------------------------------------------------------------
+
+
+def complaints(settings: Settings) -> list[str]:
+    """Why notices that were asked for do not come."""
+    try:
+        wished = wishes(settings)
+    except BadInput as error:
+        return [error.message]
+    if not wished.any:
+        return []
+    wanted = [_program()] if wished.desktop else []
+    wanted += [_at_home(name, settings) for name in wished.command[:1]]
+    path = settings.env.get("PATH")
+    missing = [name for name in wanted if not name or shutil.which(name, path=path) is None]
+    found = [f"[notify] in config.toml: there is no program {name!r}" for name in missing]
+    with suppress(OSError):
+        last = (settings.home / _FAILED).read_text(encoding="utf-8", errors="replace")
+        found.append(f"the last notification could not be sent: {one_line(last)}")
+    return found

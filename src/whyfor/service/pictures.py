@@ -1,0 +1,125 @@
+"""Pictures of a conversation: their bytes stand in the records; an event says only that there is one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from whyfor.agents import AGENTS
+from whyfor.agents.base import Agent, Framing, Shape, Sink
+from whyfor.capture.records import Piece, records
+from whyfor.config import Settings
+from whyfor.model.errors import NotFound
+from whyfor.model.sessions import Session
+from whyfor.model.sources import Source
+from whyfor.store.converse import Conversations
+from whyfor.store.open import Library, reading
+from whyfor.story.conversation import find
+
+LARGEST = 12 << 20  # bytes
+_HINTS = (b"base64", b"data:image", b"inlineData", b"image/")
+# What it is, is told by its first bytes, not by who says so; nothing that can hold a script is among them.
+_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+class Image(msgspec.Struct, frozen=True):
+    data: bytes
+    media_type: str
+
+
+def picture(settings: Settings, agent: str, session_id: str, seq: int, index: int) -> Image:
+    with reading(settings) as library:
+        session = find(library, agent, session_id)
+        store = Conversations(library.db)
+        key = store.key(session.id, seq)
+        events = store.events(session.id, [seq], 1)
+        listed = (events[0].data or {}).get("images") if events else None
+        if key is None or not isinstance(listed, list) or not 0 <= index < len(listed):
+            raise _missing()
+        wanted = listed[index] if isinstance(listed[index], dict) else {}
+        size = wanted.get("bytes")
+        if not isinstance(size, int) or size > LARGEST:
+            raise _missing()
+        for record in _telling(library, session, key):
+            found = list(_payloads(record))
+            fitting = [text for text in found if len(text) * 3 // 4 == size]
+            chosen = fitting[0] if fitting else found[index] if index < len(found) else None
+            if chosen is not None:
+                return _decoded(chosen)
+    raise _missing()
+
+
+def _telling(library: Library, session: Session, key: int) -> Iterator[Any]:
+    """The record that told an event, found again by the event's key; only lines that may hold a picture are parsed."""
+    for source in library.reader.files(session):
+        if source.session_id != session.session_id and source.parent != session.session_id:
+            continue
+        for start, digest, gaps in library.reader.pieces(source):
+            piece = Piece(start, library.blobs.get(digest), gaps)
+            if any(hint in piece.data for hint in _HINTS):
+                yield from _in_piece(AGENTS[session.agent], source, piece, session, key)
+
+
+def _in_piece(agent: Agent, source: Source, piece: Piece, session: Session, key: int) -> Iterator[Any]:
+    shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    for offset, line, record in records(source, [piece]):
+        if line and not any(hint in line for hint in _HINTS):
+            continue
+        sink = Sink(source.session_id, source.parent)
+        agent.reader(shape, {}).read(record, offset, line, sink)
+        if any(event.key == key for event in sink.main.events):
+            yield record
+
+
+def _payloads(value: Any, depth: int = 0) -> Iterator[str]:
+    """Everything in a record that is a picture's bytes as text, in order."""
+    if depth > 40:
+        return
+    if isinstance(value, dict):
+        kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
+        data = value.get("data")
+        if isinstance(data, str) and isinstance(kind, str) and kind.startswith("image/"):
+            yield data
+            return
+        for inner in value.values():
+            yield from _payloads(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _payloads(inner, depth + 1)
+    elif isinstance(value, str) and value.startswith("data:image/"):
+        head, comma, data = value.partition(",")
+        if comma and head.endswith(";base64"):
+            yield data
+    elif isinstance(value, str) and value[:1] in ("{", "[") and "image/" in value:  # a database's column
+        try:
+            yield from _payloads(msgspec.json.decode(value), depth + 1)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return
+
+
+def _decoded(text: str) -> Image:
+    if len(text) * 3 // 4 > LARGEST:
+        raise _missing()
+    try:
+        data = base64.b64decode(text, validate=False)
+    except (binascii.Error, ValueError):
+        raise _missing() from None
+    for start, kind in _KINDS:
+        if data.startswith(start):
+            return Image(data, kind)
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return Image(data, "image/webp")
+    raise _missing()
+
+
+def _missing() -> NotFound:
+    return NotFound("there is no picture here that can be shown", "Its transcript may have it: whyfor show --raw")

@@ -1,0 +1,37 @@
+"""What people call a project that has no remote: its identity is a commit's hash, its name that of its folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from whyfor.config import Settings
+from whyfor.model.errors import NotFound
+from whyfor.model.text import label
+from whyfor.store.open import reading
+
+
+class Names:
+    """Asks the store when it meets a project for the first time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._known: dict[str, str | None] = {}
+
+    def __call__(self, identity: str) -> str | None:
+        if identity not in self._known:
+            self._known = {identity: None, **self._known, **self._read()}
+        return self._known[identity]
+
+    def _read(self) -> dict[str, str]:
+        """Two of one name are told apart by their hashes."""
+        try:
+            with reading(self.settings) as library:
+                found = {one.identity: label(one.name) for _, one in library.reader.projects() if one.root_commit}
+        except NotFound:
+            return {}
+        often = Counter(found.values())
+        return {
+            identity: name if often[name] == 1 else f"{name} {identity.removeprefix('git:')[:8]}"
+            for identity, name in found.items()
+            if name
+        }

@@ -1,0 +1,208 @@
+"""redact: a text or a transcript without its secrets, or where they stand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.files import replacing
+from whyfor.model.errors import StoreError
+from whyfor.model.text import plural
+from whyfor.privacy.engine import Engine
+from whyfor.service.redact import growing
+from whyfor.service.redact.inputs import Input, opened
+from whyfor.service.redact.own import engine_for, rules_for, wishes
+from whyfor.service.redact.passes import PRIVATE, Text
+
+__all__ = ["Outcome", "Span", "Task", "engine_for", "redact", "rules_for", "told", "wishes"]
+
+_IN_MEMORY = 16 << 20
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Where a secret stands: characters of the whole text, from and to; the line and column it begins at."""
+
+    rule: str
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    counts: dict[str, int]  # what was replaced, by rule
+    values: dict[str, int]  # how many different ones
+    bytes: int  # of the input
+    read_from: int  # the byte it was read from: more than 0 if what is before was redacted by an earlier run
+    spans: list[Span] = []
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What is wanted."""
+
+    source: Path | None = None  # stdin if none
+    output: Path | None = None
+    personal: bool = False
+    from_scratch: bool = False
+    spans: bool = False  # where they stand
+    text: bool = True  # what is left, on stdout unless there is an output
+
+
+def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) -> Outcome:
+    """On any error nothing has been written."""
+    engine = engine_for(settings, personal=task.personal)
+    with opened(task.source, stdin) as given:
+        path, rules = _mark(settings, task, given)
+        if path is not None and task.output is not None and not (task.from_scratch or task.spans):
+            mark = growing.load(path, rules, given.file, given.size, task.output)
+            if mark is not None and (text := _grown(engine, given, mark)) is not None:
+                growing.save(path, text, mark, rules, task.output, _go_on(text, task.output, mark))
+                return _outcome(text)
+        text = Text(engine, given.file, 0, given.size)
+        text.read()
+        tail = _write(text, task, stdout)
+        if path is not None and task.output is not None:
+            growing.save(path, text, None, rules, task.output, tail)
+        return _outcome(text, list(_spans(text)) if task.spans else [])
+
+
+def _grown(engine: Engine, given: Input, mark: growing.Mark) -> Text | None:
+    """What is new since the last run; none if it changes what was before."""
+    text = Text(engine, given.file, mark.position, given.size, growing.known(given.file, mark))
+    text.read()
+    return None if growing.stands_before(engine, text) else text
+
+
+def told(counts: dict[str, int], values: dict[str, int]) -> str:
+    """`3 secrets redacted: 2 github-token, 1 password`; nothing if there was none."""
+    if not counts:
+        return ""
+    number, places = sum(values.values()), sum(counts.values())
+    where = f" in {places:,} places" if places > number else ""
+    each = ", ".join(f"{values[rule]:,} {rule}" for rule in sorted(values, key=lambda rule: (-values[rule], rule)))
+    return f"{plural(number, 'secret')} redacted{where}: {each}"
+
+
+def _outcome(text: Text, spans: list[Span] | None = None) -> Outcome:
+    counts = Counter(item.rule for item in text.found)
+    values = {rule: text.values[rule] if rule != PRIVATE else number for rule, number in sorted(counts.items())}
+    return Outcome(dict(sorted(counts.items())), values, text.stop, text.start, spans or [])
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+
+
+def _mark(settings: Settings, task: Task, given: Input) -> tuple[Path | None, str]:
+    """Where it is noted how far an input was redacted into an output; none if nobody can come back to them."""
+    if given.path is None or task.output is None or not task.text:
+        return None, ""
+    if task.output.exists() and (not task.output.is_file() or task.output.samefile(given.path)):
+        return None, ""
+    wished = wishes(settings)
+    rules = growing.rules_digest(
+        msgspec.json.encode([task.personal or wished.personal, wished.allow]), msgspec.json.encode(wished.rule)
+    )
+    return growing.mark_path(settings, given.path, task.output), rules
+
+
+def _write(text: Text, task: Task, stdout: BinaryIO) -> int:
+    """All of it is made and checked before the first byte is given away. Says how long an unfinished last line is."""
+    if not task.text:
+        for _ in text.redacted():
+            pass
+        return 0
+    if task.output is None:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as made:
+            tail = _fill(text, made.write)
+            made.seek(0)
+            shutil.copyfileobj(made, stdout, 1 << 20)
+        return tail
+    with _said_of(task.output):
+        if task.output.exists() and not task.output.is_file():  # a pipe or a device is written to, not replaced
+            with task.output.open("wb") as device:
+                return _write(text, msgspec.structs.replace(task, output=None), device)
+        with replacing(task.output) as file:
+            return _fill(text, file.write)
+
+
+def _fill(text: Text, write: Callable[[bytes], object]) -> int:
+    tail, parts = 0, []
+    for _, clean in text.redacted():
+        write(clean)
+        cut = clean.rfind(b"\n") + 1
+        tail = len(clean) - cut if cut else tail + len(clean)
+        if text.document:
+            parts.append(clean)
+    if text.document:
+        text.check_document(b"".join(parts))
+    return tail
+
+
+def _go_on(text: Text, output: Path, mark: growing.Mark) -> int:
+    """Append to the output; if that fails it is as it was."""
+    with _said_of(output), tempfile.SpooledTemporaryFile(_IN_MEMORY) as made:
+        tail = _fill(text, made.write)
+        made.seek(0)
+        with output.open("r+b") as file:
+            file.seek(mark.out_position)
+            before = file.read()
+            try:
+                file.seek(mark.out_position)
+                shutil.copyfileobj(made, file, 1 << 20)
+                file.truncate()
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                file.seek(mark.out_position)
+                file.write(before)
+                file.truncate()
+                raise
+    return tail
+
+
+@contextmanager
+def _said_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}", "Give another place with --output.") from None
+
+
+# -- places --------------------------------------------------------------------------------------------------------
+
+
+def _spans(text: Text) -> Iterator[Span]:
+    """In characters, as a program counts them that decodes the text; a byte that is no UTF-8 is one."""
+    edges = (edge for item in text.found for edge in (item.start, item.end))
+    places: list[tuple[int, int, int]] = []
+    edge, at = next(edges, None), _Place()
+    for passage in text.passages():
+        done = passage.start
+        while edge is not None and edge <= passage.stop:
+            at.pass_by(passage.data[done - passage.at : edge - passage.at])
+            places.append((at.chars, at.line, at.column))
+            done, edge = edge, next(edges, None)
+        at.pass_by(passage.data[done - passage.at : passage.high])
+    for item, start, end in zip(text.found, places[::2], places[1::2], strict=True):
+        yield Span(item.rule, start[0], end[0], start[1], start[2])
+
+
+class _Place:
+    def __init__(self) -> None:
+        self.chars, self.line, self.column = 0, 1, 1
+
+    def pass_by(self, data: bytes) -> None:
+        text = data.decode("utf-8", "surrogateescape")
+        self.chars += len(text)
+        lines = data.count(b"\n")
+        self.line += lines
+        self.column = len(text) - text.rfind("\n") if lines else self.column + len(text)

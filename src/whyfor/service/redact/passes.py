@@ -1,0 +1,381 @@
+"""What must go from a text: read until a whole pass finds no value that was not known when it began.
+
+A value may be known only by a name that stands far below its first copy, so all values come first and replacing last.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import BinaryIO
+
+import msgspec
+
+from whyfor.hook.private import tags
+from whyfor.model.errors import NotRedacted
+from whyfor.privacy import private
+from whyfor.privacy.engine import Engine, Finding
+from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, joined
+from whyfor.privacy.spread import BEGINS, SpreadKey
+from whyfor.service.redact.passages import Passage, Piece, is_record, passages, pieces
+
+NEAR = 20 << 10  # bytes on either side of a replacement in which it may have changed the meaning of other words
+DOCUMENT = 64 << 20  # bytes of one JSON document over many lines; a larger one is any text
+PRIVATE = "private"
+Place = tuple[str, int, int]  # of a value where it is first met: rule, start, end
+
+
+class Text:
+    """A range of a file, and what must go from it, in places of the whole file."""
+
+    def __init__(self, engine: Engine, file: BinaryIO, start: int, stop: int, known: Iterable[tuple[bytes, str]] = ()):
+        self.file, self.start, self.stop = file, start, stop
+        self.document = start == 0 and _is_document(file, stop)
+        self.found: list[Finding] = []
+        self.values: Counter[str] = Counter()  # different ones, by rule
+        self.places: list[Place] = []
+        self.labels = Redactor(engine)  # gives values their numbers, in the order of the text
+        self._values = Redactor(engine)  # knows them in the order they are found
+        self._hidden: list[tuple[int, int]] = []  # private in a document
+        self._spread: list[Finding] = []  # lines of a private key that came one by one
+        self.open_key = False  # a key that was begun in what is before the last whole line, and did not end
+        self._depth = 0  # private tags that text before opened and nobody closed
+        for value, rule in known:
+            self.labels.know(value, rule)
+            self._values.know(value, rule)
+
+    def passages(self) -> Iterator[Passage]:
+        return passages(self.file, self.start, self.stop)
+
+    def read(self) -> None:
+        """Find everything, then give numbers."""
+        if self.document:
+            self.file.seek(0)
+            data = self.file.read(self.stop)
+            self._hidden = (private.spans(data) or []) if private.marked(data) else []
+        self._read_spread()
+        self._pass(self._first_look)
+        known = -1
+        for _ in range(ROUNDS):
+            if known == (known := len(self._values.labels)):
+                break
+            self._pass(self._for_copies)
+        else:
+            raise _endless()
+        if self.found:
+            self._number()
+
+    def _read_spread(self) -> None:
+        """Follow private keys from record to record, over all passages."""
+        key = SpreadKey()
+        for passage in self.passages():
+            data, at = passage.data, passage.at
+            if not key.open and BEGINS not in data:
+                continue
+            for part in [Piece(0, len(data), True)] if self.document else pieces(data):
+                low, high = max(part.start, passage.low), min(part.stop, passage.high)
+                if not part.records or low >= high:
+                    continue
+                last = high if data[high - 1 : high] == b"\n" else data.rfind(b"\n", low, high) + 1 or low
+                for begin, end in ((low, last), (last, high)):  # what has no line end yet may go on
+                    found = self._values.spread(data, key, begin, end)
+                    self._spread += [Finding(at + item.start, at + item.end, item.rule) for item in found]
+                    self.open_key = key.open if begin < last else self.open_key
+
+    def redacted(self) -> Iterator[tuple[Passage, bytes]]:
+        """Each passage, and what is left of it; records are checked for having stayed what they were."""
+        done = self.start
+        for passage in self.passages():
+            kept = []
+            for item in self.inside(passage):
+                kept += [self._between(passage, done, item.start), self._label(passage, item)]
+                done = item.end
+            kept.append(self._between(passage, done, passage.stop))
+            done = max(done, passage.stop)
+            if len(kept) > 1:
+                self._check_records(passage)
+            yield passage, b"".join(kept)
+
+    def check_document(self, clean: bytes) -> None:
+        self.file.seek(0)
+        if not intact(self.file.read(self.stop), clean):
+            raise NotRedacted(
+                "redaction would have broken this JSON document", "Nothing was written. Please report it."
+            )
+
+    def inside(self, passage: Passage) -> list[Finding]:
+        """What begins in a passage."""
+        low, high = (bisect_left(self.found, (place,)) for place in (passage.start, passage.stop))
+        return self.found[low:high]
+
+    # -- passes ----------------------------------------------------------------------------------------------------
+
+    def _pass(self, look: Callable[[Passage], list[Finding]]) -> None:
+        found: list[Finding] = []
+        for passage in self.passages():
+            for item in look(passage):
+                here = Finding(passage.at + item.start, passage.at + item.end, item.rule)
+                if found and here.start < found[-1].end + (here.rule == found[-1].rule == PRIVATE):
+                    found[-1] = found[-1]._replace(end=max(found[-1].end, here.end))
+                elif passage.start <= here.start < passage.stop:
+                    found.append(here)
+        self.found = found
+
+    def _first_look(self, passage: Passage) -> list[Finding]:
+        data = passage.data
+        parts = list(pieces(data))
+        found = [item for part in parts for item in self._look(data, part)]
+        hidden = self._private(passage, parts)
+        low = bisect_left(self._spread, (passage.at,))
+        high = bisect_left(self._spread, (passage.at + len(data),))
+        spread = [Finding(item.start - passage.at, item.end - passage.at, item.rule) for item in self._spread[low:high]]
+        if hidden or spread:
+            found = joined([*hidden, *spread, *found], above=PRIVATE)
+        return self._settled(data, found, found)
+
+    def _for_copies(self, passage: Passage) -> list[Finding]:
+        data, at = passage.data, passage.at
+        low = bisect_right(self.found, at, key=lambda item: item.end)
+        high = bisect_left(self.found, (at + len(data),))
+        before = [
+            Finding(max(0, item.start - at), min(len(data), item.end - at), item.rule) for item in self.found[low:high]
+        ]
+        after = self._values.with_copies(data, before)
+        new = (
+            [] if after is before else [part for item in set(after) - set(before) for part in self._fitted(data, item)]
+        )
+        return self._settled(data, sorted([*before, *new]), sorted(new))
+
+    def _is_number(self, data: bytes, item: Finding) -> bool:
+        """In a record, or in a document."""
+        if not data[item.start : item.start + 1].isdigit() or not is_number(data, item):
+            return False
+        low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
+        return self.document or is_record(data, low, high)
+
+    def _fitted(self, data: bytes, item: Finding) -> Iterable[Finding]:
+        """A copy in a record may begin with what is a letter of an escape there."""
+        low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
+        return in_strings(data, item) if self.document or is_record(data, low, high) else [item]
+
+    def _look(self, data: bytes, part: Piece) -> Iterator[Finding]:
+        whole = part.start == 0 and part.stop == len(data)
+        text = data if whole else data[part.start : part.stop]
+        for item in self._values.learn(text, lines=part.records, json=self.document):
+            yield Finding(part.start + item.start, part.start + item.end, item.rule)
+
+    def _settled(self, data: bytes, found: list[Finding], new: list[Finding]) -> list[Finding]:
+        """With what is found once more after replacing, so that twice is the same as once."""
+        rounds = 0
+        while new:
+            rounds += 1
+            if rounds > ROUNDS:
+                raise _endless()
+            masked = _Masked(data, found, self._values.engine.replace, self._is_number)
+            new = [
+                item
+                for part in masked.changed(new)
+                for again in self._look(masked.text, part)
+                if (item := masked.original(again)) is not None
+            ]
+            known = set(found)
+            found = joined([*found, *new], above=PRIVATE) if new else found
+            new = [item for item in found if item not in known] if new else []
+        return found
+
+    def _number(self) -> None:
+        """In the order of the text; a value has one rule wherever it stands."""
+        numbered: list[Finding] = []
+        met: set[tuple[str, str]] = set()
+        for passage in self.passages():
+            for item in self.inside(passage):
+                if item.rule != PRIVATE:
+                    value = passage.data[item.start - passage.at : item.end - passage.at]
+                    known = len(self.labels.labels)
+                    self.labels.know(value, item.rule)
+                    if len(self.labels.labels) > known:
+                        self.places.append((item.rule, item.start, item.end))
+                    label = self.labels.label(value, item.rule)
+                    if label.startswith("[REDACTED:"):
+                        item = item._replace(rule=label[10:-1].split("#")[0])
+                    met.add((item.rule, label))
+                numbered.append(item)
+        self.found = numbered
+        self.values = Counter(rule for rule, _ in met)
+
+    # -- private ---------------------------------------------------------------------------------------------------
+
+    def _private(self, passage: Passage, parts: list[Piece]) -> list[Finding]:
+        """Between private tags: in a record inside its strings, in text on to the tag that closes it or the end."""
+        found: list[Finding] = []
+        if self.document:
+            own = [span for span in self._hidden if passage.start <= span[0] < passage.stop]
+            return [Finding(low - passage.at, high - passage.at, PRIVATE) for low, high in own]
+        lower = passage.data.lower()
+        if not self._depth and b"private" not in lower:
+            return found
+        for part in parts:
+            low, high = max(part.start, passage.low), min(part.stop, passage.high)
+            if low >= high:
+                continue
+            if part.records:
+                self._depth = 0
+                found += _private_records(passage.data, lower, low, high)
+                continue
+            begun = low
+            for first, last, closing in tags(lower, part.start, part.stop):
+                if not low <= first < high:
+                    continue
+                if not closing:
+                    begun = begun if self._depth else first
+                    self._depth += 1
+                elif self._depth:
+                    self._depth -= 1
+                    if not self._depth:
+                        found.append(Finding(begun, last, PRIVATE))
+            if self._depth:
+                found.append(Finding(begun, high, PRIVATE))
+        return found
+
+    # -- replacing -------------------------------------------------------------------------------------------------
+
+    def _check_records(self, passage: Passage) -> None:
+        done = passage.at
+        data, at = passage.data, passage.at
+        for item in self.inside(passage):
+            if item.start < done:
+                continue
+            low = data.rfind(b"\n", 0, item.start - at) + 1
+            high = data.find(b"\n", item.start - at)
+            high = len(data) if high < 0 else high
+            done = at + high
+            if not is_record(data, low, high):
+                continue
+            kept, last = [], low
+            for each in self.found[bisect_left(self.found, (at + low,)) : bisect_left(self.found, (done,))]:
+                kept += [data[last : each.start - at], self._label(passage, each)]
+                last = each.end - at
+            if last > high or not intact(data[low:high], b"".join([*kept, data[last:high]])):
+                raise NotRedacted(
+                    f"redaction would have broken the record at byte {at + low:,}",
+                    "Nothing was written. Please report it.",
+                )
+
+    def _between(self, passage: Passage, start: int, stop: int) -> bytes:
+        low = max(start, passage.start) - passage.at
+        return passage.data[low : max(low, stop - passage.at)]
+
+    def _label(self, passage: Passage, item: Finding) -> bytes:
+        low, high = item.start - passage.at, item.end - passage.at
+        if item.rule != PRIVATE:
+            label = self.labels.label(passage.data[low:high], item.rule).encode()
+            return b'"%b"' % label if self._is_number(passage.data, Finding(low, high, item.rule)) else label
+        after = passage.data[high : high + 8]
+        if after[:1] == b'"' and after[1:].lstrip()[:1] == b":":  # a key: two of them must not become one
+            return b"[REDACTED:private#%d]" % (bisect_left(self.found, item) + 1)
+        return b"[REDACTED:private]"
+
+
+class _Masked:
+    """A text with its findings replaced, and the way back."""
+
+    def __init__(
+        self,
+        data: bytes,
+        found: list[Finding],
+        replace: dict[str, str],
+        is_number: Callable[[bytes, Finding], bool],
+    ) -> None:
+        self.found, self.replace = found, replace
+        kept, done = [], 0
+        for item in found:
+            label = replace.get(item.rule, f"[REDACTED:{item.rule}]").encode()
+            kept += [data[done : item.start], b'"%b"' % label if is_number(data, item) else label]
+            done = item.end
+        self.text = b"".join([*kept, data[done:]])
+        sizes = list(accumulate(len(part) for part in kept))
+        self._starts, self._ends = sizes[::2], sizes[1::2]  # of the labels
+
+    def changed(self, new: list[Finding]) -> list[Piece]:
+        """What is to be looked at again: the records with something new in them, and the text around it."""
+        again: list[Piece] = []
+        for item in new:
+            end = self._ends[bisect_left(self.found, item)]
+            low, high = self._line(end)
+            records = is_record(self.text, low, high)
+            if not records:
+                low, high = self._around(end)
+            if again and low < again[-1].stop and records == again[-1].records:
+                again[-1] = Piece(again[-1].start, max(high, again[-1].stop), records)
+            else:
+                again.append(Piece(low, high, records))
+        return again
+
+    def _line(self, at: int) -> tuple[int, int]:
+        end = self.text.find(b"\n", at)
+        return self.text.rfind(b"\n", 0, at) + 1, len(self.text) if end < 0 else end
+
+    def _around(self, at: int) -> tuple[int, int]:
+        """Text on either side of a place, as far as there are no records in it: those are looked at by themselves."""
+        low, high = max(0, at - NEAR), min(len(self.text), at + NEAR)
+        if is_record(self.text, *(line := self._line(low))):
+            low = line[1] + 1
+        if is_record(self.text, *(line := self._line(high))):
+            high = line[0]
+        for part in pieces(self.text[low:high]):
+            if part.start + low <= at <= part.stop + low and not part.records:
+                return low + part.start, low + part.stop
+        return low, high
+
+    def original(self, again: Finding) -> Finding | None:
+        """Where it stands in the text as it was; nothing if it touches a label, unless that looks like text itself."""
+        start, end = self._back(again.start, 0), self._back(again.end - 1, 1)
+        return None if start is None or end is None else Finding(start, end, again.rule)
+
+    def _back(self, at: int, after: int) -> int | None:
+        """The place of a character, or of the end of it."""
+        index = bisect_right(self._ends, at)
+        if index < len(self.found) and at >= self._starts[index]:
+            item = self.found[index]
+            return (item.end if after else item.start) if item.rule in self.replace else None
+        shift = self.found[index - 1].end - self._ends[index - 1] if index else 0
+        return at + after + shift
+
+
+def _private_records(data: bytes, lower: bytes, low: int, high: int) -> Iterator[Finding]:
+    parts = private.Parts()
+    word = lower.find(b"private", low, high)
+    while word >= 0 or (parts.depth and low < high):  # a message that has a tag open is followed line by line
+        start = low if parts.depth else data.rfind(b"\n", low, word) + 1 or low
+        stop = data.find(b"\n", start, high)
+        stop = high if stop < 0 else stop
+        line = data[start:stop]
+        spans = parts.spans(line, start)
+        for first, last in private.text_spans(line) if spans is None else spans:
+            yield Finding(start + first, start + last, PRIVATE)
+        for first, last in parts.late():
+            yield Finding(first, last, PRIVATE)
+        low = stop + 1
+        if 0 <= word < low:
+            word = lower.find(b"private", low, high)
+
+
+def _is_document(file: BinaryIO, size: int) -> bool:
+    """Whether it is one JSON value over many lines."""
+    file.seek(0)
+    first = file.read(4096).lstrip()
+    line = first.split(b"\n", 1)[0]
+    if size > DOCUMENT or first[:1] not in (b"{", b"[") or is_record(line, 0, len(line)):
+        return False
+    file.seek(0)
+    try:
+        msgspec.json.decode(file.read(size))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _endless() -> NotRedacted:
+    return NotRedacted("redaction does not come to an end on this text", "Nothing was written. Please report it.")

@@ -1,0 +1,200 @@
+"""restore: the conversation of a commit, or a session, as a new session that the agent itself resumes."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from whyfor.agents import AGENTS
+from whyfor.agents.claude.running import running
+from whyfor.agents.conversation import WRITERS, File, Place, writer
+from whyfor.config import Settings
+from whyfor.files import make_folders, replace
+from whyfor.model.errors import BadInput, NotFound, StoreError
+from whyfor.model.paths import to_path, to_text
+from whyfor.service.restore.records import assembled, beside, ended
+from whyfor.store.open import reading
+
+RECENT = 600_000  # a session that wrote something in the last ten minutes is at work
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A session to restore, whole or up to one of its events."""
+
+    agent: str
+    session_id: str
+    last: int | None = None
+    size: int = 1  # how much of the commit it is
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is to be restored, and as what."""
+
+    taken: list[Taken]
+    title: str
+    agent: str
+    cwd: Path
+    warnings: list[str] = []
+
+
+class Active(msgspec.Struct, frozen=True):
+    agent: str
+    session_id: str
+    title: str | None
+
+
+class Restored(msgspec.Struct, frozen=True):
+    agent: str
+    session_id: str
+    path: str
+    command: str
+    cwd: str
+    sessions: list[dict[str, str | int]]
+    warnings: list[str]
+
+
+# -- what is wanted --------------------------------------------------------------------------------
+
+
+def wanted(settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path) -> Wanted:
+    if agent is not None and agent not in WRITERS:
+        known = f"{AGENTS[agent].title} cannot be resumed from a file" if agent in AGENTS else f"no such agent: {agent}"
+        raise BadInput(known, f"Restore into one of: {', '.join(WRITERS)}.")
+    taken, title = _taken(settings, commit, session, cwd)
+    warnings = []
+    target = agent or max({t.agent: _size(taken, t.agent) for t in taken}.items(), key=lambda item: item[1])[0]
+    if target not in WRITERS:
+        raise BadInput(
+            f"{AGENTS[target].title} cannot be resumed from a file", f"Go on in another agent: --agent {WRITERS[0]}"
+        )
+    if agent is None and len({t.agent for t in taken}) > 1:
+        others = ", ".join(sorted({AGENTS[t.agent].title for t in taken if t.agent != target}))
+        warnings.append(f"most of it was said in {AGENTS[target].title}; what was said in {others} is told as text")
+    if shutil.which(target, path=settings.env.get("PATH")) is None:
+        warnings.append(f"{AGENTS[target].title} is not installed here (no `{target}` in PATH)")
+    return Wanted(taken, title, target, cwd, warnings)
+
+
+def _size(taken: list[Taken], agent: str) -> int:
+    return sum(item.size for item in taken if item.agent == agent)
+
+
+def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Path) -> tuple[list[Taken], str]:
+    """The sessions, and what the new one is called."""
+    if session is not None:
+        with reading(settings) as library:
+            agent, _, rest = session.partition(":")
+            known = agent in AGENTS and rest
+            chosen = library.reader.session(rest, agent) if known else library.reader.session(session)
+        if commit is None:
+            return [Taken(chosen.agent, chosen.session_id)], f"Restored: {chosen.title or chosen.session_id[:8]}"
+    from whyfor.service.log import story  # here: a session alone needs no git
+
+    checkpoint = story(settings, commit, cwd)
+    parts = checkpoint.parts
+    if session is not None:
+        parts = [part for part in parts if (part.agent, part.session_id) == (chosen.agent, chosen.session_id)]
+    if not parts:
+        raise NotFound(
+            f"session {chosen.session_id[:8]} has no part in {checkpoint.commit[:10]}",
+            f"See which have: whyfor show {checkpoint.commit[:10]}",
+        )
+    taken = [Taken(p.agent, p.session_id, p.last, max(1, p.last - p.first + 1)) for p in parts]
+    return taken, f"Restored {checkpoint.commit[:8]}: {checkpoint.subject}"
+
+
+def active(settings: Settings, cwd: Path) -> list[Active]:
+    """Sessions that seem to be at work in a folder right now."""
+    here, limit = to_text(cwd), _now() - RECENT
+    found: dict[str, Active] = {}
+    with reading(settings) as library:
+        for agent, ident, title, ended, path, size in library.reader.begun_in(here):
+            if (ended or 0) > limit or _grows(to_path(path), size, limit):
+                found.setdefault(ident, Active(agent, ident, title))
+    for ident, folder in running(settings.user_home, settings.env):
+        if folder == here:
+            found.setdefault(ident, Active("claude", ident, None))
+    return list(found.values())
+
+
+def _grows(path: Path, size: int | None, limit: int) -> bool:
+    """Written to since it was read, and not long ago."""
+    try:
+        now = path.stat()
+    except OSError:
+        return False
+    return now.st_size != size and now.st_mtime * 1000 > limit
+
+
+# -- writing it ------------------------------------------------------------------------------------
+
+
+def restore(settings: Settings, wish: Wanted) -> Restored:
+    """Write the new session; existing ones are only read, from the store."""
+    try:
+        return _restore(settings, wish)
+    except OSError as error:
+        raise StoreError(
+            f"cannot restore: {error.strerror or error}: {error.filename}", "Nothing was written; check permissions."
+        ) from None
+
+
+def _restore(settings: Settings, wish: Wanted) -> Restored:
+    pen, now = writer(wish.agent), _now()
+    with reading(settings) as library:
+        parts = ended([(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library)
+        own = [session for session, _ in parts if session.agent == wish.agent]
+        place = Place(
+            session_id=pen.new_id(now),
+            cwd=to_text(wish.cwd),
+            title=wish.title,
+            now=now,
+            home=settings.user_home,
+            env=settings.env,
+            origin=own[0].session_id if own else None,
+        )
+        session, *others = pen.files(assembled(library, pen, wish.agent, parts, place), place)
+        moved = {old: file for one in own for old, file in beside(library, pen, one, session.content, place)}
+    content = session.content
+    for old, file in moved.items():  # the agent is told where a large result lies
+        content = content.replace(old.encode(), to_text(file.path).encode())
+    _write([*moved.values(), File(session.path, content), *others])
+    return Restored(
+        wish.agent,
+        place.session_id,
+        to_text(session.path),
+        pen.command(place.session_id),
+        place.cwd,
+        [{"agent": one.agent, "session_id": one.session_id, "up_to": last} for one, last in parts],
+        wish.warnings,
+    )
+
+
+def _write(files: Iterable[File]) -> None:
+    """All of them or none."""
+    made: list[Path] = []
+    try:
+        for file in files:
+            made += reversed(make_folders(file.path.parent))
+            if not file.path.exists():
+                made.append(file.path)
+            replace(file.path, file.content)
+    except BaseException:
+        for path in reversed(made):
+            _remove(path)
+        raise
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+    except OSError:
+        return  # somebody else put something there meanwhile
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,225 @@
+"""sessions, show and search: the verbs that give things back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whyfor.agents import AGENTS
+from whyfor.capture import decode
+from whyfor.config import Settings
+from whyfor.git.identity import identify, normalise
+from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.events import StoredEvent
+from whyfor.model.query import FIELDS, Filters
+from whyfor.model.sessions import Session
+from whyfor.model.times import parse_when, to_iso
+from whyfor.recall import query as queries
+from whyfor.recall.search import Hit
+from whyfor.recall.search import search as find
+from whyfor.store.open import Library, reading
+from whyfor.store.protocol import StoreReader
+from whyfor.story.rewinds import abandoned
+from whyfor.story.tokens import turns_of
+from whyfor.story.turns import Turn
+
+__all__ = [
+    "Conversation",
+    "Hit",
+    "Listed",
+    "Turn",
+    "Where",
+    "conversation",
+    "event_json",
+    "hit_json",
+    "raw",
+    "search",
+    "session_json",
+    "sessions",
+    "turn_json",
+]
+
+
+class Where(msgspec.Struct, frozen=True):
+    """Filters as people give them."""
+
+    project: str | None = None
+    agent: str | None = None
+    since: str | None = None
+    until: str | None = None
+    branch: str | None = None
+    fields: str | None = None
+    identity: str | None = None  # a project's, exactly; for clients, whose words must not become paths
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A session with its subagents."""
+
+    session: Session
+    children: list[Session]
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    session: Session
+    events: list[StoredEvent]
+    turns: list[Turn]
+    abandoned: set[int]
+    children: list[Session]
+
+
+def sessions(settings: Settings, where: Where, *, limit: int, everything: bool) -> list[Listed]:
+    """Newest first; subagents under their parent."""
+    with reading(settings) as library:
+        filters = understand(library.reader, where)
+        found = library.reader.sessions(filters, limit=limit or None, subagents=False)
+        children: dict[str, list[Session]] = {}
+        if everything:
+            for child in library.reader.children([s.session_id for s in found]):
+                children.setdefault(f"{child.agent}:{child.parent_session_id}", []).append(child)
+        listed = [Listed(s, children.pop(f"{s.agent}:{s.session_id}", [])) for s in found]
+        if everything and not limit:
+            listed += _orphans(library.reader, filters, listed)
+        return listed
+
+
+def _orphans(reader: StoreReader, filters: Filters, listed: list[Listed]) -> list[Listed]:
+    """Subagents whose parent's transcript is not here (deleted, or never written)."""
+    shown = {s.id for item in listed for s in (item.session, *item.children)}
+    return [Listed(s, []) for s in reader.sessions(filters, limit=None, subagents=True) if s.id not in shown]
+
+
+def conversation(settings: Settings, reference: str) -> Conversation:
+    with reading(settings) as library:
+        session = find_session(library, reference)
+        events = list(library.reader.events(session.id))
+        children = library.reader.children([session.session_id])
+        return Conversation(session, events, turns_of(library, session, events), abandoned(events), children)
+
+
+def raw(settings: Settings, reference: str) -> Iterator[bytes]:
+    """The stored records of a session's transcript, byte for byte, piece by piece; a word stands for private ones."""
+    with reading(settings) as library:
+        session = find_session(library, reference)
+        segments = library.reader.segments(session)
+        if not segments:
+            raise NotFound(
+                f"{session.session_id} has no transcript of its own",
+                f"It was told by its parent: whyfor show {session.parent_session_id} --raw",
+            )
+        main = segments[0][0]
+        for path, start, _, digest, gaps in segments:
+            if path == main:
+                yield decode.whole(library.blobs.get(digest), start, gaps)
+
+
+def find_session(library: Library, reference: str) -> Session:
+    agent, _, rest = reference.partition(":")
+    return library.reader.session(rest, agent) if agent in AGENTS and rest else library.reader.session(reference)
+
+
+def search(settings: Settings, words: str, where: Where, *, limit: int, newest: bool) -> list[Hit]:
+    query = queries.parse(words)
+    with reading(settings) as library:
+        return find(library.reader, query, understand(library.reader, where), limit=limit, newest=newest)
+
+
+# -- filters ---------------------------------------------------------------------------------------
+
+
+def understand(reader: StoreReader, where: Where) -> Filters:
+    if where.agent and where.agent not in AGENTS:
+        raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
+    now = datetime.now().astimezone()
+    return Filters(
+        agent=where.agent,
+        projects=_chosen(reader, where),
+        since=parse_when(where.since, now) if where.since else None,
+        until=parse_when(where.until, now, end=True) if where.until else None,
+        branch=where.branch,
+        fields=_fields(where.fields),
+    )
+
+
+def _fields(text: str | None) -> tuple[str, ...]:
+    names = tuple(name for name in re.split(r"[,\s]+", text or "") if name)
+    for name in names:
+        if name not in FIELDS:
+            raise BadInput(f"nothing to search in: {name}", f"Search in: {', '.join(FIELDS)}.")
+    return names
+
+
+def _chosen(reader: StoreReader, where: Where) -> tuple[int, ...] | None:
+    if where.identity:
+        found = tuple(number for number, project in reader.projects() if project.identity == where.identity)
+        if not found:
+            raise NotFound(f"no project is called {where.identity[:200]!r}", "See which there are: whyfor projects")
+        return found
+    return _projects(reader, where.project) if where.project else None
+
+
+def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
+    """By folder, identity, remote URL or name; else by any part of the identity."""
+    known = reader.projects()
+    given = Path(text).expanduser()
+    if text.startswith((".", "/", "~")) and given.exists():
+        identity = identify(str(given.resolve()), named=True).identity
+        if found := [number for number, project in known if project.identity == identity]:
+            return tuple(found)
+    wanted = {text, normalise(text), str(given.absolute()) if text.startswith((".", "/", "~")) else text}
+    exact = [n for n, p in known if {p.identity, p.path, p.remote} & wanted or p.name.lower() == text.lower()]
+    exact += [number for cwd, number in reader.places().items() if cwd in wanted]
+    found = exact or [n for n, p in known if text.lower() in p.identity.lower() or text.lower() in p.name.lower()]
+    if not found:
+        raise NotFound(f"no project fits {text!r}", "See which there are: whyfor stats")
+    return tuple(dict.fromkeys(found))
+
+
+# -- for machines ----------------------------------------------------------------------------------
+
+
+def session_json(session: Session) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(session)
+    del fields["id"]
+    fields["tokens"] = msgspec.structs.asdict(session.tokens)
+    for name in ("started_at", "ended_at"):
+        fields[name] = to_iso(fields[name])
+    return fields
+
+
+def event_json(event: StoredEvent) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(event)
+    for name in ("created_at", "observed_at"):
+        fields[name] = to_iso(fields[name])
+    return fields
+
+
+def turn_json(turn: Turn) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(turn)
+    for name in ("started_at", "ended_at"):
+        fields[name] = to_iso(fields[name])
+    fields["approvals"] = [
+        {**msgspec.structs.asdict(asked), "at": to_iso(asked.at), "resolved_at": to_iso(asked.resolved_at)}
+        for asked in turn.approvals
+    ]
+    return fields
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    session = hit.session
+    return {
+        "agent": session.agent,
+        "session_id": session.session_id,
+        "seq": hit.seq,
+        "turn": hit.turn,
+        "kind": hit.kind,
+        "created_at": to_iso(hit.created_at),
+        "project": session.project,
+        "title": session.title,
+        "snippet": hit.snippet,
+        "score": hit.score,
+    }

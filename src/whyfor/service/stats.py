@@ -1,0 +1,52 @@
+"""stats: sessions, turns and tokens by agent, project, day and model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.model.sessions import Tokens
+from whyfor.service.sessions import Where, understand
+from whyfor.store.insights import Insights
+from whyfor.store.open import reading
+from whyfor.story.tokens import total
+
+
+class Row(msgspec.Struct, frozen=True):
+    name: str
+    sessions: int
+    turns: int | None  # a turn may use several models: not counted by model
+    tokens: Tokens
+
+
+class Stats(msgspec.Struct, frozen=True):
+    sessions: int
+    subagents: int
+    turns: int
+    tokens: Tokens
+    by_agent: list[Row]
+    by_project: list[Row]
+    by_day: list[Row]
+    by_model: list[Row]
+
+
+def stats(settings: Settings, where: Where) -> Stats:
+    with reading(settings) as library:
+        filters = understand(library.reader, where)
+        groups = {by: _rows(library.reader.grouped(by, filters)) for by in ("agent", "project", "day", "model")}
+        counted = Insights(library.db).counted(filters)
+    groups["day"].sort(key=lambda row: row.name)
+    return Stats(
+        sessions=sum(row.sessions for row in counted),
+        subagents=sum(row.subagents for row in counted),
+        turns=sum(row.turns for row in counted),
+        tokens=total([row.tokens for row in groups["agent"]]),
+        **{f"by_{by}": rows for by, rows in groups.items()},
+    )
+
+
+def _rows(found: list[tuple[Any, ...]]) -> list[Row]:
+    rows = [Row(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found]
+    return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))

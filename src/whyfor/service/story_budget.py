@@ -1,0 +1,80 @@
+"""Stories of commits for pages, which cannot wait: what is kept at once; what nobody has looked at, if it is quick.
+
+Judging what is new may take long where much is. It goes on in a thread of its own, and the page says so meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from whyfor.config import Settings
+from whyfor.git.history import Commit
+from whyfor.git.place import GitPlace
+from whyfor.model.errors import WhyforError
+from whyfor.service.log import MERGE, Told, tell
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.open import Library, reading
+from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
+
+NOT_YET = "nobody has looked at it yet"
+WAIT = 1.0  # seconds a page waits for it
+DAY = 86_400_000
+_lock = threading.Lock()
+_running: dict[tuple[str, str], Future[dict[str, Told]]] = {}  # one look per repository at a time
+
+
+def tell_soon(library: Library, folder: GitPlace | None, commits: Sequence[Commit], begun: int | None) -> list[Told]:
+    """In the order given; `begun` is when the project's first session began."""
+    store = Checkpoints(library.db)
+    shas = [commit.sha for commit in commits]
+    kept, seen = store.of_commits(shas), store.seen(shas)
+    unseen = [c for c in commits if c.sha not in kept and c.sha not in seen]
+    fresh = [c.sha for c in unseen if begun is not None and c.committed_at >= begun - DAY and not c.is_merge]
+    judged = _judged(library.settings, folder, fresh) if fresh and folder else {}
+    found = []
+    for commit in commits:
+        checkpoint = kept.get(commit.sha)
+        if checkpoint is not None:
+            merge = checkpoint.is_merge and not checkpoint.parts
+            found.append(Told(commit, checkpoint, MERGE if merge else None))
+        elif commit.sha in judged:
+            found.append(judged[commit.sha])
+        else:
+            reason, nearby = seen.get(commit.sha, (_unseen(commit, fresh), []))
+            found.append(Told(commit, None, reason or NO_SESSION, nearby))
+    return found
+
+
+def _unseen(commit: Commit, fresh: list[str]) -> str:
+    return MERGE if commit.is_merge else NOT_YET if commit.sha in fresh else NOT_THEN
+
+
+def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, Told]:
+    """What a look finds within a moment; whoever asks again finds what it has found since."""
+    key = (str(settings.home), str(folder))
+    with _lock:
+        future = _running.get(key)
+        if future is None:
+            future = _running[key] = Future()
+            threading.Thread(target=_look, args=(settings, folder, shas, future), daemon=True).start()
+    try:
+        found = future.result(WAIT)
+    except (TimeoutError, WhyforError):
+        found = {}
+    if future.done():
+        with _lock:
+            if _running.get(key) is future:
+                del _running[key]
+    return found
+
+
+def _look(settings: Settings, folder: GitPlace, shas: list[str], future: Future[dict[str, Told]]) -> None:
+    try:
+        with reading(settings) as library:
+            found = {told.commit.sha: told for told in tell(library, folder, shas)}
+    except Exception as error:  # whoever waits for it is told
+        future.set_exception(error)
+    else:
+        future.set_result(found)

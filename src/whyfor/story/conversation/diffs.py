@@ -1,0 +1,291 @@
+"""Edits as diffs to look at: which lines of which file, numbered where the agent kept that, and which words differ."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from whyfor.model.events import StoredEvent
+from whyfor.story.links.edits import NEW, OLD, PATCH, PATHS, WHOLE, command_of, first, is_edit
+
+CONTEXT = 3
+_COMPARED = 1500  # lines on either side; more are not compared but shown one after the other
+_PAIRED = 8  # lines taken away, and put in, among which partners are looked for
+_LINE = 400  # characters of a line whose words are compared
+_ALIKE = 0.55
+_MARKED = 0.6  # of a line; if more of it differs, marks say nothing
+_FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
+_HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
+
+
+class Row(msgspec.Struct, gc=False):
+    """One line of a diff; `…` as a sign is a jump to another place of the file."""
+
+    sign: str  # "+", "-", " " or "…"
+    text: str
+    old: int | None = None
+    new: int | None = None
+    marks: list[tuple[int, int]] = []  # of the text, where it differs from the line it stands for
+
+
+class Change(msgspec.Struct):
+    """What happened to one file."""
+
+    path: str
+    what: str = "edited"  # edited | written | deleted | moved
+    rows: list[Row] = []
+    old_path: str | None = None
+
+    @property
+    def added(self) -> int:
+        return sum(row.sign == "+" for row in self.rows)
+
+    @property
+    def removed(self) -> int:
+        return sum(row.sign == "-" for row in self.rows)
+
+
+def edits(call: StoredEvent) -> bool:
+    """Whether a call asks for an edit."""
+    return is_edit((call.data or {}).get("input"), call.text)
+
+
+def changes(call: StoredEvent, result: StoredEvent | None) -> list[Change]:
+    """The patch the program kept is exact; else what the call asked for. A call that failed changed nothing."""
+    given, outcome = (call.data or {}).get("input"), (result.data or {}) if result else {}
+    if outcome.get("failed") or not is_edit(given, call.text):
+        return []
+    path = first(given, *PATHS) or first(outcome, "path")
+    text = given if isinstance(given, str) else first(given, "input", "patch", "patchText") or command_of(given)
+    if isinstance(outcome.get("patch"), list) and path:
+        found = [Change(path, rows=_structured(outcome["patch"]))]
+    elif isinstance(outcome.get("diff"), str) and outcome["diff"]:
+        found = list(_unified(outcome["diff"], path))
+    elif PATCH in text or PATCH in call.text:
+        found = list(_patch(text if PATCH in text else call.text))
+    elif isinstance(given, dict) and isinstance(given.get("changes"), dict):
+        found = list(_told(given["changes"]))
+    else:
+        found = [_asked(path, given)] if path and isinstance(given, dict) else []
+    return found
+
+
+# -- in the agents' shapes -------------------------------------------------------------------------
+
+
+def _structured(patch: list[Any]) -> list[Row]:
+    """Claude Code's own: hunks with numbers and signed lines."""
+    rows: list[Row] = []
+    for hunk in patch:
+        if isinstance(hunk, dict) and isinstance(hunk.get("lines"), list):
+            start = [_number(hunk.get(name)) for name in ("oldStart", "newStart")]
+            _append(rows, _signed([line for line in hunk["lines"] if isinstance(line, str)], *start))
+    return rows
+
+
+def _unified(diff: str, path: str) -> Iterator[Change]:
+    """One file or several; if the call names none, the diff does. A hunk's head says how many lines are its own."""
+    at, rows, lines = path, list[Row](), list[str]()
+    start, left = (0, 0), [0, 0]
+    for line in diff.split("\n"):
+        if any(left) or line.startswith("\\"):
+            left = [left[0] - (line[:1] != "+"), left[1] - (line[:1] != "-")]
+            lines.append(line)
+            if not any(number > 0 for number in left):
+                _append(rows, _signed(lines, *start))
+                left, lines = [0, 0], []
+        elif hunk := _HUNK.match(line):
+            start, left = (int(hunk[1]), int(hunk[3])), [int(hunk[2] or 1), int(hunk[4] or 1)]
+        elif line.startswith("+++ "):
+            if rows:
+                yield Change(at, rows=rows)
+            at, rows = path or re.sub(r"^[ab]/", "", line[4:].split("\t")[0].strip()), []
+    _append(rows, _signed(lines, *start))
+    if rows:
+        yield Change(at, rows=rows)
+
+
+def _patch(text: str) -> Iterator[Change]:
+    """The format of apply_patch: no numbers, `@@` between places."""
+    change: Change | None = None
+    lines: list[str] = []
+
+    def close() -> Iterator[Change]:
+        if change is not None:
+            change.rows = _signed(lines)
+            yield change
+
+    for line in text.split("\n"):
+        head = _FILE.match(line.rstrip("\r"))
+        if head and head[1] == "Move to":
+            if change is not None:
+                change.old_path, change.path, change.what = change.path, head[2].strip(), "moved"
+        elif head:
+            yield from close()
+            what = {"Add File": "written", "Delete File": "deleted"}.get(head[1], "edited")
+            change, lines = Change(head[2].strip(), what), []
+        elif line.startswith("*** End Patch"):
+            yield from close()
+            change = None
+        elif change is not None and not line.startswith("*** "):
+            lines.append(line)
+    yield from close()
+
+
+def _told(account: dict[str, Any]) -> Iterator[Change]:
+    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say `type`, older nest."""
+    for name, told in account.items():
+        if not isinstance(told, dict):
+            continue
+        kind = told.get("type") or next(iter(told), None)
+        inner = told if "type" in told else told.get(str(kind))
+        moved = first(inner, "move_path")
+        if kind == "delete":
+            yield Change(name, "deleted")
+        elif diff := first(inner, "unified_diff"):
+            rows = [row for change in _unified(diff, name) for row in change.rows]
+            yield Change(moved or name, "moved" if moved else "edited", rows, name if moved else None)
+        else:
+            yield _whole(name, first(inner, "content"))
+
+
+def _asked(path: str, given: dict[str, Any]) -> Change:
+    several = given.get("edits")
+    pieces = [piece for piece in several if isinstance(piece, dict)] if isinstance(several, list) else [given]
+    rows: list[Row] = []
+    for piece in pieces:
+        old, new = first(piece, *OLD), first(piece, *NEW)
+        whole = next((piece[name] for name in WHOLE if isinstance(piece.get(name), str)), None)
+        if whole is not None and not old:
+            return _whole(path, whole)
+        _append(rows, _difference(old, new))
+    return Change(path, rows=rows)
+
+
+def _whole(path: str, content: str) -> Change:
+    lines = content.removesuffix("\n").split("\n") if content else []
+    return Change(path, "written", [Row("+", line, None, number) for number, line in enumerate(lines, 1)])
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def _signed(lines: Iterable[str], old: int | None = None, new: int | None = None) -> list[Row]:
+    rows: list[Row] = []
+    for line in lines:
+        sign = line[:1] or " "
+        if sign == "\\":  # no newline at the end of the file
+            continue
+        if line.startswith("@@"):
+            if rows:
+                rows.append(Row("…", line[2:].strip(" @")))
+            continue
+        if sign not in "+- ":
+            sign, line = " ", f" {line}"
+        rows.append(Row(sign, line[1:], old if sign != "+" else None, new if sign != "-" else None))
+        old = old + 1 if old is not None and sign != "+" else old
+        new = new + 1 if new is not None and sign != "-" else new
+    while rows and rows[-1].sign == " " and not rows[-1].text and rows[-1].old is None:
+        rows.pop()
+    return rows
+
+
+def _append(rows: list[Row], more: list[Row]) -> None:
+    if rows and more:
+        rows.append(Row("…", ""))
+    rows += more
+
+
+def _difference(old: str, new: str) -> list[Row]:
+    """From what was to be replaced by what; where it stands in the file nobody wrote down."""
+    before = old.removesuffix("\n").split("\n") if old else []
+    after = new.removesuffix("\n").split("\n") if new else []
+    if len(before) > _COMPARED or len(after) > _COMPARED:
+        return [*(Row("-", line) for line in before), *(Row("+", line) for line in after)]
+    rows: list[Row] = []
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) > 200)
+    for group in matcher.get_grouped_opcodes(CONTEXT):
+        part: list[Row] = []
+        for step, low, high, start, stop in group:
+            if step == "equal":
+                part += [Row(" ", line) for line in before[low:high]]
+            else:
+                part += [Row("-", line) for line in before[low:high]]
+                part += [Row("+", line) for line in after[start:stop]]
+        _append(rows, part)
+    return rows
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else None
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def compare(rows: Sequence[Row]) -> None:
+    """Mark what differs between lines that were taken away and the lines that came in their place."""
+    at = 0
+    while at < len(rows):
+        gone = at
+        while gone < len(rows) and rows[gone].sign == "-":
+            gone += 1
+        come = gone
+        while come < len(rows) and rows[come].sign == "+":
+            come += 1
+        if at < gone < come:
+            _pair(rows[at:gone][:_PAIRED], rows[gone:come][:_PAIRED])
+        at = max(come, at + 1)
+
+
+def _pair(gone: Sequence[Row], come: Sequence[Row]) -> None:
+    """Each with the most alike of those that are left, in order."""
+    words = [_words(row.text) for row in come]
+    least = 0
+    for old in gone:
+        own = _words(old.text)
+        scores = [(_likeness(own, words[index]), -index) for index in range(least, len(come))]
+        score, place = max(scores, default=(0.0, 0))
+        if score > _ALIKE:
+            _mark(old, come[-place])
+            least = 1 - place
+
+
+def _words(line: str) -> Counter[str]:
+    return Counter(_WORD.findall(line.strip())) if len(line) <= _LINE else Counter()
+
+
+def _likeness(one: Counter[str], other: Counter[str]) -> float:
+    """The share of their letters that both have, whatever the order; spaces say nothing."""
+    total = sum(len(word) * number for words in (one, other) for word, number in words.items() if not word.isspace())
+    shared = sum(len(word) * number for word, number in (one & other).items() if not word.isspace())
+    return 2 * shared / total if total else 0.0
+
+
+def _mark(old: Row, new: Row) -> None:
+    before, after = _WORD.findall(old.text), _WORD.findall(new.text)
+    steps = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    differ = [step[1:] for step in steps if step[0] != "equal"]
+    at, to = _places(before), _places(after)
+    gone = [(at[low], at[high]) for low, high, _, _ in differ if low < high]
+    come = [(to[start], to[stop]) for _, _, start, stop in differ if start < stop]
+    if _share(gone, old.text) <= _MARKED and _share(come, new.text) <= _MARKED:
+        old.marks = [(start, stop) for start, stop in gone if old.text[start:stop].strip()]
+        new.marks = [(start, stop) for start, stop in come if new.text[start:stop].strip()]  # an indent is no word
+
+
+def _share(marks: Sequence[tuple[int, int]], text: str) -> float:
+    return sum(end - start for start, end in marks) / max(1, len(text.strip()))
+
+
+def _places(words: Sequence[str]) -> list[int]:
+    found = [0]
+    for word in words:
+        found.append(found[-1] + len(word))
+    return found

@@ -1,0 +1,154 @@
+"""The shape of a conversation, from its events without their words: its turns, and the pages it is shown in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import msgspec
+
+from whyfor.model.events import StoredEvent
+from whyfor.store.converse import Beat, Conversations
+from whyfor.story.rewinds import abandoned
+
+PAGE_WEIGHT = 40_000  # characters that are shown, about
+PAGE_EVENTS = 110
+_NEARLY = PAGE_WEIGHT * 0.6
+_BACK = 4  # events before a prompt, itself included, among which the one it follows is looked for
+_WORK = ("user.prompt", "assistant.message", "assistant.thinking", "tool.call", "tool.result", "turn.completed")
+# How much of an event is put on a page, at most: words are shown whole, the rest is folded and cut.
+_SHOWN = {"tool.call": 2500, "tool.result": 2500, "assistant.thinking": 2000}
+_COSTLY = {"assistant.message": 2, "subagent.started": 3}  # times: Markdown takes its time
+
+
+class Turn(msgspec.Struct):
+    number: int  # 0: before anything was asked
+    first: int
+    last: int
+    prompt: int | None = None  # its event
+    started_at: int | None = None
+    ended_at: int | None = None
+    tools: int = 0
+    failures: int = 0
+    subagents: int = 0
+    questions: int = 0
+    errors: int = 0
+    compacted: bool = False
+    left: bool = False  # the conversation was taken back to before it
+
+    @property
+    def took(self) -> int | None:
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(0, self.ended_at - self.started_at)
+
+
+class Shape:
+    """Where everything is. Pages begin at the same events however far the conversation has come since."""
+
+    def __init__(self, store: Conversations, session: int) -> None:
+        self.beats = store.beats(session)
+        self.seqs = [beat.seq for beat in self.beats]
+        self.turns = _turns(self.beats)
+        self.starts = _pages(self.beats)  # the first event of each page
+        for number in _left(self.beats, store, session):
+            self.turns[number].left = True
+
+    @property
+    def last(self) -> int:
+        return self.seqs[-1] if self.seqs else 0
+
+    def page_of(self, seq: int) -> int:
+        return max(0, bisect_right(self.starts, seq) - 1)
+
+    def span(self, page: int) -> tuple[int, int]:
+        """First and last event of a page."""
+        end = self.starts[page + 1] - 1 if page + 1 < len(self.starts) else self.last
+        return self.starts[page], end
+
+    def within(self, first: int, last: int) -> list[Beat]:
+        return self.beats[bisect_right(self.seqs, first - 1) : bisect_right(self.seqs, last)]
+
+    def turns_of(self, first: int, last: int) -> list[int]:
+        """Numbers of the turns that have a part in a range of events."""
+        return sorted({beat.turn for beat in self.within(first, last) if beat.turn})
+
+
+def _turns(beats: list[Beat]) -> dict[int, Turn]:
+    found: dict[int, Turn] = {}
+    for beat in beats:
+        turn = found.get(beat.turn)
+        if turn is None:
+            turn = found[beat.turn] = Turn(beat.turn, beat.seq, beat.seq)
+        turn.last = beat.seq
+        if (at := beat.at) is not None and beat.kind in _WORK:
+            if turn.started_at is None or at < turn.started_at:
+                turn.started_at = at
+            if turn.ended_at is None or at > turn.ended_at:
+                turn.ended_at = at
+        _count(turn, beat)
+    return dict(sorted(found.items()))
+
+
+def _count(turn: Turn, beat: Beat) -> None:
+    match beat.kind:
+        case "tool.call":
+            turn.tools += 1
+        case "tool.result":
+            turn.failures += bool(beat.failed)
+        case "user.prompt":
+            turn.prompt = turn.prompt or beat.seq
+        case "subagent.started":
+            turn.subagents += 1
+        case "question.asked":
+            turn.questions += 1
+        case "error":
+            turn.errors += 1
+        case "compaction":
+            turn.compacted = True
+
+
+def _left(beats: list[Beat], store: Conversations, session: int) -> set[int]:
+    """Turns that were abandoned. Mostly there are none: each prompt follows what was said right before it."""
+    taken_back = any(beat.undone is not None or beat.rewound is not None for beat in beats)
+    if not taken_back and _straight(beats, store, session):
+        return set()
+    places = {seq: (uuid, parent) for seq, uuid, parent in store.places(session)}
+    names = store.ids(session, "user.prompt")
+    stubs = []
+    for beat in beats:
+        uuid, parent = places.get(beat.seq, (None, None))
+        data: dict[str, object] = {"id": names.get(beat.seq), "rolled_back_turns": beat.undone}
+        if uuid is not None:
+            data |= {"uuid": uuid, "parent": parent}
+        if beat.rewound is not None:
+            data["rewound_to"] = beat.rewound
+        stubs.append(StoredEvent(beat.seq, beat.turn, beat.kind, "", "", beat.at, 0, "", "", None, data))
+    return abandoned(stubs)
+
+
+def _straight(beats: list[Beat], store: Conversations, session: int) -> bool:
+    prompts = {beat.seq for beat in beats if beat.kind == "user.prompt"}
+    near = {seq - back for seq in prompts for back in range(_BACK)}
+    last: str | None = None
+    for seq, uuid, parent in store.places(session, near):
+        if seq in prompts and uuid is not None and last is not None and parent != last:
+            return False
+        last = uuid or last
+    return True
+
+
+def _pages(beats: list[Beat]) -> list[int]:
+    """A page ends before a prompt if it can, else between two events; never between a call and its result's words."""
+    starts: list[int] = []
+    weight = number = 0
+    for beat in beats:
+        if weight > _NEARLY or number > PAGE_EVENTS * 0.6 or not starts:
+            full = (weight > PAGE_WEIGHT or number > PAGE_EVENTS) and beat.kind != "tool.result"
+            if full or beat.kind == "user.prompt" or not starts:
+                starts.append(beat.seq)
+                weight = number = 0
+        shown = _SHOWN.get(beat.kind)
+        size = beat.size if shown is None or beat.size < shown else shown
+        weight += size * _COSTLY.get(beat.kind, 1)
+        number += 1
+    return starts

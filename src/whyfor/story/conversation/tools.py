@@ -1,0 +1,144 @@
+"""Tool calls in few words: what kind of work, on what, and how it ended; for the tools of all agents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from whyfor.model.events import StoredEvent
+from whyfor.model.text import one_line, plural
+from whyfor.story.conversation import calls
+from whyfor.story.links.activity import SHELLS
+from whyfor.story.links.edits import PATHS, command_of, first
+
+_FAMILIES = {
+    "read": "read read_file view read_many_files view_image notebookread cat open_file",
+    "search": "grep glob ls list list_directory list_dir search search_file_content grep_search rg find codesearch "
+    "toolsearch file_search",
+    "edit": "edit multiedit replace notebookedit apply_patch patch str_replace_editor str_replace update insert",
+    "write": "write write_file create create_file",
+    "web": "webfetch websearch web_search web_fetch google_web_search webfetch_tool fetch",
+    "plan": "todowrite todoread update_plan write_todos taskcreate taskupdate tasklist taskget exitplanmode "
+    "exit_plan_mode enterplanmode",
+}
+_FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+_VERB = {"read": "Read", "search": "Search", "edit": "Edit", "write": "Write", "run": "Run", "plan": "Plan"}
+_ICON = {
+    "read": "i-file",
+    "search": "i-find",
+    "edit": "i-edit",
+    "write": "i-edit",
+    "run": "i-term",
+    "web": "i-search",
+    "plan": "i-list",
+}
+_DONE = {
+    "read": ("read", "file"),
+    "search": ("searched", "time"),
+    "edit": ("edited", "file"),
+    "write": ("wrote", "file"),
+    "run": ("ran", "command"),
+    "web": ("looked up", "page"),
+    "plan": ("planned", "time"),
+}
+_RANGE = (("offset", "start_line"), ("limit", "number_of_lines"))
+_LISTED = 12  # inputs of an unknown tool that are shown
+
+
+def family(call: StoredEvent) -> str:
+    name = (call.name or "").lower()
+    if name in SHELLS or name in ("user_shell", "powershell", "terminal"):
+        return "run"
+    given = (call.data or {}).get("input")
+    if name == "str_replace_editor" and isinstance(given, dict) and given.get("command") in ("view", "create"):
+        return "read" if given["command"] == "view" else "write"
+    return _FAMILY.get(name, "other")
+
+
+def verb(call: StoredEvent, kind: str) -> str:
+    name = one_line(call.name) or "Tool"
+    if name.startswith("mcp__"):
+        server, _, tool = name[5:].partition("__")
+        return f"{server}: {tool}" if tool else server
+    if name.lower() in ("bash", "powershell"):
+        return name.capitalize() if name.islower() else name
+    if name.lower() in ("ls", "list", "list_directory", "list_dir"):
+        return "List"
+    return _VERB.get(kind) or {"webfetch": "Fetch", "web_fetch": "Fetch"}.get(
+        name.lower(), "Web" if kind == "web" else name
+    )
+
+
+def icon(kind: str) -> str:
+    return _ICON.get(kind, "i-list")
+
+
+def given(call: StoredEvent) -> Any:
+    return (call.data or {}).get("input")
+
+
+def argument(call: StoredEvent, kind: str, cwd: str | None) -> str:
+    """The one input that says most, on one line; paths below the session's folder without it."""
+    asked = given(call)
+    if kind == "run":
+        text = command_of(asked) or call.text
+    elif kind == "search" and isinstance(asked, dict):
+        what, where = first(asked, "pattern", "query"), first(asked, "path", "dir_path", "include")
+        text = f"{what}  in {where}" if what and where else what or where or call.text
+    elif kind == "plan" and isinstance(asked, dict):
+        items = next((asked[name] for name in ("todos", "plan") if isinstance(asked.get(name), list)), None)
+        text = plural(len(items), "item") if items is not None else calls.argument(call)
+    else:
+        text = first(asked, *PATHS, "url", "query", "prompt") or calls.argument(call)
+    return one_line(shorter(text, cwd))
+
+
+def shorter(text: str, cwd: str | None) -> str:
+    return text.replace(f"{cwd.rstrip('/')}/", "") if cwd and len(cwd) > 1 else text
+
+
+def whole(call: StoredEvent, kind: str) -> str:
+    """What was asked for, as far as one line cannot say it."""
+    asked = given(call)
+    if kind == "run":
+        command = command_of(asked) or call.text
+        return command if "\n" in command.strip() or len(command) > 90 else ""
+    if kind in ("read", "edit", "write", "search") or not isinstance(asked, dict):
+        return asked if isinstance(asked, str) and len(asked) > 90 and kind not in ("edit", "write") else ""
+    lines = [f"{name}: {_said(value)}" for name, value in list(asked.items())[:_LISTED]]
+    return "\n".join(lines) if len(asked) > 1 or len("".join(lines)) > 90 else ""
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def lines_read(call: StoredEvent) -> str:
+    """Which lines of a file were asked for."""
+    asked = given(call)
+    if not isinstance(asked, dict):
+        return ""
+    start, number = (next((asked[n] for n in names if isinstance(asked.get(n), int)), None) for names in _RANGE)
+    if start is None and number is None:
+        return ""
+    begin = max(1, start or 1)
+    return f"{begin}–{begin + number - 1}" if number and number > 0 else f"from {begin}"
+
+
+def counted(kinds: Iterable[str], denied: int) -> str:
+    """7 tool calls: read 2 files, edited 2, ran 3 commands."""
+    found = Counter(kinds)
+    told, nouns = [], set[str]()
+    for kind, (done, noun) in _DONE.items():
+        if number := found.pop(kind, 0):
+            times = {"time": {1: "once", 2: "twice"}.get(number, f"{number} times")}.get(noun)
+            told.append(f"{done} {times or (str(number) if noun in nouns else plural(number, noun))}")
+            nouns.add(noun)
+    if others := sum(found.values()):
+        told.append(f"{others} other")
+    if denied:
+        told.append(f"{denied} denied")
+    return ", ".join(told)

@@ -1,0 +1,373 @@
+"""Which sessions a commit came from, inferred from what they did and what it changes; never from time alone.
+
+Evidence, strongest first: `hook` (it ran inside the agent's process), `output` (the session printed or ran the commit,
+or the one this is a copy of), `content` (lines it wrote are among those the commit changes, same file, not used up by
+an ancestor), `nearby` (a hint, no link).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+
+import msgspec
+
+from whyfor.model.checkpoints import EVIDENCE
+from whyfor.story.links.activity import Acts
+from whyfor.story.links.ancestry import Ancestry
+from whyfor.story.links.by_content import DAY, Content, Share
+from whyfor.story.links.by_output import Maker, Makers
+from whyfor.story.links.commits import CommitFacts, FileFacts
+from whyfor.story.links.line_keys import each, norm
+from whyfor.story.links.paths import Places
+
+__all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "Seed"]
+
+NEARBY = 600_000
+_SAME_TIME = 2000
+_FEW = 3
+_SECOND_HAND = re.compile(r"^same change|^squashed|since rewritten$")  # links that another commit has given
+_MANY = 10
+
+Hooks = Mapping[str, Iterable[tuple[int, int, bool]]]  # commit → session, seq, whether it only rewrote
+Found = dict[int, "Link"]  # by session
+
+
+class Link(msgspec.Struct, frozen=True):
+    commit: str
+    session: int
+    evidence: str  # hook | output | content | nearby
+    confidence: str  # high | medium | low
+    role: str  # made | wrote | rewrote
+    seq: int  # the last event of the session that belongs to the commit
+    lines: int = 0
+    share: float = 0.0
+    why: str = ""
+
+
+class Seed(msgspec.Struct, frozen=True):
+    """A commit whose links are known from before: it may be gone, and live on in a copy."""
+
+    sha: str
+    subject: str
+    authored_at: int
+    patch_id: str | None
+    links: list[Link]
+
+
+class Linker:
+    """Built once from all sessions' acts. Sessions in `foreign` ran elsewhere: they count below `folders` only."""
+
+    def __init__(
+        self, sessions: Mapping[int, Acts], *, foreign: Set[int] = frozenset(), folders: Iterable[str] = ()
+    ) -> None:
+        self._sessions = sessions
+        self._foreign = foreign
+        self._places = Places(folders)
+        self._content: tuple[frozenset[str], Content] | None = None
+
+    def _content_for(self, judged: Sequence[CommitFacts]) -> Content:
+        shas = frozenset(commit.sha for commit in judged)
+        if self._content is None or not shas <= self._content[0]:
+            self._content = shas, Content(self._sessions, self._foreign, self._places, judged)
+        return self._content[1]
+
+    def horizon(self, judged: Iterable[CommitFacts]) -> int | None:
+        """How far back ancestors matter to these commits: the oldest writing that may be in them."""
+        commits = list(judged)
+        return self._content_for(commits).oldest(commits)
+
+    def link(
+        self,
+        commits: Sequence[CommitFacts],
+        *,
+        todo: Set[str] | None = None,
+        hooks: Hooks | None = None,
+        pairs: Iterable[tuple[str, str]] = (),
+        seeds: Iterable[Seed] = (),
+        unreachable: Set[str] = frozenset(),
+    ) -> tuple[list[Link], dict[str, str]]:
+        """Links of the commits in `todo` (all if None), and by commit which one took its place.
+
+        Other commits are there as ancestors and as originals of copies.
+        """
+        judged = [commit for commit in commits if todo is None or commit.sha in todo]
+        run = _Run(commits, Makers(self._sessions, self._foreign), self._content_for(judged), seeds)
+        return run.run({commit.sha for commit in judged}, hooks or {}, list(pairs), unreachable)
+
+
+class _Run:
+    def __init__(self, commits: Sequence[CommitFacts], makers: Makers, content: Content, seeds: Iterable[Seed]) -> None:
+        self.ancestry = Ancestry({commit.sha: commit.parents for commit in commits})
+        self.commits = sorted(commits, key=lambda commit: self.ancestry.number[commit.sha])
+        self.makers = makers
+        self.content = content
+        self.copies = _Copies(self.ancestry)
+        self.originals: dict[tuple[str | None, int], str] = {}
+        for commit in sorted(commits, key=lambda commit: commit.committed_at):
+            self.originals.setdefault((commit.patch_id, commit.authored_at), commit.sha)
+        self.found: dict[str, Found] = {}
+        self.seeds = {seed.sha: seed for seed in seeds}
+        for seed in self.seeds.values():
+            self.found[seed.sha] = {link.session: link for link in seed.links}
+
+    def run(
+        self, todo: set[str], hooks: Hooks, pairs: list[tuple[str, str]], unreachable: Set[str]
+    ) -> tuple[list[Link], dict[str, str]]:
+        direct = self._makers(hooks)
+        for seed in self.seeds.values():
+            self.copies.add(seed, self.found[seed.sha])
+        for commit in self.commits:
+            self.content.use_up(commit)
+            self.found.setdefault(commit.sha, direct.get(commit.sha, {}))
+        for commit in sorted(self.commits, key=lambda commit: commit.committed_at):  # originals before their copies
+            if commit.sha in todo:
+                self.found[commit.sha] = self._judge(commit, direct.get(commit.sha, {}))
+        superseded = self._rewritten(pairs, todo)
+        superseded = {**self._replaced(unreachable), **superseded}
+        links = [link for sha in todo for link in self._told(sha)]
+        nearby = [link for c in self.commits if c.sha in todo and not self.found[c.sha] for link in self._nearby(c)]
+        order = self.ancestry.number
+        return sorted([*links, *nearby], key=lambda link: (order[link.commit], link.session)), superseded
+
+    def _told(self, sha: str) -> list[Link]:
+        """Who only replayed it had no part in it."""
+        return [link for link in self.found[sha].values() if link.role != "rewrote"]
+
+    # -- output ----------------------------------------------------------------------------------
+
+    def _makers(self, hooks: Hooks) -> dict[str, Found]:
+        """Of all commits: what is known of a commit directly goes for its copies, in whatever order they come."""
+        found: dict[str, Found] = {}
+        plain = [commit for commit in self.commits if not commit.is_bot]
+        for commit in plain:
+            own = self.makers.of(commit)
+            self.makers.learn(commit, own.values())
+            found[commit.sha] = {m.session: _output(commit.sha, m) for m in own.values()}
+        quiet = [c for c in plain if not found[c.sha] and c.sha not in hooks and not c.is_merge]
+        for sha, maker in self.makers.unnamed(quiet).items():
+            found[sha] = {maker.session: _output(sha, maker)}
+        for sha, told in hooks.items():
+            hooked = _hooked(sha, told)
+            # Who made it is known: others that printed it, or ran the like at that time, only looked on.
+            if made := {session: link for session, link in hooked.items() if link.role == "made"}:
+                found[sha] = made
+            else:
+                # During a rebase an agent may also make commits of its own: what it ran says so.
+                found[sha] = {**hooked, **found.get(sha, {})}
+        for commit in self.commits:
+            if known := found.get(commit.sha):
+                self.copies.add(commit, known)
+        return found
+
+    # -- all evidence of one commit --------------------------------------------------------------
+
+    def _judge(self, commit: CommitFacts, found: Found) -> Found:
+        found = dict(found)
+        if commit.is_bot:
+            return {n: link for n, link in found.items() if link.evidence == "hook"}
+        if commit.is_merge:
+            return found
+        for copy, exact in self.copies.of(commit):
+            for link in copy.links.values():
+                if link.role != "rewrote" and (link.evidence != "content" or exact):
+                    found.setdefault(link.session, _copied(link, commit.sha))
+        for maker in self.makers.squashed(commit).values():
+            squashed = msgspec.structs.replace(maker, why="squashed into it", confidence="medium")
+            found.setdefault(maker.session, _output(commit.sha, squashed))
+        for link in [] if self._is_copy(commit) else self._by_content(commit):
+            known = found.get(link.session)
+            if known is None or known.role == "rewrote":
+                found[link.session] = link
+            else:
+                # A squash holds what was written later too; who made the commit itself wrote nothing of it after that.
+                seq = max(known.seq, link.seq) if _SECOND_HAND.search(known.why) else known.seq
+                found[link.session] = msgspec.structs.replace(known, lines=link.lines, share=link.share, seq=seq)
+        if found:
+            self.copies.add(commit, found)
+        return found
+
+    def _is_copy(self, commit: CommitFacts) -> bool:
+        """The very same change was committed before: whoever wrote its lines since then has no part in it."""
+        return self.originals.get((commit.patch_id, commit.authored_at), commit.sha) != commit.sha
+
+    def _by_content(self, commit: CommitFacts) -> list[Link]:
+        shares, total = self.content.shares(commit, self.ancestry)
+        if not shares:
+            return []
+        last: dict[int, int] = {}
+        for _, write in self.content.touches(commit):
+            last[write.session] = max(write.act.at, last.get(write.session, 0))
+        return [
+            _written(commit.sha, number, share, total)
+            for number, share in shares.items()
+            if _enough(share, total, commit.authored_at - max(share.at, last.get(number, 0)))
+        ]
+
+    def _nearby(self, commit: CommitFacts) -> list[Link]:
+        """It wrote one of the files minutes before, but none of these lines: shown as a hint, never counted."""
+        if commit.is_bot or commit.is_merge:
+            return []
+        found: Found = {}
+        for path, write in self.content.touches(commit):
+            if 0 <= commit.authored_at - write.act.at <= NEARBY:
+                why = f"wrote {path} shortly before"
+                found[write.session] = Link(commit.sha, write.session, "nearby", "low", "wrote", write.act.seq, why=why)
+        return list(found.values())
+
+    # -- what took the place of what -------------------------------------------------------------
+
+    def _rewritten(self, pairs: list[tuple[str, str]], todo: set[str]) -> dict[str, str]:
+        """Git says which commit a rewrite replaced; `rebase --skip` names somebody else's, so content must agree."""
+        known = {commit.sha: commit for commit in self.commits}
+        superseded: dict[str, str] = {}
+        for old, new in pairs:
+            before = known.get(old) or self.seeds.get(old)
+            after = known.get(new)
+            if old == new or before is None or after is None or not _continues(before, after):
+                continue
+            superseded[old] = new
+            for link in self.found.get(old, {}).values() if new in todo else ():
+                mine = self.found[new].get(link.session)
+                self.found[new][link.session] = _stronger(mine, _copied(link, new)) if mine else _copied(link, new)
+        return superseded
+
+    def _replaced(self, unreachable: Set[str]) -> dict[str, str]:
+        """Commits no ref reaches any more, and the newest copy of each that one does."""
+        found: dict[str, str] = {}
+        lost: list[CommitFacts] = []
+        number = self.ancestry.number
+        known: list[CommitFacts | Seed] = [*self.commits, *self.seeds.values()]
+        for commit in known:
+            if commit.sha in unreachable and self.found.get(commit.sha):
+                copies = [k.sha for k, _ in self.copies.of(commit) if k.sha not in unreachable]
+                if copies:
+                    found[commit.sha] = max(copies, key=lambda sha: number.get(sha, -1))
+                elif isinstance(commit, CommitFacts):
+                    lost.append(commit)
+        return {**(self._heirs(lost, unreachable) if lost else {}), **found}
+
+    def _heirs(self, lost: list[CommitFacts], unreachable: Set[str]) -> dict[str, str]:
+        """Of each the first later commit with most of it: amended with more, squashed, reset and committed again."""
+        by_line: dict[tuple[str, int], list[CommitFacts]] = {}
+        for old in lost:
+            for line in _lines(old):
+                by_line.setdefault(line, []).append(old)
+        found: dict[str, str] = {}
+        for new in self.commits:
+            if new.sha in unreachable or new.is_merge:
+                continue
+            for old in {old.sha: old for line in _lines(new) for old in by_line.get(line, ())}.values():
+                after = new.committed_at >= old.committed_at and not self.ancestry.descends(new.sha, old.sha)
+                if old.sha not in found and after and _continues(old, new):
+                    found[old.sha] = new.sha
+        return found
+
+
+class _Known(msgspec.Struct, frozen=True):
+    sha: str
+    authored_at: int
+    size: int
+    links: Found
+
+
+class _Copies:
+    """The same change in another commit: rebased, cherry-picked, amended."""
+
+    def __init__(self, ancestry: Ancestry) -> None:
+        self._ancestry = ancestry
+        self._by_patch: dict[str, dict[str, _Known]] = {}
+        self._by_subject: dict[str, dict[str, _Known]] = {}
+
+    def add(self, commit: CommitFacts | Seed, links: Found) -> None:
+        known = _Known(commit.sha, commit.authored_at, _size(commit), links)
+        if commit.patch_id:
+            self._by_patch.setdefault(commit.patch_id, {})[commit.sha] = known
+        self._by_subject.setdefault(norm(commit.subject), {})[commit.sha] = known
+
+    def of(self, commit: CommitFacts | Seed) -> Iterator[tuple[_Known, bool]]:
+        """Commits this one is a copy of, or that are of it; and whether nothing speaks against it."""
+        patched = self._by_patch.get(commit.patch_id or "", {})
+        named = self._by_subject.get(norm(commit.subject), {})
+        for sha in {**patched, **named}:
+            # After its own ancestor the same change is no copy: it was reverted and made once more.
+            related = self._ancestry.descends(commit.sha, sha) or self._ancestry.descends(sha, commit.sha)
+            if sha == commit.sha or related:
+                continue
+            known = patched.get(sha) or named[sha]
+            same_time = abs(known.authored_at - commit.authored_at) <= _SAME_TIME
+            if same_time or (sha in patched and (sha in named or max(known.size, _size(commit)) >= _FEW)):
+                yield known, same_time and sha in patched
+
+
+# -- small judgements ------------------------------------------------------------------------------
+
+
+def _enough(share: Share, total: int, age: int) -> bool:
+    """Part of the commit, not a line or two by chance: the older the writing, the more of it."""
+    part = share.lines / total
+    fresh = age <= DAY
+    if not share.telling:
+        return fresh and part >= 0.5
+    if part >= 0.20:
+        return share.lines >= 2 or fresh
+    return fresh and (share.owns or share.lines >= _MANY or (part >= 0.05 and share.lines >= _FEW))
+
+
+def _written(sha: str, session: int, share: Share, total: int) -> Link:
+    part = share.lines / total
+    confidence = "high" if part >= 0.5 and share.lines >= _FEW else "medium"
+    why = f"{share.lines} of {total} changed lines"
+    return Link(sha, session, "content", confidence, "wrote", share.seq, share.lines, round(part, 3), why)
+
+
+def _output(sha: str, maker: Maker) -> Link:
+    role = "rewrote" if maker.rewrote else "made"
+    return Link(sha, maker.session, "output", maker.confidence, role, maker.seq, why=maker.why)
+
+
+def _hooked(sha: str, told: Iterable[tuple[int, int, bool]]) -> Found:
+    found: Found = {}
+    for session, seq, rewrites in told:
+        role, why = ("rewrote", "replayed it") if rewrites else ("made", "ran inside its process")
+        if session not in found or role == "made":
+            found[session] = Link(sha, session, "hook", "high", role, seq, why=why)
+    return found
+
+
+def _stronger(mine: Link, copied: Link) -> Link:
+    """Of one session, what is known of a commit and of the one it replaced; a squash ends where the last did."""
+    if mine.role == "rewrote" and copied.role != "rewrote":
+        return copied
+    best = min(mine, copied, key=lambda link: EVIDENCE.index(link.evidence))
+    return msgspec.structs.replace(best, seq=max(mine.seq, copied.seq), lines=mine.lines, share=mine.share)
+
+
+def _copied(link: Link, commit: str) -> Link:
+    return msgspec.structs.replace(link, commit=commit, why=f"same change as {link.commit[:10]}: {link.why}"[:200])
+
+
+def _continues(before: CommitFacts | Seed, after: CommitFacts) -> bool:
+    if before.patch_id is not None and before.patch_id == after.patch_id:
+        return True
+    same_time = abs(before.authored_at - after.authored_at) <= _SAME_TIME
+    if isinstance(before, Seed):
+        return same_time or norm(before.subject) == norm(after.subject)
+    old, new = _lines(before), _lines(after)
+    common = len(old & new)
+    if same_time and before.email == after.email:
+        return common > 0 or not old
+    return common > 0 and common * 2 >= len(old)
+
+
+def _lines(commit: CommitFacts) -> set[tuple[str, int]]:
+    return {
+        (sign, key)
+        for file in commit.files
+        for sign, packed in (("+", file.added + file.minor_added), ("-", file.removed + file.minor_removed))
+        for key in each(packed)
+    }
+
+
+def _size(commit: CommitFacts | Seed) -> int:
+    return 0 if isinstance(commit, Seed) else sum(file.plus + file.minus for file in commit.files)

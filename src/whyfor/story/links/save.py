@@ -1,0 +1,142 @@
+"""Linking: keep which sessions commits came from. Under the ingest lock, in the ingest's own transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import apsw
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.files import replace
+from whyfor.model.errors import BadInput
+from whyfor.store.changes import Changes
+from whyfor.store.checkpoints import Checkpoints
+from whyfor.store.commit import commit_with_journal
+from whyfor.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
+from whyfor.store.read import Reader
+from whyfor.store.sqlite import fetch
+
+if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
+    from whyfor.story.links.assemble import Outcome
+    from whyfor.story.links.resolve import Announce
+
+
+def link_waiting(db: apsw.Connection, journal: Journal, announce: Announce | None = None) -> int:
+    """Every project something new was read of; returns how many commits were judged. Under the ingest lock."""
+    newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
+    looked = sum(link_project(db, journal, project, announce).looked for project in waiting(db))
+    store = Checkpoints(db)
+    if newest > store.mark("signals"):
+        with kept(db, journal):
+            store.set_mark("signals", newest)
+    return looked
+
+
+def waiting(db: apsw.Connection) -> list[int]:
+    """Projects with sessions or git hooks' signals that no run has looked at."""
+    grown = fetch(
+        db,
+        "SELECT s.id, s.project_id FROM sessions s LEFT JOIN linked l ON l.project_id=s.project_id AND "
+        "l.session_id=s.id WHERE s.project_id IS NOT NULL AND s.last_seq > coalesce(l.last_seq, -1)",
+    )
+    hooked = fetch(
+        db,
+        "SELECT p.project_id FROM signals g JOIN places p ON p.cwd=g.repository WHERE g.id > ? AND g.agent='git'",
+        (Checkpoints(db).mark("signals"),),
+    )
+    found = {project for _, project in grown} | {row[0] for row in hooked}
+    return sorted(found | _written_in(db, [session for session, _ in grown]))
+
+
+def _written_in(db: apsw.Connection, sessions: list[int]) -> set[int]:
+    """Projects these sessions wrote in, wherever they ran."""
+    places = {**{p.path: number for number, p in Reader(db).projects() if p.path}, **Reader(db).places()}
+    rows = fetch(
+        db,
+        "SELECT DISTINCT path FROM touches WHERE action='write' AND session_id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(sessions).decode(),),
+    )
+    folders = {path.rpartition("/")[0] for (path,) in rows}
+    return {places[at] for folder in folders for at in _upwards(folder) if at in places}
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+
+
+def link_project(db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None) -> Outcome:
+    """Judge a project's new commits and keep what was found. A repository that git cannot read stops no other: it is
+    asked again next time, and `whyfor log` in it says what is wrong."""
+    from whyfor.story.links.assemble import Outcome
+    from whyfor.story.links.resolve import compute
+    from whyfor.story.repositories import repository_of
+
+    found = repository_of(db, project)
+    try:
+        outcome = compute(db, found, announce=announce) if found else Outcome(project, linked=_unlinkable(db, project))
+    except BadInput:
+        return Outcome(project)
+    with kept(db, journal):
+        apply(db, journal, outcome)
+    return outcome
+
+
+def _unlinkable(db: apsw.Connection, project: int) -> list[tuple[int, int]]:
+    """Nothing to ask git about: the folder is gone, or was never a repository."""
+    return [(row[0], row[1]) for row in fetch(db, "SELECT id, last_seq FROM sessions WHERE project_id=?", (project,))]
+
+
+def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
+    """Inside the caller's transaction; the caller flushes the journal before it commits."""
+    store = Checkpoints(db)
+    for checkpoint in outcome.saved:
+        store.save(outcome.project, checkpoint)
+        journal.add(CheckpointEntry(checkpoint))
+    for commit in outcome.removed:
+        store.remove(commit)
+        journal.add(NoCheckpointEntry(commit))
+    for entry in outcome.said:
+        store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
+        journal.add(entry)
+    store.saw(outcome.project, outcome.seen)
+    if outcome.tips is not None:
+        store.set_tips(outcome.project, outcome.tips)
+    db.executemany("INSERT OR REPLACE INTO acts VALUES(?,?,?)", outcome.acts)
+    db.executemany("INSERT OR REPLACE INTO linked VALUES(?,?,?)", [(outcome.project, *row) for row in outcome.linked])
+    Changes(db).prune()
+
+
+@contextmanager
+def kept(db: apsw.Connection, journal: Journal) -> Iterator[None]:
+    """One transaction: in the journal before the database says so."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        commit_with_journal(db, journal)
+    except BaseException:
+        journal.forget_pending()
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def publish(settings: Settings, db: apsw.Connection) -> None:
+    """The list git's checkout hook looks in: one line per story. Only where `whyfor init` made a place for it."""
+    folder = settings.home / "hook"
+    if not folder.is_dir():
+        return
+    rows = fetch(
+        db, "SELECT sha, id, coalesce(annotation ->> 'title', subject) FROM checkpoints WHERE evidence IS NOT NULL"
+    )
+    lines = [f"{sha}\t{ident}\t{_line(title)}\n" for sha, ident, title in rows] if settings.checkout_line else []
+    replace(folder / "stories", "".join(lines).encode())
+
+
+def _line(title: str) -> str:
+    """A title as a terminal may show it: no control characters."""
+    return "".join(c if c.isprintable() else " " for c in title)

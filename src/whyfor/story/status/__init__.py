@@ -1,0 +1,1 @@
+"""What a live session does now, and how that is known."""

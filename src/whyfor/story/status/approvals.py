@@ -1,0 +1,110 @@
+"""Approvals of a session: what it asked to be allowed, what came of it and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from whyfor.story.status.inputs import Sign, family
+
+_ENDS = ("prompt", "done", "failed", "interrupted", "ready", "started", "exited")
+
+
+class Asked(msgspec.Struct):
+    at: int
+    tool: str | None = None
+    action: str | None = None
+    call: str | None = None
+    subagent: str | None = None
+    resolved_at: int | None = None  # for what was allowed: when its tool answered, as nobody tells of a yes
+    decision: str | None = None  # allowed | denied | superseded; None: it waits
+
+
+class _Open(msgspec.Struct):
+    sign: Sign
+    asked: Asked
+
+
+def approvals(signs: Iterable[Sign], refused: Iterable[str] = ()) -> list[Asked]:
+    """From all signs of a session, in any order; `refused`: calls whose answer is a person's no."""
+    found: list[Asked] = []
+    calls: dict[str, Sign] = {}
+    waiting: list[_Open] = []
+    denied = set(refused)
+    for sign in sorted(signs, key=lambda sign: (sign.at, sign.order)):
+        if sign.kind == "call":
+            calls.setdefault(sign.call, sign)
+        elif sign.kind == "asked" and not _joined(waiting, sign):
+            waiting.append(_Open(sign, _asked(sign, calls)))
+            found.append(waiting[-1].asked)
+        elif sign.kind in ("result", "answered"):
+            if not _answer(waiting, sign, denied) and sign.kind == "answered":
+                found += _unheard(sign, calls, found)
+            if sign.kind == "result":
+                calls.pop(sign.call, None)
+        elif sign.kind in _ENDS and not sign.child:
+            _settle(waiting, sign.at)
+            calls = {ident: call for ident, call in calls.items() if call.child}
+        elif sign.kind == "child.stopped":
+            _settle([item for item in waiting if item.sign.child == sign.child], sign.at)
+        waiting = [item for item in waiting if item.asked.decision is None]
+    return found
+
+
+def _joined(waiting: list[_Open], sign: Sign) -> bool:
+    """Hook and transcript may both tell of one request; the transcript tells more."""
+    call = sign.about or sign.call
+    for item in waiting:
+        asked = item.asked
+        if item.sign.source != sign.source and item.sign.child == sign.child and asked.call in (None, call):
+            if sign.source == "transcript":
+                item.sign, asked.call = sign, call
+                asked.tool, asked.action = asked.tool or sign.tool or None, sign.text or asked.action
+            return True
+    return False
+
+
+def _asked(sign: Sign, calls: dict[str, Sign]) -> Asked:
+    tool = family(sign.tool)
+    fits = (c for c in calls.values() if c.child == sign.child and (not tool or family(c.tool) == tool))
+    named = sign.about or sign.call
+    likely = sorted(fits, key=lambda call: call.text != sign.text)  # what it names; else the first of them
+    call = calls.get(named) if named else next(iter(likely), None)
+    return Asked(
+        at=sign.at,
+        tool=(call.tool if call else sign.tool) or None,
+        action=sign.text or sign.path or (call and (call.text or call.path)) or None,
+        call=call.call if call else named or None,
+        subagent=sign.child or None,
+    )
+
+
+def _unheard(sign: Sign, calls: dict[str, Sign], found: list[Asked]) -> list[Asked]:
+    """Where no hook told of a request, its answer does."""
+    call = calls.get(sign.call)
+    if call is None or any(asked.call == sign.call for asked in found):
+        return []
+    action = call.text or call.path or None
+    return [Asked(call.at, call.tool or None, action, call.call, None, sign.at, _decision(sign, set()))]
+
+
+def _decision(sign: Sign, denied: set[str]) -> str:
+    no = sign.call in denied or (sign.kind == "answered" and sign.text == "denied")
+    return "denied" if no else "allowed"
+
+
+def _answer(waiting: list[_Open], sign: Sign, denied: set[str]) -> bool:
+    for item in waiting:
+        asked = item.asked
+        if item.sign.child != sign.child:
+            continue
+        if not asked.call or not sign.call or sign.call in (asked.call, item.sign.call):
+            asked.resolved_at, asked.decision = sign.at, _decision(sign, denied)
+            return True
+    return False
+
+
+def _settle(waiting: list[_Open], at: int) -> None:
+    for item in waiting:
+        item.asked.resolved_at, item.asked.decision = at, "superseded"

@@ -1,0 +1,284 @@
+"""Signs: what a record, a hook or the agent's own process registry says of where a session stands, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from whyfor.model.events import StoredEvent
+from whyfor.model.signals import Signal
+from whyfor.story.links.activity import SHELLS
+from whyfor.story.links.edits import PATHS, command_of, first
+
+KINDS = (
+    "started",  # a process has the session open, and nothing is asked of it yet
+    "prompt",  # a turn begins
+    "thinking",
+    "spoke",
+    "call",  # a tool is called
+    "result",  # and answers, whatever it answers
+    "asked",  # may it call the tool?
+    "answered",
+    "noticed",  # it asks for something, and does not say for what
+    "question",
+    "done",  # the turn is over
+    "failed",
+    "interrupted",
+    "ready",  # the prompt is free
+    "busy",
+    "compacting",
+    "compacted",
+    "child.active",
+    "child.stopped",
+    "erred",
+    "exited",
+    "heard",  # somebody is there, and that is all it says
+)
+TEXT_MAX = 8000  # characters of a command that are kept to be shown
+PLANS = frozenset({"ExitPlanMode", "exit_plan_mode", "plan"})
+_QUESTIONS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "question"})
+# Tools of which the path says what they do; of all others every argument is shown.
+_FILES = frozenset(
+    "read edit multiedit write notebookedit read_file write_file replace create str_replace insert view".split()
+)
+_EVENTS: dict[str, str] = {
+    "session.started": "started",
+    "session.exited": "exited",
+    "turn.started": "prompt",
+    "turn.completed": "done",
+    "user.prompt": "prompt",
+    "assistant.message": "spoke",
+    "assistant.thinking": "thinking",
+    "tool.call": "call",
+    "tool.result": "result",
+    "approval.requested": "asked",
+    "approval.resolved": "answered",
+    "question.asked": "question",
+    "status.changed": "heard",
+    "compaction": "compacted",
+    "subagent.started": "child.active",
+    "subagent.stopped": "child.stopped",
+    "error": "erred",
+    "heartbeat": "heard",
+}
+# Hooks by their name in lower case: agents spell the same event in their own way.
+_HOOKS: dict[str, str] = {
+    "sessionstart": "started",
+    "userpromptsubmit": "prompt",
+    "userpromptsubmitted": "prompt",
+    "beforeagent": "prompt",
+    "pretooluse": "call",
+    "beforetool": "call",
+    "posttooluse": "result",
+    "posttoolusefailure": "result",
+    "permissiondenied": "result",
+    "aftertool": "result",
+    "permissionrequest": "asked",
+    "stop": "done",
+    "agentstop": "done",
+    "afteragent": "done",
+    "stopfailure": "failed",
+    "erroroccurred": "erred",
+    "subagentstart": "child.active",
+    "subagentstop": "child.stopped",
+    "precompact": "compacting",
+    "postcompact": "compacted",
+    "sessionend": "exited",
+}
+_NOTICES: dict[str, str] = {
+    "permission_prompt": "noticed",
+    "ToolPermission": "noticed",
+    "elicitation_dialog": "noticed",
+    "agent_needs_input": "noticed",
+    "idle_prompt": "ready",
+}
+_PROCESS: dict[str, str] = {"busy": "busy", "idle": "ready", "shell": "ready", "waiting": "noticed"}
+# What ends or begins a subagent says nothing of its parent.
+_OF_CHILDREN = dict.fromkeys(("done", "failed", "interrupted", "exited"), "child.stopped")
+_OF_CHILDREN |= dict.fromkeys(("started", "prompt"), "child.active")
+_OF_CHILDREN |= dict.fromkeys(("compacting", "compacted", "erred", "ready", "busy"), "heard")
+
+
+class Sign(msgspec.Struct, frozen=True):
+    kind: str
+    at: int  # ms
+    word: str  # who said it and how, for people: `Stop hook`
+    source: str  # transcript | hook | process
+    order: int = 0  # place in the transcript: two records of one moment have an order all the same
+    child: str = ""  # the subagent it is about; empty: the session itself
+    call: str = ""  # which call, or request, by the agent's own id
+    about: str = ""  # the call a request is about, if it has an id of its own
+    tool: str = ""
+    text: str = ""  # the exact command, the question, the reason
+    path: str = ""
+    cwd: str = ""
+    spawns: bool = False  # the call runs a subagent
+    cut: bool = False  # there is more text than is kept
+    process: tuple[int, int] | None = None  # pid and start of the agent's process
+
+
+def of_event(event: StoredEvent, child: str = "") -> Sign:
+    """`child` names the subagent whose session the event is in, if it is fed to its parent's state."""
+    data = event.data or {}
+    when = event.observed_at if event.created_at is None else min(event.created_at, event.observed_at)
+    sign = Sign(
+        kind=_EVENTS.get(event.kind, "heard"),
+        at=when,
+        word=f"transcript: {event.kind}",
+        source="transcript",
+        order=event.seq,
+        child=child,
+        call=first(data, "id", "request"),
+    )
+    return _about_child(_TELL[event.kind](sign, event, data) if event.kind in _TELL else sign)
+
+
+def of_signal(signal: Signal) -> Sign | None:
+    """None for what says nothing of the session: doctor's probes."""
+    if signal.event == "probe":
+        return None
+    data = signal.data
+    kind = _HOOKS.get(signal.event.lower(), "heard") if signal.agent != "git" else "heard"
+    child = first(data, "agent_id")
+    asked = data.get("asked")
+    tool = first(data, "tool_name") or first(asked, "tool")
+    if kind == "started" and data.get("source") == "compact":
+        kind = "compacted"
+    elif kind == "asked" and tool in _QUESTIONS:
+        kind = "question"
+    elif signal.event.lower() == "notification":
+        kind = "asked" if asked else _NOTICES.get(first(data, "notification_type"), "heard")
+    elif kind in ("child.active", "child.stopped") and not child:
+        kind = "heard"  # Claude Code says so of a compaction, too
+    return _about_child(
+        Sign(
+            kind=kind,
+            at=signal.at,
+            word=f"{signal.event} hook",
+            source="hook",
+            child=child,
+            call=first(data, "tool_use_id"),
+            tool=tool,
+            text=first(asked, "text")[:TEXT_MAX] if kind == "asked" else first(data, "error", "reason"),
+            path=first(asked, "path") if kind == "asked" else "",
+            cut=kind == "asked" and isinstance(asked, dict) and bool(asked.get("cut")),
+            cwd=signal.cwd or "" if kind == "started" else "",
+            process=_process(data.get("process")) if signal.agent != "git" else None,
+        )
+    )
+
+
+def of_process(status: str, waiting_for: str, at: int) -> Sign:
+    """What the agent's own registry says of its process: `busy`, `idle`, `waiting`, `shell`."""
+    kind = _PROCESS.get(status, "heard")
+    if kind == "noticed" and waiting_for == "dialog open":
+        kind = "heard"  # a person looks at a menu
+    word = f"process: {status} ({waiting_for})" if waiting_for else f"process: {status}"
+    return Sign(kind=kind, at=at, word=word, source="process")
+
+
+def said(event: StoredEvent) -> str:
+    """What a call or a request would do, whole: the exact command, or all that is given where no path says it."""
+    if event.kind != "tool.call":
+        return event.text
+    given, tool = (event.data or {}).get("input"), event.name or "unknown"
+    command = command_of(given) if family(tool) == "shell" else ""
+    return command or ("" if _path(given, tool) else event.text)
+
+
+def _path(given: Any, tool: str) -> str:
+    return first(given, *PATHS) if tool.lower() in _FILES else ""
+
+
+def family(tool: str) -> str:
+    """Hooks and transcripts of one agent may call its shell by different names."""
+    return "shell" if tool.lower() in SHELLS else tool
+
+
+def _about_child(sign: Sign) -> Sign:
+    if not sign.child or sign.kind not in _OF_CHILDREN:
+        return sign
+    return msgspec.structs.replace(sign, kind=_OF_CHILDREN[sign.kind])
+
+
+def _process(told: object) -> tuple[int, int] | None:
+    match told:
+        case [int(pid), int(start)]:
+            return pid, start
+    return None
+
+
+# -- what the kinds of events say beside that ------------------------------------------------------
+
+
+def _started(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    """Without a time it may be later than all that follows it, and then says nothing."""
+    kind = "heard" if event.created_at is None else sign.kind
+    return msgspec.structs.replace(sign, kind=kind, cwd=first(data, "cwd"))
+
+
+def _prompt(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    own = event.actor == "user" or sign.child
+    return sign if own else msgspec.structs.replace(sign, kind="heard")  # a subagent's task, in an older parent's file
+
+
+def _over(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    kind = "interrupted" if data.get("interrupted") else "failed" if data.get("failed") else "done"
+    return msgspec.structs.replace(sign, kind=kind, text=first(data, "reason"))
+
+
+def _call(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    if event.actor == "user":  # a `!` line the person typed
+        return msgspec.structs.replace(sign, kind="heard")
+    tool, text = event.name or "unknown", said(event)
+    path = _path(data.get("input"), tool)
+    cut = len(text) > TEXT_MAX
+    ident = sign.call or f"seq {event.seq}"
+    return msgspec.structs.replace(sign, call=ident, tool=tool, text=text[:TEXT_MAX], path=path, cut=cut)
+
+
+def _result(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    return msgspec.structs.replace(sign, kind="heard") if event.actor == "user" else sign
+
+
+def _asked(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    request, cut = first(data, "request", "id") or f"seq {event.seq}", len(event.text) > TEXT_MAX
+    told = msgspec.structs.replace(sign, call=request, about=first(data, "id"), tool=event.name or "", cut=cut)
+    return msgspec.structs.replace(told, text=event.text[:TEXT_MAX])
+
+
+def _answered(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    return msgspec.structs.replace(sign, call=first(data, "request", "id"), text=first(data, "decision"))
+
+
+def _question(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    return msgspec.structs.replace(sign, call=sign.call or f"seq {event.seq}", text=event.text[:TEXT_MAX])
+
+
+def _subagent(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    """Only some agents name the session of a subagent; for the others its call says how long it runs."""
+    if child := first(data, "session", "subagent"):
+        return msgspec.structs.replace(sign, child=child, call="")
+    kind = "call" if event.kind == "subagent.started" and sign.call else "heard"
+    return msgspec.structs.replace(sign, kind=kind, spawns=True, text=event.text[:TEXT_MAX], child=sign.child)
+
+
+def _error(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+    return msgspec.structs.replace(sign, text=event.text[:TEXT_MAX])
+
+
+_TELL: dict[str, Callable[[Sign, StoredEvent, dict[str, Any]], Sign]] = {
+    "session.started": _started,
+    "turn.completed": _over,
+    "user.prompt": _prompt,
+    "tool.call": _call,
+    "tool.result": _result,
+    "approval.requested": _asked,
+    "approval.resolved": _answered,
+    "question.asked": _question,
+    "subagent.started": _subagent,
+    "subagent.stopped": _subagent,
+    "error": _error,
+}

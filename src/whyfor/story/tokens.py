@@ -1,0 +1,45 @@
+"""What turns cost, for everybody who tells of them: the same numbers on a page, in the API and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from whyfor.model.events import StoredEvent
+from whyfor.model.sessions import Session, Tokens
+from whyfor.store.converse import Conversations
+from whyfor.store.open import Library
+from whyfor.story.turns import Turn, turns
+
+
+def total(parts: Iterable[Tokens]) -> Tokens:
+    """Unknown plus unknown stays unknown."""
+    sums: dict[str, int | None] = dict.fromkeys(Tokens.__struct_fields__)
+    for part in parts:
+        for name, known in sums.items():
+            if (value := getattr(part, name)) is not None:
+                sums[name] = value if known is None else known + value
+    return Tokens(**sums)
+
+
+def spent(
+    own: dict[int, Tokens], begun: Iterable[tuple[int | None, int]], children: Sequence[Session]
+) -> dict[int, Tokens]:
+    """By turn: its own, and those of the subagents it called. `begun`: when each turn began."""
+    found = dict(own)
+    order = sorted((at, turn) for at, turn in begun if at)
+    for child in children:
+        turn = next((turn for at, turn in reversed(order) if child.started_at and at <= child.started_at), None)
+        if turn is not None:
+            found[turn] = total([found.get(turn, Tokens()), child.tokens])
+    return found
+
+
+def turns_of(library: Library, session: Session, events: Iterable[StoredEvent]) -> list[Turn]:
+    """With their tokens, and the requests that only hooks told of."""
+    store = Conversations(library.db)
+    made = turns(events, signals=store.signals(session.agent, session.session_id))
+    children = [child for child in library.reader.children([session.session_id]) if child.agent == session.agent]
+    costs = spent(store.spent(session.id), ((turn.started_at, turn.turn) for turn in made), children)
+    for turn in made:
+        turn.tokens = costs.get(turn.turn)
+    return made
