@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from whyfor import config
-from whyfor.live.feed import Item
-from whyfor.live.hub import Hub, Wanted
+from whyfor.live.feed import FeedItem
+from whyfor.live.hub import Hub, StreamFilter
 from whyfor.live.loop import watch
 
 MARK = "written at "  # then nanoseconds
@@ -27,7 +27,7 @@ def main() -> None:
     seconds = float(sys.argv[1])
     settings = config.load()
     hub, stop = Hub(settings), threading.Event()
-    heard: list[tuple[int, Item]] = []
+    heard: list[tuple[int, FeedItem]] = []
     loop = asyncio.new_event_loop()
     listener = threading.Thread(target=loop.run_until_complete, args=(_listen(hub, heard, stop),))
     watcher = threading.Thread(target=watch, args=(settings, hub, stop))
@@ -47,7 +47,7 @@ def main() -> None:
     print(json.dumps(found), flush=True)
 
 
-async def _listen(hub: Hub, heard: list[tuple[int, Item]], stop: threading.Event) -> None:
+async def _listen(hub: Hub, heard: list[tuple[int, FeedItem]], stop: threading.Event) -> None:
     async with hub.running():
         task = asyncio.create_task(_hear(hub, heard))
         while not stop.is_set():
@@ -56,13 +56,13 @@ async def _listen(hub: Hub, heard: list[tuple[int, Item]], stop: threading.Event
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _hear(hub: Hub, heard: list[tuple[int, Item]]) -> None:
-    async for item in hub.subscribe(Wanted()):
-        if isinstance(item, Item):
+async def _hear(hub: Hub, heard: list[tuple[int, FeedItem]]) -> None:
+    async for item in hub.subscribe(StreamFilter()):
+        if isinstance(item, FeedItem):
             heard.append((time.time_ns(), item))
 
 
-def _delay(at: int, item: Item) -> float | None:
+def _delay(at: int, item: FeedItem) -> float | None:
     """Seconds from the write of a line until it was heard."""
     if item.type != "event" or MARK.encode() not in item.data:
         return None

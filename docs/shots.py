@@ -70,13 +70,13 @@ def main() -> None:
 def take(settings: Settings, pages: dict[str, str]) -> None:
     """By the real server, which is stopped when all are taken."""
     from whyfor.server.run import serve
-    from whyfor.service.serve import Keys, Running
+    from whyfor.service.serve import AccessKeys, Running
 
     failed: list[BaseException] = []
 
     def look(running: Running) -> None:
         try:
-            visit(running.address, lambda: Keys(settings).link(running), pages)
+            visit(running.address, lambda: AccessKeys(settings).link(running), pages)
         except BaseException as error:
             failed.append(error)
         finally:

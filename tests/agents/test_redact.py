@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Result
 from whyfor.privacy.samples import expand
-from whyfor.service.restore import Taken
+from whyfor.service.restore import RestoredSource
 
 from . import AGENTS, Agent, Call, Reply, Say, ScriptedModel
 from .test_restore import bring_back, in_order, resumed, whole
@@ -40,7 +40,7 @@ def test_a_redacted_session_is_resumed_without_its_secrets(agent: Agent, cli: Cl
 
     assert cli("ingest").code == 0
     assert cli("show", run.session_id, "--json").json["session"]["unparsed"] == 0
-    made = bring_back(Taken(agent.name, run.session_id), into=agent)
+    made = bring_back(RestoredSource(agent.name, run.session_id), into=agent)
     sent = whole(resumed(agent, made.session_id))
     assert in_order(sent, "Plant the fern with [REDACTED:github-token#1]", "echo [REDACTED:", "Where were we?")
     assert not [value for value in (TOKEN, PASSWORD) if value in sent]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Result
 from whyfor import config
-from whyfor.service.restore import Restored, Taken, Wanted, restore
+from whyfor.service.restore import RestoredSource, RestoreReport, RestoreRequest, restore
 
 from . import AGENTS, Agent, Call, Claude, Codex, Reply, Request, Run, Say, ScriptedModel
 from .script import Json
@@ -55,8 +55,8 @@ def results(cli: Cli, session_id: str) -> list[int]:
     return [event["seq"] for event in found if event["kind"] == "tool.result"]
 
 
-def bring_back(*taken: Taken, into: Agent, cwd: Path | None = None) -> Restored:
-    wish = Wanted(list(taken), "Restored 126e95e0: Plant a fern", into.name, cwd or into.cwd)
+def bring_back(*taken: RestoredSource, into: Agent, cwd: Path | None = None) -> RestoreReport:
+    wish = RestoreRequest(list(taken), "Restored 126e95e0: Plant a fern", into.name, cwd or into.cwd)
     return restore(config.load(), wish)
 
 
@@ -87,7 +87,7 @@ def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_afte
     cli("ingest")
     before, tokens = kept(agent), cli("stats", "--json").json["tokens"]
 
-    made = bring_back(Taken(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent)
+    made = bring_back(RestoredSource(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent)
     assert made.session_id != run.session_id
     assert {path: state for path, state in kept(agent).items() if str(path) != made.path} == before
     assert (Path(made.path).stat().st_mode & 0o777) == 0o600
@@ -134,7 +134,7 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Ag
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
 
-    parts = [Taken(agent.name, first.session_id), Taken(agent.name, second.session_id)]
+    parts = [RestoredSource(agent.name, first.session_id), RestoredSource(agent.name, second.session_id)]
     made = bring_back(*parts, into=agent)
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens
@@ -162,7 +162,7 @@ def test_work_begun_in_one_agent_goes_on_in_another(
     tokens = cli("stats", "--json").json["tokens"]
 
     other = AGENTS[target](agent_home, agent_repo, scripted_model)
-    made = bring_back(Taken(origin, run.session_id, results(cli, run.session_id)[-1]), into=other)
+    made = bring_back(RestoredSource(origin, run.session_id, results(cli, run.session_id)[-1]), into=other)
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens
     assert cli("show", made.session_id, "--json").json["session"]["prompts"] == 1
@@ -180,7 +180,9 @@ def test_a_session_is_resumed_in_another_work_tree(agent: Agent, cli: Cli, tmp_p
     elsewhere = tmp_path / "émoji🙂_tree" / ("long" * 40) / "other tree"  # Claude's name for it needs a hash
     subprocess.run(["git", "worktree", "add", "-q", "--detach", str(elsewhere)], cwd=agent.cwd, check=True)
 
-    made = bring_back(Taken(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent, cwd=elsewhere)
+    made = bring_back(
+        RestoredSource(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent, cwd=elsewhere
+    )
     there = AGENTS[agent.name](agent.home, elsewhere, agent.model)
     sent = resumed(there, made.session_id)
     assert FIRST in sent.said("user")
@@ -197,7 +199,7 @@ def test_subagents_of_claudes_come_along(claude: Claude, cli: Cli) -> None:
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
 
-    made = bring_back(Taken("claude", run.session_id, results(cli, run.session_id)[-1]), into=claude)
+    made = bring_back(RestoredSource("claude", run.session_id, results(cli, run.session_id)[-1]), into=claude)
     folder = Path(made.path).with_suffix("") / "subagents"
     assert sorted(path.name for path in folder.iterdir()) == sorted(
         path.name for path in run.transcript.with_suffix("").joinpath("subagents").iterdir()
@@ -221,11 +223,11 @@ def test_what_claude_compacted_stays_compacted(claude: Claude, cli: Cli) -> None
     other = claude.run("Anything new?")
     cli("ingest")
 
-    alone = resumed(claude, bring_back(Taken("claude", run.session_id), into=claude).session_id)
+    alone = resumed(claude, bring_back(RestoredSource("claude", run.session_id), into=claude).session_id)
     assert in_order(whole(alone), "This session is being continued", "What of the orchid?", "The orchid blooms.")
     assert FIRST not in whole(alone)
 
-    parts = [Taken("claude", run.session_id), Taken("claude", other.session_id)]
+    parts = [RestoredSource("claude", run.session_id), RestoredSource("claude", other.session_id)]
     both = whole(resumed(claude, bring_back(*parts, into=claude).session_id))
     assert in_order(both, "This session is being continued", "The orchid blooms.", "[Whyfor: ", "Nothing new.")
     assert FIRST not in both
@@ -239,7 +241,7 @@ def test_a_fork_of_codexs_stands_by_itself(codex: Codex, cli: Cli) -> None:
     assert (fork.code, "history_base" in fork.transcript.read_text()) == (0, True)
     cli("ingest")
 
-    made = bring_back(Taken("codex", fork.session_id), into=codex)
+    made = bring_back(RestoredSource("codex", fork.session_id), into=codex)
     run.transcript.unlink()
     fork.transcript.unlink()
     sent = resumed(codex, made.session_id)

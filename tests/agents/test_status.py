@@ -19,7 +19,7 @@ from whyfor.model.errors import NotFound
 from whyfor.model.signals import Signal
 from whyfor.store.open import reading
 from whyfor.store.sqlite import fetch
-from whyfor.story.status.inputs import Sign, of_event, of_process, of_signal
+from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.judge import NEW, Status, apply, process, status, told
 
 from . import AGENTS, Call, Reply, Request, Say
@@ -38,7 +38,7 @@ class Watcher:
         self.agent = agent
         self.settings = config.load({**desk.env, "WHYFOR_HOME": str(desk.kept)})
 
-    def signs(self) -> list[Sign]:
+    def signs(self) -> list[StatusInput]:
         """In the order they came to be, the transcript's after the hooks' of the same moment."""
         with reading(self.settings) as library:
             rows = fetch(
@@ -60,7 +60,7 @@ class Watcher:
                 events = []  # Claude Code writes no file before the first prompt
         return [sign for sign in hooks if sign] + [of_event(event) for event in events]
 
-    def registry(self) -> list[Sign]:
+    def registry(self) -> list[StatusInput]:
         found = []
         for path in (self.desk.home / ".claude" / "sessions").glob("*.json"):
             entry = json.loads(path.read_text() or "{}")

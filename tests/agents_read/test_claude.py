@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from tests.conftest import Result
 from whyfor import config
-from whyfor.agents.base import TITLE_AGENT, TITLE_PERSON, Record, Shape, Sink
+from whyfor.agents.base import TITLE_AGENT, TITLE_PERSON, Record, Sink, SourceShape
 from whyfor.agents.claude import AGENT, subagent_id
 from whyfor.capture import decode
 from whyfor.model.events import Event
-from whyfor.model.sources import Problem
+from whyfor.model.sources import UnparsedRecord
 from whyfor.service.sessions import Conversation, conversation
 from whyfor.store.sqlite import connect
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 Cli = Callable[..., Result]
 Keep = Callable[..., None]
@@ -117,8 +117,10 @@ def encoded(records: tuple[Record, ...]) -> bytes:
 # -- reading them ----------------------------------------------------------------------------------
 
 
-def read(*records: Record, shape: Shape | None = None, state: Record | None = None, sink: Sink | None = None) -> Sink:
-    shape = shape or Shape("lines", SESSION)
+def read(
+    *records: Record, shape: SourceShape | None = None, state: Record | None = None, sink: Sink | None = None
+) -> Sink:
+    shape = shape or SourceShape("lines", SESSION)
     sink = sink or Sink(shape.session_id, shape.parent)
     reader = AGENT.reader(shape, {} if state is None else state)
     offset = 0
@@ -304,7 +306,7 @@ def test_attachments_that_carry_context_say_nothing() -> None:
 
 
 def test_a_prompt_in_a_subagents_file_is_the_agents_own() -> None:
-    shape = Shape("lines", subagent_id("a1", SESSION), SESSION)
+    shape = SourceShape("lines", subagent_id("a1", SESSION), SESSION)
     (event,) = spoken(read(side(user("u1", "Look around"), "a1"), shape=shape), shape.session_id)
     assert (event.kind, event.actor) == ("user.prompt", "assistant")
 
@@ -734,22 +736,22 @@ def main_lines() -> tuple[Record, ...]:
 @pytest.mark.parametrize("path", ["agent-ab12.jsonl", NESTED, DEEP])
 def test_a_subagents_file_is_known_by_its_content_wherever_it_lies(path: str) -> None:
     shape = AGENT.sniff(Path("/p/-w") / path, encoded(subagent_lines()))
-    assert shape == Shape("lines", CHILD, SESSION)
+    assert shape == SourceShape("lines", CHILD, SESSION)
 
 
 def test_what_a_main_file_is_does_not_depend_on_its_name() -> None:
     titled = {"type": "summary", "summary": "Old", "leafUuid": "a0"}
     shape = AGENT.sniff(Path("/p/-w/renamed.orphaned-1.jsonl"), encoded((titled, *main_lines())))
-    assert shape == Shape("lines", SESSION)
-    assert AGENT.sniff(Path("/p/-w/only-titles.jsonl"), encoded((titled,))) == Shape("lines", "only-titles")
+    assert shape == SourceShape("lines", SESSION)
+    assert AGENT.sniff(Path("/p/-w/only-titles.jsonl"), encoded((titled,))) == SourceShape("lines", "only-titles")
     assert AGENT.sniff(Path("/p/-w/notes.jsonl"), b'{"note": 1}\n') is None
 
 
 def test_what_hangs_on_a_session_is_known_by_its_folder() -> None:
     meta = Path("/p/-w") / DEEP.replace(".jsonl", ".meta.json")
-    assert AGENT.sniff(meta, b"{}") == Shape("document", CHILD, SESSION, sidecar="meta")
+    assert AGENT.sniff(meta, b"{}") == SourceShape("document", CHILD, SESSION, sidecar="meta")
     large = Path(f"/p/-w/{SESSION}/tool-results/toolu_1.txt")
-    assert AGENT.sniff(large, b"text") == Shape("blob", SESSION, sidecar="result")
+    assert AGENT.sniff(large, b"text") == SourceShape("blob", SESSION, sidecar="result")
 
 
 @pytest.mark.parametrize("path", ["agent-ab12.jsonl", NESTED, DEEP])
@@ -826,7 +828,7 @@ def progress(uuid: str, parent: str, inner: Record) -> Record:
 
 
 def test_what_progress_tells_of_a_subagent_is_what_its_own_file_tells() -> None:
-    shape = Shape("lines", CHILD, SESSION)
+    shape = SourceShape("lines", CHILD, SESSION)
     own = read(*subagent_lines(), shape=shape)
     told = read(*(progress(f"p{i}", "a1", inner) for i, inner in enumerate(subagent_lines())))
 
@@ -1158,14 +1160,14 @@ def store() -> apsw.Connection:
 
 def absorb(lines: list[bytes]) -> None:
     """From bytes to rows as ingest does it, without a trace."""
-    shape = Shape("lines", SESSION)
+    shape = SourceShape("lines", SESSION)
     state: Record = {}
-    writer = Writer(store())
+    writer = EventWriter(store())
     store().execute("BEGIN")
     try:
         for offset, line in enumerate(lines):
             found = decode.records(line, offset)
-            if isinstance(found, Problem):
+            if isinstance(found, UnparsedRecord):
                 continue
             sink = Sink(SESSION)
             reader = AGENT.reader(shape, state)

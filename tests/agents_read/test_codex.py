@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from whyfor.agents.base import Shape, Sink
+from whyfor.agents.base import Sink, SourceShape
 from whyfor.agents.codex import AGENT
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.ids import fold
@@ -80,13 +80,13 @@ def encoded(records: Lines) -> list[bytes]:
     return [json.dumps(record).encode() for record in records]
 
 
-def sniffed(records: Lines, name: str = "x.jsonl") -> Shape | None:
+def sniffed(records: Lines, name: str = "x.jsonl") -> SourceShape | None:
     return AGENT.sniff(Path("/h", name), b"\n".join(encoded(records)) + b"\n")
 
 
 def read(records: Lines, *, by_record: bool = False) -> Sink:
     """All records at once, or with the state through JSON after each, as when a file grows line by line."""
-    shape = sniffed(records) or Shape("lines", PARENT)
+    shape = sniffed(records) or SourceShape("lines", PARENT)
     out = Sink(shape.session_id, shape.parent)
     reader = AGENT.reader(shape, {})
     offset = 0
@@ -129,7 +129,7 @@ def test_plain_compressed_and_oldest_files_are_found(tmp_path: Path) -> None:
 
 
 def test_a_rollout_is_known_by_its_first_head_whatever_its_name() -> None:
-    assert sniffed([meta(), meta(CHILD)], "data.txt") == Shape("lines", PARENT)
+    assert sniffed([meta(), meta(CHILD)], "data.txt") == SourceShape("lines", PARENT)
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_a_rollout_is_known_by_its_first_head_whatever_its_name() -> None:
     ],
 )
 def test_a_subagent_knows_its_parent(head: dict[str, Any], parent: str | None) -> None:
-    assert sniffed([meta(CHILD, **head)]) == Shape("lines", CHILD, parent)
+    assert sniffed([meta(CHILD, **head)]) == SourceShape("lines", CHILD, parent)
 
 
 def test_without_its_head_a_rollout_is_known_by_the_name_of_the_file() -> None:
     name = f"rollout-2026-05-01T10-00-00-{PARENT}.jsonl"
-    assert sniffed([said("user", "hi")], name) == Shape("lines", PARENT)
+    assert sniffed([said("user", "hi")], name) == SourceShape("lines", PARENT)
     reverted = f"rollout-2026-05-01T10-00-00-{PARENT}_{CHILD}.jsonl.zst"
-    assert sniffed([said("user", "hi")], reverted) == Shape("lines", PARENT)
+    assert sniffed([said("user", "hi")], reverted) == SourceShape("lines", PARENT)
 
 
 @pytest.mark.parametrize(
@@ -684,7 +684,7 @@ def test_bare_items_without_an_envelope_are_read() -> None:
     bare = [said("user", context), said("user", "fix it"), call("c1"), output("c1")]
     head = {"id": PARENT, "timestamp": WHEN, "instructions": None, "git": {"branch": "main"}}
     records: Lines = [head, {"record_type": "state"}, *(record["payload"] for record in bare)]
-    assert sniffed(records) == Shape("lines", PARENT)
+    assert sniffed(records) == SourceShape("lines", PARENT)
     out = read(records)
     assert [e.kind for e in out.main.events] == [
         "session.started",
@@ -700,7 +700,7 @@ def test_the_oldest_files_are_one_document() -> None:
     items = [record["payload"] for record in (said("user", "fix it"), call("c1"), output("c1"))]
     document = {"session": {"id": PARENT, "timestamp": WHEN, "instructions": ""}, "items": items}
     shape = AGENT.sniff(Path("/h/rollout-x.json"), json.dumps(document, indent=2).encode())
-    assert shape == Shape("document", PARENT)
+    assert shape == SourceShape("document", PARENT)
     reader, out = AGENT.reader(shape, {}), Sink(PARENT)
     reader.read(document, 0, b"", out)
     keys = [e.key for e in out.main.events]
@@ -788,7 +788,7 @@ def test_no_shape_is_too_odd(odd: Any) -> None:
 
     review = completed("ExitedReviewMode", review_output={"overall_explanation": "x"})
     more = [review, said("user", "x", internal_chat_message_metadata_passthrough={"content_item_metadata": [{}]})]
-    reader, out = AGENT.reader(Shape("lines", PARENT, CHILD), {}), Sink(PARENT, CHILD)
+    reader, out = AGENT.reader(SourceShape("lines", PARENT, CHILD), {}), Sink(PARENT, CHILD)
     for record in [*SESSION, *more]:
         for twist in twisted(record):
             reader.read(twist, 0, b"x", out)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from whyfor.agents.base import Shape, Sink
+from whyfor.agents.base import Sink, SourceShape
 from whyfor.agents.copilot import AGENT, SILENT, EventsReader
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.ids import fold
@@ -59,13 +59,13 @@ def encoded(records: Lines) -> list[bytes]:
     return [json.dumps(each).encode() for each in records]
 
 
-def sniffed(records: Lines, path: str = "/h/x/events.jsonl") -> Shape | None:
+def sniffed(records: Lines, path: str = "/h/x/events.jsonl") -> SourceShape | None:
     return AGENT.sniff(Path(path), b"\n".join(encoded(records)) + b"\n")
 
 
 def read(records: Lines, *, by_record: bool = False) -> Sink:
     """All records at once, or with the state through JSON after each, as when a file grows line by line."""
-    shape = Shape("lines", SESSION_ID)
+    shape = SourceShape("lines", SESSION_ID)
     out, reader, offset = Sink(SESSION_ID), AGENT.reader(shape, {}), 0
     for raw in encoded(records):
         if by_record:
@@ -124,12 +124,12 @@ def test_a_sessions_own_files_are_no_transcripts(tmp_path: Path) -> None:
 
 
 def test_a_log_is_known_by_its_content_whatever_its_name() -> None:
-    assert sniffed([start()], "/h/data.txt") == Shape("lines", SESSION_ID)
+    assert sniffed([start()], "/h/data.txt") == SourceShape("lines", SESSION_ID)
 
 
 def test_without_its_start_a_log_is_known_by_its_folder_or_name() -> None:
-    assert sniffed([message("m1", "hi")], "/h/abc/events.jsonl") == Shape("lines", "abc")
-    assert sniffed([message("m1", "hi")], "/h/abc.jsonl") == Shape("lines", "abc")
+    assert sniffed([message("m1", "hi")], "/h/abc/events.jsonl") == SourceShape("lines", "abc")
+    assert sniffed([message("m1", "hi")], "/h/abc.jsonl") == SourceShape("lines", "abc")
 
 
 @pytest.mark.parametrize(
@@ -468,9 +468,11 @@ def test_the_oldest_sessions_are_one_document() -> None:
         {"id": "t6", "type": "copilot", "text": "Done."},
     ]
     document = {"sessionId": SESSION_ID, "startTime": WHEN, "timeline": timeline}
-    assert AGENT.sniff(Path("/h/s.json"), json.dumps(document, indent=2).encode()) == Shape("document", SESSION_ID)
+    assert AGENT.sniff(Path("/h/s.json"), json.dumps(document, indent=2).encode()) == SourceShape(
+        "document", SESSION_ID
+    )
     out = Sink(SESSION_ID)
-    AGENT.reader(Shape("lines", SESSION_ID), {}).read(document, 0, b"", out)
+    AGENT.reader(SourceShape("lines", SESSION_ID), {}).read(document, 0, b"", out)
     assert [(e.kind, e.text) for e in out.main.events] == [
         ("session.started", ""),
         ("user.prompt", "fix it"),
@@ -575,7 +577,7 @@ def test_no_shape_is_too_odd(odd: Any) -> None:
             ]
         return []
 
-    reader, out = AGENT.reader(Shape("lines", SESSION_ID), {}), Sink(SESSION_ID)
+    reader, out = AGENT.reader(SourceShape("lines", SESSION_ID), {}), Sink(SESSION_ID)
     old: Lines = [{"timeline": [{"type": "user", "text": "x"}], "sessionId": "s", "startTime": WHEN}]
     for each in [*SESSION, *old]:
         for twist in twisted(each):
@@ -605,7 +607,7 @@ def test_every_log_of_the_corpus_is_understood(corpus: Path) -> None:
         assert kinds["tool.result"] == inside["tool.execution_complete"]
         thoughts = sum(bool(each["data"].get("reasoningText")) for each in records)
         assert kinds["assistant.thinking"] == thoughts
-        assert sniffed(records) == Shape("lines", records[0]["data"]["sessionId"])
+        assert sniffed(records) == SourceShape("lines", records[0]["data"]["sessionId"])
 
 
 def test_tokens_of_the_corpus_are_those_of_each_shutdown(corpus: Path) -> None:

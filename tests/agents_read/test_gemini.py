@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from whyfor.agents.base import Record, Shape, Sink
+from whyfor.agents.base import Record, Sink, SourceShape
 from whyfor.agents.gemini import AGENT
 from whyfor.model.events import Event
 from whyfor.model.ids import fold
@@ -43,8 +43,10 @@ def call(ident: str, name: str, args: Record, output: str, status: str = "succes
     return {**about, "timestamp": at(9), **more}
 
 
-def read(*records: Record, shape: Shape | None = None, state: Record | None = None, sink: Sink | None = None) -> Sink:
-    shape = shape or Shape("lines", SESSION)
+def read(
+    *records: Record, shape: SourceShape | None = None, state: Record | None = None, sink: Sink | None = None
+) -> Sink:
+    shape = shape or SourceShape("lines", SESSION)
     sink = sink or Sink(shape.session_id, shape.parent)
     reader = AGENT.reader(shape, {} if state is None else state)
     offset = 0
@@ -99,26 +101,26 @@ def log(*records: Record) -> bytes:
 
 
 def test_an_edit_log_is_known_by_its_first_line() -> None:
-    assert AGENT.sniff(Path("x"), log(HEADER)) == Shape("lines", SESSION)
+    assert AGENT.sniff(Path("x"), log(HEADER)) == SourceShape("lines", SESSION)
 
 
 def test_an_edit_log_whose_first_line_is_damaged_is_known_by_its_changes() -> None:
     damaged = b'{"sessionId":"' + b"\0" * 40 + b"\n" + log({"$set": {"lastUpdated": at(1)}})
     path = Path("chats/session-2026-05-01T10-00-5e551011.jsonl")
-    assert AGENT.sniff(path, damaged) == Shape("lines", "5e551011")
-    assert AGENT.sniff(Path("chats/parent/the-child.jsonl"), damaged) == Shape("lines", "the-child", "parent")
+    assert AGENT.sniff(path, damaged) == SourceShape("lines", "5e551011")
+    assert AGENT.sniff(Path("chats/parent/the-child.jsonl"), damaged) == SourceShape("lines", "the-child", "parent")
 
 
 def test_a_subagents_log_names_its_parent_by_its_folder() -> None:
     path = Path(f"/h/.gemini/tmp/slug/chats/{SESSION}/child.jsonl")
     shape = AGENT.sniff(path, log({**HEADER, "sessionId": "child", "kind": "subagent"}))
-    assert shape == Shape("lines", "child", SESSION)
+    assert shape == SourceShape("lines", "child", SESSION)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_document_is_known_pretty_printed_or_not(indent: int | None) -> None:
     document = json.dumps({**HEADER, "messages": [user("u", "hello")]}, indent=indent).encode()
-    assert AGENT.sniff(Path("session-x.jsonl"), document[:400]) == Shape("document", SESSION)
+    assert AGENT.sniff(Path("session-x.jsonl"), document[:400]) == SourceShape("document", SESSION)
 
 
 @pytest.mark.parametrize("place", ["first", "last", "compact"])
@@ -130,7 +132,7 @@ def test_a_subagents_document_gets_an_id_of_its_own(tmp_path: Path, place: str) 
     path = tmp_path / "session-2026.json"
     path.write_text(json.dumps(record, indent=None if place == "compact" else 2))
     head = path.read_bytes() if place == "compact" else path.read_bytes()[:300]
-    assert AGENT.sniff(path, head) == Shape("document", f"agent-20260501100000000@{SESSION}", SESSION)
+    assert AGENT.sniff(path, head) == SourceShape("document", f"agent-20260501100000000@{SESSION}", SESSION)
 
 
 def test_the_oldest_subagents_are_known_by_the_task_they_were_given() -> None:
@@ -144,7 +146,7 @@ def test_the_oldest_subagents_are_known_by_the_task_they_were_given() -> None:
 def test_the_word_subagent_inside_a_message_means_nothing() -> None:
     spoken = user("u", 'it says\n  "kind": "subagent"', nested={"kind": "subagent"})
     document = json.dumps({**HEADER, "messages": [spoken]}, indent=2).encode()
-    assert AGENT.sniff(Path("session-x.json"), document) == Shape("document", SESSION)
+    assert AGENT.sniff(Path("session-x.json"), document) == SourceShape("document", SESSION)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_a_whole_session_reads_the_same_in_both_dialects() -> None:
 
 
 def test_the_start_says_where_when_that_is_known() -> None:
-    sink = read(HEADER, user("u", "hi"), shape=Shape("lines", SESSION, cwd="/code/thing"))
+    sink = read(HEADER, user("u", "hi"), shape=SourceShape("lines", SESSION, cwd="/code/thing"))
     assert only(sink, "session.started").data == {"cwd": "/code/thing"}
     assert sink.main.facts["cwd"] == "/code/thing"
 
@@ -259,7 +261,7 @@ def test_what_the_program_says_in_the_users_name_is_no_prompt(text: str) -> None
 
 
 def test_a_subagents_task_comes_from_its_parent() -> None:
-    task = only(read(HEADER, user("u", "Find it."), shape=Shape("lines", "child", SESSION)), "user.prompt")
+    task = only(read(HEADER, user("u", "Find it."), shape=SourceShape("lines", "child", SESSION)), "user.prompt")
     assert (task.actor, task.text) == ("assistant", "Find it.")
     assert only(read({**HEADER, "kind": "subagent"}, user("u", "Find it.")), "user.prompt").actor == "assistant"
 
@@ -540,7 +542,7 @@ def test_read_record_by_record_equals_read_at_once() -> None:
     offset = 0
     for record in records:
         line = json.dumps(record).encode()
-        reader = AGENT.reader(Shape("lines", SESSION), state)
+        reader = AGENT.reader(SourceShape("lines", SESSION), state)
         reader.read(record, offset, line, parts)
         state = json.loads(json.dumps(reader.state))
         offset += len(line) + 1
@@ -581,7 +583,7 @@ def test_odd_shapes_anywhere_never_raise(odd: object) -> None:
 # -- the corpus ----------------------------------------------------------------------------------
 
 
-def documents(corpus: Path) -> Iterator[tuple[Path, Record, Shape, Sink]]:
+def documents(corpus: Path) -> Iterator[tuple[Path, Record, SourceShape, Sink]]:
     for path in AGENT.find(AGENT.roots(corpus, {})[0], complain):
         record = json.loads(path.read_bytes())
         shape = AGENT.sniff(path, path.read_bytes()[:65536])

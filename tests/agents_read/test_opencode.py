@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
-from whyfor.agents.base import Record, Rows, Shape, Sink
+from whyfor.agents.base import Record, Rows, Sink, SourceShape
 from whyfor.agents.opencode import AGENT, changes
 from whyfor.agents.opencode.database import Database
 from whyfor.model.events import Event
@@ -116,7 +116,9 @@ class Reading:
         for rows in found:
             self.positions[rows.session_id] = json.loads(json.dumps(rows.position))
             sink = self.sinks.setdefault(rows.session_id, Sink(rows.session_id, rows.parent))
-            reader = AGENT.reader(Shape("lines", rows.session_id, rows.parent), self.states.get(rows.session_id, {}))
+            reader = AGENT.reader(
+                SourceShape("lines", rows.session_id, rows.parent), self.states.get(rows.session_id, {})
+            )
             for line in rows.lines.splitlines():
                 reader.read(json.loads(line), 0, line, sink)
             self.states[rows.session_id] = json.loads(json.dumps(reader.state))
@@ -175,7 +177,7 @@ def test_a_database_is_known_by_its_tables_whatever_its_name(tmp_path: Path) -> 
     ours, other = tmp_path / "renamed.txt", tmp_path / "opencode.db"
     Writer(ours).db.close()
     Writer(other, "CREATE TABLE session (id text); CREATE TABLE message (id text)").db.close()
-    assert AGENT.sniff(ours, ours.read_bytes()) == Shape("rows", "")
+    assert AGENT.sniff(ours, ours.read_bytes()) == SourceShape("rows", "")
     assert AGENT.sniff(other, other.read_bytes()) is None
     assert AGENT.sniff(tmp_path / "nowhere", b'{"type":"session"}\n') is None
 
@@ -484,7 +486,7 @@ def test_much_that_is_new_comes_in_pieces_from_each_of_which_one_can_go_on(
         (first, *_) = AGENT.rows(writer.path, interrupted.positions)
         interrupted.positions["ses_1"] = json.loads(json.dumps(first.position))
         sink = interrupted.sinks.setdefault("ses_1", Sink("ses_1"))
-        reader = AGENT.reader(Shape("lines", "ses_1"), interrupted.states.setdefault("ses_1", {}))
+        reader = AGENT.reader(SourceShape("lines", "ses_1"), interrupted.states.setdefault("ses_1", {}))
         for line in first.lines.splitlines():
             reader.read(json.loads(line), 0, line, sink)
     assert list(AGENT.rows(writer.path, interrupted.positions)) == []
@@ -850,7 +852,7 @@ def test_odd_shapes_anywhere_never_raise(writer: Writer, odd: object) -> None:
                 inner = inner[name]
             inner[spot[-1]] = odd
             sink = Sink("ses_1")
-            reader = AGENT.reader(Shape("lines", "ses_1"), {"messages": {"msg_1": {"role": "user"}}})
+            reader = AGENT.reader(SourceShape("lines", "ses_1"), {"messages": {"msg_1": {"role": "user"}}})
             reader.read(damaged, 0, line, sink)
             json.dumps([event.data for event in sink.main.events])
 

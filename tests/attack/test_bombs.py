@@ -24,7 +24,7 @@ from tests.transcripts import Transcript
 from whyfor.agents.base import MAX_DECODED
 from whyfor.capture import decode, tail
 from whyfor.config import Settings
-from whyfor.model.sources import Problem
+from whyfor.model.sources import UnparsedRecord
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import raw
 
@@ -187,7 +187,7 @@ def test_json_of_any_depth_is_decoded_or_refused(depth: int) -> None:
 
 def test_json_that_would_fill_the_memory_is_refused() -> None:
     found = decode.records(b'{"a":[' + b"{}," * (7 * MB) + b"{}]}", 0)
-    assert isinstance(found, Problem)
+    assert isinstance(found, UnparsedRecord)
     assert found.reason == "too large for the memory there is"
 
 

@@ -13,8 +13,8 @@ from tests.conftest import Result
 from tests.links.workshop import Agent, Repo, body
 from tests.server.wire import served
 from whyfor import config
-from whyfor.live.loop import Watching
-from whyfor.story.status.standing import Standing
+from whyfor.live.loop import LiveLoop
+from whyfor.story.status.standing import LiveStatus
 
 Cli = Callable[..., Result]
 BUG = 3  # the exit code of an error nobody expected
@@ -70,7 +70,7 @@ class Audience:
 
     def publish(self) -> None: ...
 
-    def stand(self, standings: Iterable[Standing]) -> None: ...
+    def stand(self, standings: Iterable[LiveStatus]) -> None: ...
 
 
 @pytest.mark.parametrize("hostile", KINDS, indirect=True)
@@ -85,7 +85,7 @@ def test_no_verb_runs_a_program_that_a_repository_names(hostile: Hostile, cli: C
 def test_neither_the_live_loop_nor_a_page_runs_one(hostile: Hostile) -> None:
     settings = config.load()
     clock = [1000.0]
-    watching = Watching(settings, Audience(), clock=lambda: clock[0])
+    watching = LiveLoop(settings, Audience(), clock=lambda: clock[0])
     for _ in range(40):
         clock[0] += max(watching.turn(), 0.05)
     watching.close()

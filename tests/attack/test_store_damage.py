@@ -17,7 +17,7 @@ from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.capture.test_ingest import story, write
 from whyfor.config import Settings
 from whyfor.model.errors import Disagreement, NewerStore
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, PauseEntry, PlaceEntry
@@ -179,7 +179,7 @@ def test_forgetting_one_session_never_takes_another_with_it(
     """Whatever happened to the journal: the three other sessions and all their bytes are still there."""
     kept = {name: story(name).session_id for name in ("beta", "gamma", "delta")}
     damage(stored)
-    forget(stored, home, Asked(reference=story("alpha").session_id))
+    forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
     assert sessions_in(stored) == 3
     for session in kept.values():
         with reading(stored) as library:
@@ -200,18 +200,18 @@ def test_a_forget_that_finds_a_disagreement_removes_nothing(
     put_nul_into(stored, segment_line(stored, 1))
     os.utime(stored.journal, ns=(found.st_atime_ns, found.st_mtime_ns))
     with pytest.raises(Disagreement, match="nothing was removed"):
-        forget(stored, home, Asked(reference=story("alpha").session_id))
+        forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
     assert objects_in(stored) == before
     assert sessions_in(stored) == 4
     assert "completed" in rebuild(stored).repairs[0]
-    forget(stored, home, Asked(reference=story("alpha").session_id))
+    forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
     assert sessions_in(stored) == 3
 
 
 def test_what_was_forgotten_does_not_come_back_with_an_old_database(stored: Settings, home: Path) -> None:
     old = stored.home / "old.db"
     copy_database(stored, old)
-    forget(stored, home, Asked(reference=story("alpha").session_id))
+    forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
     without_database(stored)
     shutil.move(old, stored.database)
     assert "older" in ingest(stored).repairs[0]
@@ -242,7 +242,7 @@ def test_segments_that_nothing_lists_are_set_aside_not_removed(stored: Settings,
     [aside] = stored.home.glob("segments.unlisted-*")
     assert {path.name.removesuffix(".zst") for path in aside.glob("*/*.zst")} == before
     assert sessions_in(stored) == 3, "what the agents still have is read again"
-    forget(stored, home, Asked(reference=story("gamma").session_id))
+    forget(stored, home, ForgetArguments(reference=story("gamma").session_id))
     assert {path.name.removesuffix(".zst") for path in aside.glob("*/*.zst")} == before
     assert aside.name in cli("doctor").out
 
@@ -258,12 +258,12 @@ def test_a_rebuild_from_a_damaged_journal_alone_says_what_is_missing(stored: Set
     assert [gap.start for gap in report.gaps] == [0]
     assert objects_in(stored) == before
     with pytest.raises(Disagreement, match="nothing was removed"):
-        forget(stored, home, Asked(reference=story("gamma").session_id))
+        forget(stored, home, ForgetArguments(reference=story("gamma").session_id))
     assert "kept as segments.unlisted" in rebuild(stored).repairs[0]
     [aside] = stored.home.glob("segments.unlisted-*")
     assert len(list(aside.glob("*/*.zst"))) == 1
     assert len(objects_in(stored)) == len(before) - 1
-    forget(stored, home, Asked(reference=story("gamma").session_id))
+    forget(stored, home, ForgetArguments(reference=story("gamma").session_id))
     assert len(list(aside.glob("*/*.zst"))) == 1
 
 

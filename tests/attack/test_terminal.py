@@ -34,7 +34,7 @@ from whyfor.server import render
 from whyfor.service import notify as notifying
 from whyfor.service.export import prose
 from whyfor.service.ingest import ingest, log_error
-from whyfor.service.notify import Notice, Wishes, tell
+from whyfor.service.notify import Notification, NotifySettings, tell
 
 Cli = Callable[..., Result]
 SOURCE = REPOSITORY / "src" / "whyfor"
@@ -438,9 +438,9 @@ def test_a_notice_holds_no_option_and_nothing_hidden(settings: Settings, tmp_pat
         "import json,os,sys; from pathlib import Path; "
         f"Path({str(kept)!r}).write_text(json.dumps({{k: v for k, v in os.environ.items() if 'NOTIFY' in k}}))"
     )
-    wished = Wishes(command=[sys.executable, "-c", program])
+    wished = NotifySettings(command=[sys.executable, "-c", program])
     bad = f"--urgency=critical {EVERYTHING}{LINE}\ud800"
-    assert tell(settings, wished, Notice("waiting", f"-x:{EVERYTHING}", bad, bad, bad)) == []
+    assert tell(settings, wished, Notification("waiting", f"-x:{EVERYTHING}", bad, bad, bad)) == []
     given = json.loads(kept.read_text())
     assert len(given) == 5
     for value in given.values():

@@ -23,10 +23,10 @@ from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.agents.claude.read import TranscriptReader
-from whyfor.capture.discover import Found
+from whyfor.capture.discover import FoundFile
 from whyfor.capture.ingest import Ingest
 from whyfor.config import Settings
-from whyfor.live.ingester import Taking
+from whyfor.live.ingester import IncrementalIngest
 from whyfor.model.errors import StoreError
 from whyfor.service.doctor import examine
 from whyfor.service.ingest import ingest, rebuild
@@ -142,7 +142,7 @@ def guard(patch: pytest.MonkeyPatch, method: str, target: Path | None, raiser: C
 
     def guarded(self: Ingest, *arguments: Any) -> Any:
         found = arguments[0] if arguments else None
-        if target is not None and not (isinstance(found, Found) and found.path == target):
+        if target is not None and not (isinstance(found, FoundFile) and found.path == target):
             return original(self, *arguments)
         with raiser().armed():
             return original(self, *arguments)
@@ -231,7 +231,7 @@ def test_what_is_wrong_with_the_store_still_ends_the_run(
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr("whyfor.capture.parse.Absorber.absorb", fail)
+            patch.setattr("whyfor.capture.parse.SegmentParser.absorb", fail)
             with pytest.raises((StoreError, KeyboardInterrupt)):
                 ingest(settings)
     assert ingest(settings).unreadable == []
@@ -297,8 +297,8 @@ def test_the_live_loop_passes_over_a_file_that_fails(
     from whyfor.agents import AGENTS
 
     files = write_agents(home)
-    taking = Taking(settings)
-    found = [Found(AGENTS["claude"], files[name]) for name in ("first", "middle", "last")]
+    taking = IncrementalIngest(settings)
+    found = [FoundFile(AGENTS["claude"], files[name]) for name in ("first", "middle", "last")]
     with monkeypatch.context() as patch:
         break_reader(patch, "apple")
         taking.take(found, 1.0)

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from whyfor.config import Settings
-from whyfor.service.sessions import Where, hit_json, search
+from whyfor.service.sessions import SessionFilter, hit_json, search
 from whyfor.store.blobs import FolderBlobs
 
 Rows = list[tuple[Any, ...]]
@@ -83,7 +83,9 @@ def _beyond(these: Rows, those: Rows) -> str:
 
 def found(settings: Settings, *queries: str) -> list[dict[str, Any]]:
     """What a search gives, best first."""
-    return [hit_json(hit) for words in queries for hit in search(settings, words, Where(), limit=20, newest=False)]
+    return [
+        hit_json(hit) for words in queries for hit in search(settings, words, SessionFilter(), limit=20, newest=False)
+    ]
 
 
 def common_words(settings: Settings, number: int) -> list[str]:

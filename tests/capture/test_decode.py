@@ -18,21 +18,21 @@ from tests.transcripts import Transcript
 from whyfor.capture import decode, tail
 from whyfor.config import Settings
 from whyfor.model.findings import Record
-from whyfor.model.sources import Problem
+from whyfor.model.sources import UnparsedRecord
 from whyfor.service.ingest import ingest
-from whyfor.service.sessions import Where, conversation, event_json, raw, sessions
+from whyfor.service.sessions import SessionFilter, conversation, event_json, raw, sessions
 
 repeatable = bounded(deadline=None, derandomize=True, max_examples=100)
 BIG = 2_000_000
 
 
-def read(data: bytes, start: int = 0) -> tuple[list[Record], list[Problem]]:
+def read(data: bytes, start: int = 0) -> tuple[list[Record], list[UnparsedRecord]]:
     """All records and all problems of a run of lines."""
     records: list[Record] = []
-    problems: list[Problem] = []
+    problems: list[UnparsedRecord] = []
     for offset, line in decode.lines(data, start):
         result = decode.records(line, offset)
-        if isinstance(result, Problem):
+        if isinstance(result, UnparsedRecord):
             problems.append(result)
         else:
             records += result
@@ -90,7 +90,7 @@ def test_a_careless_line_is_still_read(line: bytes, wanted: list[Record]) -> Non
     ids=lambda value: str(value)[:30],
 )
 def test_a_line_that_cannot_be_read_says_why_and_where(line: bytes, reason: str) -> None:
-    assert decode.records(line, 40) == Problem(40, len(line), reason)
+    assert decode.records(line, 40) == UnparsedRecord(40, len(line), reason)
 
 
 @pytest.mark.parametrize("depth", [300, 600, 900, 990])
@@ -122,8 +122,8 @@ def test_a_document_may_be_pretty_printed_or_a_list_or_torn() -> None:
     assert decode.document(json.dumps({"a": [1]}, indent=2).encode()) == [{"a": [1]}]
     assert decode.document(b'[{"a":1}, 7, {"b":2}]') == [{"a": 1}, {"b": 2}]
     assert decode.document(b'\xef\xbb\xbf[{"a":"\\ud800 \xff"}]') == [{"a": "\ufffd \ufffd"}]
-    assert decode.document(b"[1, 2]") == Problem(0, 6, "not an object")
-    assert decode.document(b'{"a":[{"b":') == Problem(0, 11, "truncated")
+    assert decode.document(b"[1, 2]") == UnparsedRecord(0, 6, "not an object")
+    assert decode.document(b'{"a":[{"b":') == UnparsedRecord(0, 11, "truncated")
 
 
 # -- any damage ------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_every_byte_is_in_a_line_or_is_a_line_end(data: bytes, start: int) -> No
 def test_what_was_read_can_always_be_stored_as_text(line: bytes, cut: int) -> None:
     for piece in (line, line[:cut], line[cut:], line[cut:] + line[:cut]):
         result = decode.records(piece, 0)
-        if not isinstance(result, Problem):
+        if not isinstance(result, UnparsedRecord):
             json.dumps(result, ensure_ascii=False).encode()
 
 
@@ -260,7 +260,7 @@ def test_a_damaged_line_is_kept_counted_and_never_fatal(damage: str, settings: S
     lines, unparsed = DAMAGE[damage]
     _, got = kept(settings, home, lines)
     assert got["report"].unparsed == got["session"].unparsed == unparsed
-    [listed] = sessions(settings, Where(), limit=0, everything=True)
+    [listed] = sessions(settings, SessionFilter(), limit=0, everything=True)
     assert listed.session.session_id == got["session"].session_id
 
 

@@ -26,7 +26,7 @@ from whyfor import config
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
 from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import Where, raw, sessions
+from whyfor.service.sessions import SessionFilter, raw, sessions
 
 CALLS = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink", "mkdir")
 POINTS = 7  # of each call: where in their sequence it strikes
@@ -38,7 +38,7 @@ SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2
 IN_SMALL_STEPS = "; ".join(
     [
         "import sys",
-        "from whyfor.capture import ingest, merge, tail",
+        "from whyfor.capture import compact as merge, ingest, tail",
         *(f"{name} = {value}" for name, value in SMALL.items()),
         "from whyfor.__main__ import main",
         "sys.exit(main(sys.argv[1:]))",
@@ -216,7 +216,7 @@ def test_killed_at_a_system_call_and_run_again_equals_never_killed(call: str, st
         done = machine.traced("-e", f"inject={call}:signal=KILL:when={number}")
         killed += done.code == -signal.SIGKILL
         with suppress(WhyforError):  # whatever is there is shown, or that nothing is there yet
-            sessions(machine.settings, Where(), limit=20, everything=False)
+            sessions(machine.settings, SessionFilter(), limit=20, everything=False)
         assert_recovered(machine, stage.reference)
     assert killed > len(points) // 2
 
@@ -438,7 +438,7 @@ def test_a_reader_works_while_another_process_holds_the_write_lock(machine: Mach
             assert json.loads(done.out)
             assert "not yet committed" not in done.out
         assert on_disk(machine.own) == before
-        [first, *_] = sessions(machine.settings, Where(), limit=1, everything=False)
+        [first, *_] = sessions(machine.settings, SessionFilter(), limit=1, everything=False)
         assert b"".join(raw(machine.settings, first.session.session_id))
     finally:
         writer.close(True)

@@ -22,7 +22,7 @@ from whyfor.capture import tail
 from whyfor.config import Settings
 from whyfor.service.doctor import examine
 from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import Where, conversation, raw, sessions
+from whyfor.service.sessions import SessionFilter, conversation, raw, sessions
 
 DAY = 86_400
 
@@ -158,7 +158,7 @@ def test_a_first_line_that_is_still_being_written_names_no_session(settings: Set
     for end in (40, 400, len(data)):
         write(path, data[:end])
         ingest(settings)
-    [listed] = sessions(settings, Where(), limit=0, everything=True)
+    [listed] = sessions(settings, SessionFilter(), limit=0, everything=True)
     assert listed.session.parent_session_id == said.session_id
     assert listed.session.session_id == f"agent-a1b2c3@{said.session_id}"
     assert stored_bytes(settings) == {str(path): data}

@@ -17,11 +17,11 @@ from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor.agents import AGENTS
 from whyfor.capture import compact as merge
-from whyfor.capture.discover import Found
+from whyfor.capture.discover import FoundFile
 from whyfor.capture.ingest import Ingest
 from whyfor.config import Settings
-from whyfor.live.ingester import Taking
-from whyfor.service.forget import Asked, forget
+from whyfor.live.ingester import IncrementalIngest
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
@@ -103,7 +103,7 @@ def test_a_thousand_appends_are_few_files_and_are_written_a_few_times(
         for piece in (line[:90], line[90:]) if torn else (line,):
             growing.append(piece)
             run = Ingest(db, blobs, journal, lambda: next(clock), sources=known)
-            run.run([Found(AGENTS["claude"], growing.path)], [])
+            run.run([FoundFile(AGENTS["claude"], growing.path)], [])
             known = run.sources
     db.close()
     assert len(objects(settings)) <= FILES
@@ -158,12 +158,12 @@ def test_one_append_while_it_is_watched_makes_four_things_safe(
 
     if not Path("/proc/self/fd").exists():
         pytest.skip("names of open files come from /proc")
-    taking = Taking(settings)
+    taking = IncrementalIngest(settings)
     try:
         for number in range(60):
             monkeypatch.setattr(os, "fsync", fsync if number == 59 else lambda fd: None)
             growing.append(growing.line())
-            taking.take([Found(AGENTS["claude"], growing.path)], 1.0)
+            taking.take([FoundFile(AGENTS["claude"], growing.path)], 1.0)
     finally:
         taking.close()
     newest = [entry for entry in Journal(settings.journal).entries() if isinstance(entry, SegmentEntry)][-1]
@@ -231,7 +231,7 @@ def secretive(growing: Growing, settings: Settings) -> Iterator[Growing]:
 @pytest.mark.usefixtures("few")
 def test_a_forgotten_text_goes_from_what_it_was_merged_with(secretive: Growing, settings: Settings) -> None:
     before, many = stored_bytes(settings), len(objects(settings))
-    forget(settings, settings.user_home, Asked(match=CANARY))
+    forget(settings, settings.user_home, ForgetArguments(match=CANARY))
     assert traces(settings.home) == []
     assert objects(settings) == named(settings)
     assert len(objects(settings)) <= many
@@ -258,7 +258,7 @@ def test_a_forgotten_session_takes_nothing_from_another_with_the_same_bytes(
             each.append(same + b" " * number + b"\n")
         ingest(settings)
     before = twin.path.read_bytes()
-    forget(settings, settings.user_home, Asked(growing.said.session_id))
+    forget(settings, settings.user_home, ForgetArguments(growing.said.session_id))
     assert objects(settings) == named(settings)
     assert growing.said.session_id not in "".join(stored_bytes(settings))
     assert shown(settings, twin.said.session_id) == before

@@ -13,8 +13,8 @@ import pytest
 from tests.hook import Installed, await_that
 from whyfor.agents import AGENTS
 from whyfor.capture import doorbell as wake
-from whyfor.capture.discover import Found
-from whyfor.capture.doorbell import Bell
+from whyfor.capture.discover import FoundFile
+from whyfor.capture.doorbell import Doorbell
 from whyfor.capture.watch import AT_REST, MANY, ROUND, STEADY, YOUNG, Watch
 from whyfor.processes import FRESH, Processes, exists
 
@@ -167,7 +167,7 @@ def test_a_clock_that_jumps_hides_nothing(jump: float, root: Path) -> None:
 def test_a_file_nobody_could_read_yet_is_offered_again_while_it_is_young(eye: Eye, root: Path) -> None:
     path = put(root / "-a" / "x" / "tool-results" / "r.txt")
     assert eye.after(1) == ["r.txt"]
-    item = Found(CLAUDE, path)
+    item = FoundFile(CLAUDE, path)
     eye.watch.unread([item])
     assert eye.after(3 * ROUND).count("r.txt") >= 2
     assert eye.after(YOUNG + 60) and eye.after(60) == []
@@ -284,7 +284,7 @@ def hook(tmp_path: Path) -> Installed:
 
 def test_every_hook_rings_and_leaves_its_ingest_to_whoever_serves(hook: Installed) -> None:
     hook.stand_in()
-    bell = Bell(hook.home)
+    bell = Doorbell(hook.home)
     bell.hang()
     hook.run("claude", "PreToolUse")
     assert bell.wait(10)
@@ -304,7 +304,7 @@ def test_every_hook_rings_and_leaves_its_ingest_to_whoever_serves(hook: Installe
 def test_one_who_was_told_and_does_not_come_is_not_waited_for(hook: Installed) -> None:
     """Stopped in a terminal, or waiting for a lock: the next hook starts an ingest."""
     hook.stand_in()
-    bell = Bell(hook.home)
+    bell = Doorbell(hook.home)
     bell.hang()
     hook.run("claude", "Stop")
     when = time.time() - 6
@@ -318,7 +318,7 @@ def test_one_who_was_told_and_does_not_come_is_not_waited_for(hook: Installed) -
 
 def test_one_who_was_killed_before_it_came_is_not_waited_for(hook: Installed) -> None:
     hook.stand_in()
-    bell = Bell(hook.home)
+    bell = Doorbell(hook.home)
     bell.hang()
     hook.run("claude", "Stop")
     for fd in bell._outer:
@@ -345,7 +345,7 @@ def test_whatever_lies_in_place_of_the_bell_hooks_do_their_work(what: str, hook:
     elif what == "pipe nobody reads":
         os.mkfifo(place)
     else:
-        bell = Bell(hook.home)
+        bell = Doorbell(hook.home)
         bell.hang()
         writer = os.open(place, os.O_WRONLY | os.O_NONBLOCK)
         with pytest.raises(BlockingIOError):
@@ -365,7 +365,7 @@ def test_whatever_lies_in_place_of_the_bell_hooks_do_their_work(what: str, hook:
 
 
 def test_the_bell_hangs_again_after_its_folder_was_made_anew(hook: Installed) -> None:
-    bell = Bell(hook.home)
+    bell = Doorbell(hook.home)
     for _ in range(2):
         bell.hang()
         hook.run("claude", "PreToolUse")
@@ -380,7 +380,7 @@ def open_files() -> list[str]:
 
 def test_a_bell_that_was_taken_down_leaves_nothing_open(hook: Installed) -> None:
     before = open_files()
-    bell = Bell(hook.home)
+    bell = Doorbell(hook.home)
     bell.hang()
     bell.hang()
     bell.ring()
@@ -391,7 +391,7 @@ def test_a_bell_that_was_taken_down_leaves_nothing_open(hook: Installed) -> None
 
 
 def test_without_hooks_there_is_no_bell_and_waiting_still_ends(tmp_path: Path) -> None:
-    bell = Bell(tmp_path / "nothing")
+    bell = Doorbell(tmp_path / "nothing")
     bell.hang()
     assert not bell.wait(0.01)
     bell.close()

@@ -13,7 +13,7 @@ from tests.conftest import Result
 from whyfor.cli.demo import PLACES
 from whyfor.config import Settings
 from whyfor.demo.present import MIGRATE, PUBLISH
-from whyfor.live.tracker import Attending
+from whyfor.live.tracker import StatusTracker
 
 Cli = Callable[..., Result]
 
@@ -77,7 +77,7 @@ def test_the_pages_of_the_demo_show_sessions_in_every_state(
 
     def serve(settings: Settings, *_: object) -> None:
         assert {name for name in PLACES if name in settings.env} == {"HOME", "WHYFOR_HOME"}
-        attending = Attending(settings)
+        attending = StatusTracker(settings)
         attending.look()
         attending.judge()
         for standing in attending.standings():

@@ -15,7 +15,7 @@ from tests.conftest import Result
 from tests.export.hostile import ALL, Page
 from tests.transcripts import Transcript
 from whyfor import demo as demos
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 
 Cli = Callable[..., Result]
 
@@ -210,15 +210,15 @@ def test_a_long_branch_of_one_session_is_read_about_once(
     monkeypatch.chdir(repository)
     assert cli("ingest").code == 0
     read = 0
-    events = Reader.events
+    events = StoreRows.events
 
-    def counted(self: Reader, *arguments: int) -> Iterator[Any]:
+    def counted(self: StoreRows, *arguments: int) -> Iterator[Any]:
         nonlocal read
         for event in events(self, *arguments):
             read += 1
             yield event
 
-    monkeypatch.setattr(Reader, "events", counted)
+    monkeypatch.setattr(StoreRows, "events", counted)
     text = cli("export", "HEAD~30..HEAD").out
     assert text.count("Same request as") == 29
     assert read <= 3 * 62

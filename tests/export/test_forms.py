@@ -11,8 +11,8 @@ from whyfor.git.history import Commit
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.sessions import Session, Tokens
 from whyfor.service.export import html, markdown
-from whyfor.service.export.document import Call, Chapter, Document, Line
-from whyfor.service.log import Story, Told
+from whyfor.service.export.document import Chapter, Document, DocumentCall, DocumentLine
+from whyfor.service.log import CommitStory, FullStory
 
 MENTIONS = "@ada fixes #12, closes acme/shop#3 | `a|b` https://forge.example/o/r/issues/7"
 STARTS = ("# Head", "- item", "1. item", "===", "/close", "    code")
@@ -47,15 +47,21 @@ def _document(words: str) -> Document:
     session = Session(
         1, words, words, words, words, words, words, None, None, 1, 2, 3, Tokens(), [words], [words], None, None, 0
     )
-    without = Told(Commit("0d41be9f" * 5, (), words, words, 0, 0, words, ""), None, words)
-    story = Story(
-        Told(commit, checkpoint, None), [], {f"{words}:{words}": session}, Tokens(1, 2, 3, 4), [checkpoint], without
+    without = CommitStory(Commit("0d41be9f" * 5, (), words, words, 0, 0, words, ""), None, words)
+    story = FullStory(
+        CommitStory(commit, checkpoint, None),
+        [],
+        {f"{words}:{words}": session},
+        Tokens(1, 2, 3, 4),
+        [checkpoint],
+        without,
     )
-    call = Call(words, words, f"+{words}\n-{words}\n{words}", words, True)
+    call = DocumentCall(words, words, f"+{words}\n-{words}\n{words}", words, True)
     lines = [
-        Line(role, words, words, seq, 0, words, [call] if role == "calls" else []) for seq, role in enumerate(ROLES)
+        DocumentLine(role, words, words, seq, 0, words, [call] if role == "calls" else [])
+        for seq, role in enumerate(ROLES)
     ]
-    silent = Story(without, [], {}, Tokens(), [])
+    silent = FullStory(without, [], {}, Tokens(), [])
     return Document(words, [words], [Chapter(story, lines, SHA), Chapter(silent, [])], lines)
 
 

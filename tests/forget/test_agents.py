@@ -16,14 +16,14 @@ from tests.agents_read.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived
 from tests.capture.test_ingest import write
 from tests.forget.traces import CANARY, traces
-from whyfor.capture.filters.forgotten import Needle
+from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.config import Settings
-from whyfor.service.forget import Asked, _carried_out, forget
+from whyfor.service.forget import ForgetArguments, _carried_out, forget
 from whyfor.service.forget.apply import numbers
-from whyfor.service.forget.plan import Wish
+from whyfor.service.forget.plan import ForgetRequest
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import conversation
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect
 
 CODEX = "019d0000-0000-7000-8000-000000000001"
@@ -130,7 +130,7 @@ def agent(request: pytest.FixtureRequest, home: Path, settings: Settings) -> tup
 
 def test_a_forgotten_session_stays_forgotten_when_it_goes_on(agent: tuple[str, Grow], settings: Settings) -> None:
     ident, grow = agent
-    forget(settings, Path.cwd(), Asked(ident))
+    forget(settings, Path.cwd(), ForgetArguments(ident))
     assert traces(settings.home) == []
     grow()
     ingest(settings)
@@ -144,7 +144,7 @@ def test_a_forgotten_session_stays_forgotten_when_it_goes_on(agent: tuple[str, G
 
 def test_a_forgotten_text_stays_forgotten_when_the_session_goes_on(agent: tuple[str, Grow], settings: Settings) -> None:
     ident, grow = agent
-    forget(settings, Path.cwd(), Asked(match=CANARY))
+    forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
     assert traces(settings.home) == []
     after = derived(settings)
     rebuild(settings)
@@ -180,9 +180,9 @@ def _hide(settings: Settings, name: tuple[str, str], seqs: list[int]) -> None:
     db = connect(settings.database)
     try:
         number = numbers(db, [name])[name]
-        keys = {key for key, seq in Reader(db).keys(number).items() if seq in seqs}
-        words = [Needle(e.text[:60]) for e in Reader(db).events(number) if e.seq in seqs and len(e.text) > 8]
-        _carried_out(settings, db, Wish(events={name: keys}, words={name: words}))
+        keys = {key for key, seq in StoreRows(db).keys(number).items() if seq in seqs}
+        words = [TextPattern(e.text[:60]) for e in StoreRows(db).events(number) if e.seq in seqs and len(e.text) > 8]
+        _carried_out(settings, db, ForgetRequest(events={name: keys}, words={name: words}))
     finally:
         db.close()
 
@@ -190,7 +190,7 @@ def _hide(settings: Settings, name: tuple[str, str], seqs: list[int]) -> None:
 def test_the_database_of_opencode_is_not_touched(opencode: Writer, settings: Settings) -> None:
     rows(opencode)
     ingest(settings)
-    forget(settings, Path.cwd(), Asked("ses_1"))
+    forget(settings, Path.cwd(), ForgetArguments("ses_1"))
     db = apsw.Connection(str(opencode.path), flags=apsw.SQLITE_OPEN_READONLY)
     assert CANARY in str(list(db.execute("SELECT data FROM part WHERE id='p1'")))
     db.close()

@@ -10,7 +10,7 @@ import pytest
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.forget.traces import traces
 from whyfor.config import Settings
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 
 WORD = "npm install"  # in many sessions, in prompts, commands and what tools printed
@@ -45,7 +45,7 @@ def test_one_session_of_each_agent(kept: Settings) -> None:
     main = {row[0]: row[1] for row in before["sessions"] if row[2] is None and row[13]}  # the last one of each
     gone = set()
     for agent, ident in main.items():
-        report = forget(kept, Path.cwd(), Asked(f"{agent}:{ident}"))
+        report = forget(kept, Path.cwd(), ForgetArguments(f"{agent}:{ident}"))
         gone |= {f"{one.agent}:{one.session_id}" for one in report.sessions}
     after = state(kept)
     assert not gone & {f"{row[0]}:{row[1]}" for row in after["sessions"]}
@@ -58,7 +58,7 @@ def test_one_session_of_each_agent(kept: Settings) -> None:
 
 def test_a_text_that_many_of_them_hold(kept: Settings) -> None:
     before = state(kept)
-    report = forget(kept, Path.cwd(), Asked(match=WORD))
+    report = forget(kept, Path.cwd(), ForgetArguments(match=WORD))
     assert report.records > 50
     assert traces(kept.home, WORD) == []
     after = state(kept)

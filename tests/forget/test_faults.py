@@ -20,9 +20,9 @@ from tests.forget.test_sessions import secret, subagent
 from tests.forget.traces import CANARY, in_database, traces
 from whyfor.capture import compact as merge
 from whyfor.config import Settings
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import Where, sessions
+from whyfor.service.sessions import SessionFilter, sessions
 from whyfor.store.forget import UNFINISHED
 
 __all__ = ["strace"]
@@ -84,7 +84,7 @@ def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def assert_before_or_after(machine: Machine, wanted: tuple[str, Snapshot, Snapshot]) -> bool:
     """The next ingest finishes what was begun; what was not can be begun again. True if it had been."""
     form, before, after = wanted
-    assert sessions(machine.settings, Where(), limit=20, everything=False)
+    assert sessions(machine.settings, SessionFilter(), limit=20, everything=False)
     ingest(machine.settings)
     assert not (machine.own / UNFINISHED).exists()
     begun = not in_database(machine.own)
@@ -177,7 +177,7 @@ def test_a_reader_goes_on_and_the_next_ingest_removes_what_it_held(
     reader = apsw.Connection(str(machine.settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN")
     (before,) = reader.execute("SELECT count(*) FROM events").fetchall()
-    report = forget(machine.settings, tmp_path, Asked(secret().session_id))
+    report = forget(machine.settings, tmp_path, ForgetArguments(secret().session_id))
     assert not report.finished
     assert reader.execute("SELECT count(*) FROM events").fetchall() == [before]
     reader.close()

@@ -17,7 +17,7 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput, StoreError
 from whyfor.service.doctor import examine
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import conversation
 
@@ -53,7 +53,7 @@ def test_no_byte_is_left_in_any_spelling(text: str, settings: Settings, home: Pa
     write(path, said.text() + escapes + "\n{torn " + json.dumps(text) + "\n")
     story("other").save(home)
     ingest(settings)
-    report = forget(settings, Path.cwd(), Asked(match=text))
+    report = forget(settings, Path.cwd(), ForgetArguments(match=text))
     assert traces(settings.home, WORD) == []
     assert report.records >= 6
     assert str(path) in report.files
@@ -66,7 +66,7 @@ def test_the_rest_is_readable_and_every_event_keeps_its_place(settings: Settings
     said.save(home)
     ingest(settings)
     before = [(e.seq, e.turn, e.kind) for e in conversation(settings, said.session_id).events]
-    forget(settings, Path.cwd(), Asked(match=CANARY))
+    forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
     after = conversation(settings, said.session_id).events
     assert [(e.seq, e.turn, e.kind) for e in after] == before
     texts = [e.text for e in after]
@@ -86,7 +86,7 @@ def test_the_database_is_what_a_rebuild_makes(settings: Settings, home: Path) ->
     write(home / ".codex" / "sessions" / "rollout-2026-05-01T10-00-00-019d.jsonl", codex_rollout("019d"))
     ingest(settings)
     before = derived(settings, segments=True)
-    forget(settings, Path.cwd(), Asked(match=CANARY))
+    forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
     assert traces(settings.home) == []
     after = derived(settings, segments=True)
     rebuild(settings)
@@ -102,7 +102,7 @@ def test_nothing_brings_it_back(how: str, settings: Settings, home: Path) -> Non
     path = said.save(home)
     subagent(home, said)
     ingest(settings)
-    forget(settings, Path.cwd(), Asked(match=CANARY))
+    forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
     events = derived(settings)["events"]
     if how == "grown":
         said.prompt("one more about melons")
@@ -146,7 +146,7 @@ def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(settings
     path = write(said.path(home), whole + json.dumps(said.lines[-1]).encode()[:-150].partition(b"goes on")[0])
     ingest(settings)
     assert traces(settings.home)
-    forget(settings, Path.cwd(), Asked(match=CANARY))
+    forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
     assert traces(settings.home) == []
     said.prompt("after it, about melons")
     write(path, said.text())
@@ -158,7 +158,7 @@ def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(settings
 def test_without_its_salt_nothing_is_read_until_somebody_decides(settings: Settings, home: Path) -> None:
     mixed(WORD).save(home)
     ingest(settings)
-    forget(settings, Path.cwd(), Asked(match=WORD))
+    forget(settings, Path.cwd(), ForgetArguments(match=WORD))
     salt = settings.home / "salt"
     before = salt.read_bytes()
     story("other").save(home)
@@ -168,17 +168,17 @@ def test_without_its_salt_nothing_is_read_until_somebody_decides(settings: Setti
         with pytest.raises(StoreError, match="salt"):
             ingest(settings)
         with pytest.raises(StoreError, match="salt"):
-            forget(settings, Path.cwd(), Asked(match="apples"))
+            forget(settings, Path.cwd(), ForgetArguments(match="apples"))
         assert any(problem.dropped and "`salt`" in problem.what for problem in examine(settings).problems)
         assert traces(settings.home, WORD) == []
     salt.write_bytes(before)
     with pytest.raises(BadInput, match="not lost"):
-        forget(settings, Path.cwd(), Asked(match="apples", new_salt=True))
+        forget(settings, Path.cwd(), ForgetArguments(match="apples", new_salt=True))
     assert ingest(settings).new_records > 0
     assert traces(settings.home, WORD) == []
 
     salt.unlink()
-    forget(settings, Path.cwd(), Asked(match="pears", new_salt=True))
+    forget(settings, Path.cwd(), ForgetArguments(match="pears", new_salt=True))
     assert salt.read_bytes() != before
     assert not any("`salt`" in problem.what for problem in examine(settings).problems)
     rebuild(settings)

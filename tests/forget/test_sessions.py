@@ -17,7 +17,7 @@ from tests.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import ForgottenEntry, Journal
@@ -92,7 +92,7 @@ def everything(settings: Settings) -> Snapshot:
 def test_no_byte_is_left_and_all_else_is_as_if_it_had_never_been(kept: Settings, home: Path) -> None:
     said = secret()
     other = without(home, kept, said)
-    report = forget(kept, Path.cwd(), Asked(said.session_id))
+    report = forget(kept, Path.cwd(), ForgetArguments(said.session_id))
     assert traces(kept.home) == []
     assert report.finished
     wanted = apart_from(everything(other), other.user_home, home, said.session_id)
@@ -102,7 +102,7 @@ def test_no_byte_is_left_and_all_else_is_as_if_it_had_never_been(kept: Settings,
 @pytest.mark.parametrize("how", ["again", "touched", "grown", "rewritten", "moved", "rebuilt", "lost", "given"])
 def test_nothing_brings_it_back(how: str, kept: Settings, home: Path) -> None:
     said = secret()
-    forget(kept, Path.cwd(), Asked(said.session_id))
+    forget(kept, Path.cwd(), ForgetArguments(said.session_id))
     before = everything(kept)
     path = said.path(home)
     if how == "touched":
@@ -149,7 +149,7 @@ def test_a_dry_run_says_what_then_happens_and_writes_nothing(kept: Settings, cli
 
 
 def test_what_stays_can_still_be_read_and_grows_on(kept: Settings, home: Path) -> None:
-    forget(kept, Path.cwd(), Asked(secret().session_id))
+    forget(kept, Path.cwd(), ForgetArguments(secret().session_id))
     said = story("two", 6)
     said.save(home)
     assert ingest(kept).new_records == 4
@@ -168,7 +168,7 @@ def test_titles_for_it_and_from_it_in_other_files_go(settings: Settings, home: P
     said.save(home)
     other.save(home)
     ingest(settings)
-    forget(settings, Path.cwd(), Asked(said.session_id))
+    forget(settings, Path.cwd(), ForgetArguments(said.session_id))
     assert traces(settings.home) == []
     after = everything(settings)
     assert ("Apples" in row for row in after["sessions"])
@@ -186,7 +186,7 @@ def test_what_a_killed_process_left_behind_goes_too(kept: Settings, home: Path) 
     write(kept.home / ".journal.jsonl.x1", CANARY)
     write(kept.home / "whyfor.db.damaged-20260101-000000-wal", CANARY)
     before = stored_bytes(kept)[str(story("two", 5).path(home))]
-    forget(kept, Path.cwd(), Asked(secret().session_id))
+    forget(kept, Path.cwd(), ForgetArguments(secret().session_id))
     assert traces(kept.home) == []
     assert stored_bytes(kept)[str(story("two", 5).path(home))] == before
 
@@ -196,7 +196,7 @@ def test_a_tombstone_says_nothing_about_what_it_stands_for(kept: Settings, home:
     ingest(other)
     found = []
     for settings in (kept, other):
-        forget(settings, Path.cwd(), Asked(match=CANARY))
+        forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
         [entry] = [entry for entry in Journal(settings.journal).entries() if isinstance(entry, ForgottenEntry)]
         assert entry.strings
         found.append(set(entry.strings))

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyfor.capture.filters.forgotten import Forgotten, Needle, narrowed, strings
+from whyfor.capture.filters.forgotten import Forgotten, TextPattern, narrowed, strings
 from whyfor.model.gaps import filled, holes, without
 from whyfor.store.forget import Tombstones
 
@@ -86,4 +86,4 @@ def test_a_text_is_found_however_deep_it_is_written(text: str, depth: int, ascii
     value: Any = f"before {text} after"
     for _ in range(depth):
         value = json.dumps({"inner": value}, ensure_ascii=ascii_only)
-    assert Needle(text).stands_in(json.dumps({"outer": value}, ensure_ascii=ascii_only).encode())
+    assert TextPattern(text).stands_in(json.dumps({"outer": value}, ensure_ascii=ascii_only).encode())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from whyfor.git import history
-from whyfor.git.history import Change, changes, commits, contains, head, patch_ids, resolve
+from whyfor.git.history import FileChange, changes, commits, contains, head_commit, patch_ids, resolve_commits
 from whyfor.git.place import GitDir
 from whyfor.model.errors import BadInput
 
@@ -47,7 +47,7 @@ class Repository:
         self.git("commit", "-q", "--allow-empty", "-m", message, *more)
         return self.git("rev-parse", "HEAD")
 
-    def changed(self, sha: str) -> list[Change]:
+    def changed(self, sha: str) -> list[FileChange]:
         ((_, found),) = changes(self.folder, [sha])
         return found
 
@@ -57,7 +57,7 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "shop")
 
 
-def _told(change: Change) -> tuple[str, str, list[str], list[str]]:
+def _told(change: FileChange) -> tuple[str, str, list[str], list[str]]:
     return change.path, change.status, change.added, change.removed
 
 
@@ -77,7 +77,7 @@ def test_commits_come_oldest_first_with_all_they_say(repository: Repository) -> 
     )
     assert (two.authored_at, two.committed_at) == (one.authored_at + 180_000, one.committed_at + 180_000)
     assert not two.is_merge
-    assert head(repository.folder) == second
+    assert head_commit(repository.folder) == second
 
 
 def test_parents_come_before_children_in_a_merge(repository: Repository) -> None:
@@ -142,15 +142,15 @@ def test_abbreviated_hashes_are_resolved_in_one_go(repository: Repository) -> No
     lost = repository.commit("Lost")
     blob = repository.git("hash-object", "-w", "--stdin", given=b"blob")
     repository.git("reset", "-q", "--hard", kept)
-    found = resolve(repository.folder, [kept[:7], lost[:9], "0123456789", blob[:10], "not a hash", "--all"])
+    found = resolve_commits(repository.folder, [kept[:7], lost[:9], "0123456789", blob[:10], "not a hash", "--all"])
     assert found == {kept[:7]: kept, lost[:9]: lost}
     assert contains(repository.folder, lost)
     assert not contains(repository.folder, "f" * 40)
-    assert resolve(repository.folder, []) == {}
+    assert resolve_commits(repository.folder, []) == {}
 
 
 def test_an_empty_repository_has_no_head(repository: Repository) -> None:
-    assert head(repository.folder) is None
+    assert head_commit(repository.folder) is None
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -308,7 +308,10 @@ def test_peoples_settings_change_nothing(repository: Repository, monkeypatch: py
     repository.git("mv", "naïve.txt", "moved.txt")
     repository.write("new.txt", "three\n")
     repository.commit("Subject")
-    plain = commits(repository.folder, ["HEAD"]), list(changes(repository.folder, [head(repository.folder) or ""]))
+    plain = (
+        commits(repository.folder, ["HEAD"]),
+        list(changes(repository.folder, [head_commit(repository.folder) or ""])),
+    )
     settings = {
         "diff.external": "false",
         "diff.noprefix": "true",
@@ -354,7 +357,7 @@ def test_the_work_tree_and_the_index_are_left_alone(repository: Repository) -> N
     os.utime(repository.folder / "a.txt", (1, 1))
     commits(repository.folder, ["HEAD"])
     repository.changed(sha)
-    resolve(repository.folder, [sha])
+    resolve_commits(repository.folder, [sha])
     assert (index.stat().st_mtime_ns, index.read_bytes()) == before
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.links.workshop import Clock, Repo
 from whyfor.git import patch as patches
-from whyfor.git.patch import Line, patch
+from whyfor.git.patch import PatchLine, patch
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def test_lines_have_their_numbers_on_both_sides(repo: Repo) -> None:
     (hunk,) = file.hunks
     assert hunk.head == "@@ −1,3 +1,4 @@"
     assert hunk.lines == [
-        Line(" ", 1, 1, "one"),
-        Line("-", 2, None, "two"),
-        Line("+", None, 2, "2"),
-        Line(" ", 3, 3, "three"),
-        Line("+", None, 4, "four"),
+        PatchLine(" ", 1, 1, "one"),
+        PatchLine("-", 2, None, "two"),
+        PatchLine("+", None, 2, "2"),
+        PatchLine(" ", 3, 3, "three"),
+        PatchLine("+", None, 4, "four"),
     ]
 
 

@@ -301,7 +301,7 @@ def test_a_linked_work_tree_shares_its_hooks(
     (one,) = spool.next("post-commit")
     assert (one["cwd"], one["sha"]) == (str(tree), head(tree))
     cli("uninstall")
-    assert not hooks.installed(hooks.Repository(repo / ".git", repo))
+    assert not hooks.installed(hooks.HookedRepository(repo / ".git", repo))
 
 
 def test_a_submodule_has_its_own(
@@ -349,7 +349,7 @@ def test_all_means_every_repository(repo: Path, home: Path, tmp_path: Path, cli:
     cli("init")
     os.chdir(tmp_path)
     cli("uninstall", "--all")
-    assert not hooks.installed(hooks.Repository(repo / ".git", repo))
+    assert not hooks.installed(hooks.HookedRepository(repo / ".git", repo))
     assert not (home / ".claude" / "settings.json").exists()
 
 

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from whyfor.config import Settings
-from whyfor.live.feed import Cursor, Item
-from whyfor.live.hub import Hub, Wanted
+from whyfor.live.feed import Cursor, FeedItem
+from whyfor.live.hub import Hub, StreamFilter
 from whyfor.live.loop import watch
 
 SECONDS = 30.0  # until something that should have happened is given up
@@ -24,7 +24,7 @@ class Live:
     def __init__(self, settings: Settings, *, poll: float = 60.0) -> None:
         self.settings = settings
         self.hub = Hub(settings, poll=poll)  # so seldom that nothing is heard but by the loop's word
-        self.heard: list[tuple[float, Item]] = []
+        self.heard: list[tuple[float, FeedItem]] = []
         self._read = 0
         self._events: list[dict[str, Any]] = []
         self._of: dict[str, list[dict[str, Any]]] = {}
@@ -61,7 +61,7 @@ class Live:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _hear(self) -> None:
-        async for item in self.hub.subscribe(Wanted()):
+        async for item in self.hub.subscribe(StreamFilter()):
             if not isinstance(item, Cursor):
                 self.heard.append((time.monotonic(), item))
 

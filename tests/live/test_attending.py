@@ -15,13 +15,13 @@ from tests.agents_read.test_opencode import Writer
 from tests.hook import Installed
 from whyfor.agents.claude.running import Registry
 from whyfor.capture import doorbell as wake
-from whyfor.capture.doorbell import Bell
+from whyfor.capture.doorbell import Doorbell
 from whyfor.config import Settings
-from whyfor.live.loop import Watching
-from whyfor.live.tracker import ACTIVE, Attending
+from whyfor.live.loop import LiveLoop
+from whyfor.live.tracker import ACTIVE, StatusTracker
 from whyfor.service.ingest import ingest
 from whyfor.store.sqlite import connect, transaction
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary
 
 from .test_watching import Agent, Quiet
@@ -54,9 +54,9 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         self.hub = Quiet()
-        self.watching = Watching(settings, self.hub)
+        self.watching = LiveLoop(settings, self.hub)
 
-    def sees(self, **phases: str) -> dict[str, Standing]:
+    def sees(self, **phases: str) -> dict[str, LiveStatus]:
         """By the session's title."""
         end = time.monotonic() + 20
         while True:
@@ -147,7 +147,7 @@ def test_a_path_that_no_file_can_have_does_no_harm(desk: Desk, settings: Setting
 def test_where_there_are_no_pipes_waiting_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wake, "_PIPES", False)
     (tmp_path / "hook").mkdir()
-    bell = Bell(tmp_path)
+    bell = Doorbell(tmp_path)
     bell.hang()
     assert os.listdir(tmp_path / "hook") == []  # noqa: PTH208
     assert not bell.wait(0.01)
@@ -167,9 +167,9 @@ class Looking:
     def __init__(self, settings: Settings, now: int) -> None:
         self.settings = settings
         self.now = now
-        self.attending = Attending(settings, lambda: self.now / 1000, lambda: self.now)
+        self.attending = StatusTracker(settings, lambda: self.now / 1000, lambda: self.now)
 
-    def sees(self, later: int = 0) -> Standing:
+    def sees(self, later: int = 0) -> LiveStatus:
         """After an ingest, so many seconds later."""
         self.now += later * 1000
         ingest(self.settings)

@@ -20,14 +20,14 @@ from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.capture import doorbell as wake
 from whyfor.config import Settings
-from whyfor.live.feed import Item
-from whyfor.live.hub import RING_ITEMS, Wanted
-from whyfor.live.loop import Watching
+from whyfor.live.feed import FeedItem
+from whyfor.live.hub import RING_ITEMS, StreamFilter
+from whyfor.live.loop import LiveLoop
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import NotFound
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.open import reading
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 
 from . import Live
 
@@ -76,7 +76,7 @@ class Quiet:
     def __init__(self) -> None:
         self.trouble: str | None = None
         self.published = 0
-        self.standings: list[Standing] = []
+        self.standings: list[LiveStatus] = []
 
     def publish(self) -> None:
         self.published += 1
@@ -236,10 +236,10 @@ def test_one_who_does_not_listen_for_a_while_hears_all_of_it_later(settings: Set
         await_all(live, agent)
         assert len(live.hub._ring) <= RING_ITEMS
 
-        async def catch_up() -> list[Item]:
-            found: list[Item] = []
-            async for item in live.hub.subscribe(Wanted(), start):
-                if isinstance(item, Item) and item.type == "event":
+        async def catch_up() -> list[FeedItem]:
+            found: list[FeedItem] = []
+            async for item in live.hub.subscribe(StreamFilter(), start):
+                if isinstance(item, FeedItem) and item.type == "event":
                     found.append(item)
                 if len(found) == number:
                     break
@@ -487,7 +487,7 @@ def test_a_killed_agent_is_seen_to_be_gone(settings: Settings, agent: Agent) -> 
 def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent) -> None:
     hook = Installed(settings.home)
     hook.stand_in()
-    watching = Watching(settings, Quiet())
+    watching = LiveLoop(settings, Quiet())
     watching.turn()
     hook.run("claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode())
     assert wake.asked(settings.home)
@@ -499,7 +499,7 @@ def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent
 
 def test_it_ends_without_a_trace(settings: Settings, agent: Agent) -> None:
     (settings.home / "hook").mkdir(parents=True)
-    watching = Watching(settings, Quiet())  # what is imported on the way stays open
+    watching = LiveLoop(settings, Quiet())  # what is imported on the way stays open
     watching.turn()
     watching.close()
     before, threads = open_files(), threading.active_count()
@@ -515,7 +515,7 @@ def open_files() -> list[str]:
 
 
 def test_it_waits_when_nothing_is_kept_and_nothing_is_there(settings: Settings) -> None:
-    watching = Watching(settings, Quiet())
+    watching = LiveLoop(settings, Quiet())
     watching.turn()
     assert watching.turn() > 0.05
     watching.close()
@@ -528,7 +528,7 @@ def test_a_hundred_idle_sessions_cost_a_few_turns_a_second(settings: Settings, h
         os.utime(agent.path, (time.time() - 3600, time.time() - 3600))
     clock = [1000.0]
     hub = Quiet()
-    watching = Watching(config.load(), hub, clock=lambda: clock[0])
+    watching = LiveLoop(config.load(), hub, clock=lambda: clock[0])
     watching._watch._clock = watching._attending._clock = lambda: clock[0]
     while watching._backlog or not watching._begun:
         clock[0] += watching.turn()
@@ -562,7 +562,7 @@ def test_cards_have_a_title_and_say_what_was_done_last(settings: Settings, agent
 
 def test_somebody_who_holds_the_lock_for_long_is_said(settings: Settings, home: Path) -> None:
     clock, hub = [100.0], Quiet()
-    watching = Watching(settings, hub, clock=lambda: clock[0])
+    watching = LiveLoop(settings, hub, clock=lambda: clock[0])
     agent = Agent(home, "locked")
     watching.turn()
     told = []

@@ -19,15 +19,15 @@ from whyfor.config import Settings
 from whyfor.privacy.samples import expand
 from whyfor.service import notify as notifying
 from whyfor.service.doctor import examine
-from whyfor.service.notify import Changes, Notice, Notifying, Wishes
-from whyfor.story.status.judge import Approval
-from whyfor.story.status.standing import Standing
+from whyfor.service.notify import NoticeFinder, Notification, Notifier, NotifySettings
+from whyfor.story.status.judge import PendingApproval
+from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary
 
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.
 _WRITER = """
 import json, os, sys
-told = {name[17:].lower(): value for name, value in os.environ.items() if name.startswith("WHYFOR_NOTIFY_")}
+told = {name.removeprefix("WHYFOR_NOTIFY_").lower(): value for name, value in os.environ.items() if name.startswith("WHYFOR_NOTIFY_")}
 with open(sys.argv[1], "a") as file:
     file.write(json.dumps(told) + "\\n")
 """
@@ -36,7 +36,7 @@ with open(sys.argv[1], "a") as file:
 class Quiet:
     def __init__(self) -> None:
         self.trouble: str | None = None
-        self.standings: list[Standing] = []
+        self.standings: list[LiveStatus] = []
 
     def publish(self) -> None: ...
 
@@ -56,14 +56,14 @@ class Told:
         self.looked_at: set[str] = set()
         self.configure([sys.executable, str(self.program), str(self.file)])
         self.hub = Quiet()
-        self.watcher = Notifying(settings, self.hub, self.said.append, lambda: self.looked_at)
+        self.watcher = Notifier(settings, self.hub, self.said.append, lambda: self.looked_at)
         self.stand()  # what stands when somebody begins to watch is no change
 
     def configure(self, command: list[str], more: str = "") -> None:
         self.settings.home.mkdir(parents=True, exist_ok=True)
         (self.settings.home / "config.toml").write_text(f"[notify]\ncommand = {json.dumps(command)}\n{more}\n")
 
-    def stand(self, *standings: Standing) -> None:
+    def stand(self, *standings: LiveStatus) -> None:
         self.watcher.stand(standings)
 
     def all(self) -> list[dict[str, str]]:
@@ -87,13 +87,13 @@ def told(settings: Settings, tmp_path: Path) -> Told:
     return Told(settings, tmp_path)
 
 
-def fresh(ident: str, phase: str, **status: Any) -> Standing:
+def fresh(ident: str, phase: str, **status: Any) -> LiveStatus:
     return standing(ident, phase, status={"since": now(), **status})
 
 
-def asks(ident: str, action: str, at: int | None = None, **facts: Any) -> Standing:
+def asks(ident: str, action: str, at: int | None = None, **facts: Any) -> LiveStatus:
     at = at or now()
-    approval = Approval("permission", at, "Bash", action, certain=True)
+    approval = PendingApproval("permission", at, "Bash", action, certain=True)
     return asking(ident, action, status={"since": at, "approval": approval}, **facts)
 
 
@@ -125,7 +125,7 @@ def test_the_next_request_is_told_too(told: Told) -> None:
 
 def test_what_stood_before_and_what_is_old_is_no_news(settings: Settings, tmp_path: Path) -> None:
     told = Told(settings, tmp_path)
-    told.watcher = Notifying(settings, told.hub, told.said.append)
+    told.watcher = Notifier(settings, told.hub, told.said.append)
     told.stand(asks("before", "ls"))
     told.stand(asks("before", "ls"), asks("found late", "ls", now() - 600_000))
     told.stand(fresh("new", "waiting"))
@@ -151,7 +151,7 @@ def test_what_stood_before_and_what_is_old_is_no_news(settings: Settings, tmp_pa
     ],
 )
 def test_each_change_has_its_word(before: dict[str, Any], after: dict[str, Any], status: str | None) -> None:
-    changes, wished, start = Changes(), Wishes(command=["x"]), now()
+    changes, wished, start = NoticeFinder(), NotifySettings(command=["x"]), now()
     changes.among([])
     changes.among([standing("s", status={"since": start + before.get("since", -9_000)}, phase=before["phase"])])
     phase = after.pop("phase")
@@ -273,8 +273,8 @@ def test_what_cannot_be_understood_stops_notices_not_capture(
 def test_a_notice_is_what_the_docs_say() -> None:
     page = (REPOSITORY / "docs" / "notifications.md").read_text(encoding="utf-8")
     for name in ("status", "session", "project", "title", "text"):
-        assert name in Notice.__struct_fields__ and f"`WHYFOR_NOTIFY_{name.upper()}`" in page
-    for name in Wishes.__struct_fields__:
+        assert name in Notification.__struct_fields__ and f"`WHYFOR_NOTIFY_{name.upper()}`" in page
+    for name in NotifySettings.__struct_fields__:
         assert f"`{name}`" in page
     for change in notifying.CHANGES:
         assert f"`{change}`" in page

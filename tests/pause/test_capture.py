@@ -20,7 +20,7 @@ from tests.transcripts import Transcript
 from whyfor.capture.filters import pauses
 from whyfor.config import Settings
 from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import Where, conversation, sessions
+from whyfor.service.sessions import SessionFilter, conversation, sessions
 from whyfor.store.journal import PauseEntry
 
 Cli = Callable[..., Result]
@@ -33,7 +33,7 @@ def ms(time: str) -> int:
 def paused(settings: Settings, since: str, until: str | None, **scope: Any) -> PauseEntry:
     """A pause on the day the transcripts are of."""
     entry = PauseEntry(f"{since}-{until}".replace(":", ""), ms(since), ms(until) if until else None, **scope)
-    pauses.write(settings.home, entry)
+    pauses.write_pause(settings.home, entry)
     return entry
 
 
@@ -93,7 +93,7 @@ def test_what_was_said_in_a_pause_is_stored_nowhere(settings: Settings, home: Pa
     paused(settings, "10:00:15", "10:00:35")
     ingest(settings)
     check(settings, said.session_id, REST)
-    assert pauses.waiting(settings.home) == [], "it is over and in the journal: hooks need not look at it"
+    assert pauses.pending_pauses(settings.home) == [], "it is over and in the journal: hooks need not look at it"
     shutil.copytree(home / ".claude", home / "copy" / ".claude")
     ingest(settings, [home / "copy"])
     assert_nowhere("canary", settings.home)
@@ -108,7 +108,7 @@ def test_a_file_that_is_read_while_it_grows_loses_the_same(step: int, settings: 
     pause = paused(settings, "10:00:15", None)
     for number in range(0, len(lines), step):
         if number + step > 7:
-            pauses.write(settings.home, PauseEntry(pause.id, pause.since, ms("10:00:35")))
+            pauses.write_pause(settings.home, PauseEntry(pause.id, pause.since, ms("10:00:35")))
         path.write_text("".join(lines[: number + step]))
         ingest(settings)
         assert_nowhere("canary", settings.home)
@@ -143,7 +143,7 @@ def test_titles_last_prompts_and_summaries_of_it_are_not_kept_either(settings: S
     paused(settings, "10:00:15", "10:00:35")
     ingest(settings)
     check(settings, said.session_id, [*REST, "goodbye"])
-    assert sessions(settings, Where(), limit=0, everything=False)[0].session.title == "before the pause"
+    assert sessions(settings, SessionFilter(), limit=0, everything=False)[0].session.title == "before the pause"
 
 
 def test_a_session_that_ran_wholly_in_a_pause_is_not_listed(settings: Settings, home: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_session_that_ran_wholly_in_a_pause_is_not_listed(settings: Settings, 
     other.save(home)
     paused(settings, "09:00:00", "11:00:00")
     ingest(settings)
-    assert [item.session.session_id for item in sessions(settings, Where(), limit=0, everything=False)] == [
+    assert [item.session.session_id for item in sessions(settings, SessionFilter(), limit=0, everything=False)] == [
         other.session_id
     ]
     check(settings, other.session_id, ["hello"])
@@ -398,12 +398,12 @@ def test_a_pause_that_begins_while_an_ingest_runs_is_noticed(settings: Settings,
 
     def announce(total: int) -> Callable[[int], None]:
         def passed(size: int) -> None:  # first when the first file is read
-            if not pauses.waiting(settings.home):
+            if not pauses.pending_pauses(settings.home):
                 paused(settings, "10:00:15", "10:00:35")
 
         return passed
 
-    assert pauses.waiting(settings.home) == []
+    assert pauses.pending_pauses(settings.home) == []
     ingest(settings, announce=announce)
     assert_nowhere("canary", settings.home)
     ingest(settings)

@@ -63,9 +63,9 @@ def test_while_everything_is_paused_no_hook_writes_anything(hook: Installed, set
 def test_a_pause_with_an_end_ends_by_itself(hook: Installed, settings: Settings) -> None:
     pause(settings, Scope(), 3600)
     assert not said(hook)
-    [found] = pauses.waiting(settings.home)
+    [found] = pauses.pending_pauses(settings.home)
     now = time.time_ns() // 1_000_000
-    pauses.write(settings.home, msgspec.structs.replace(found, since=now - 9000, until=now - 1))
+    pauses.write_pause(settings.home, msgspec.structs.replace(found, since=now - 9000, until=now - 1))
     assert said(hook)
 
 
@@ -118,7 +118,7 @@ def test_doctors_probe_arrives_all_the_same(hook: Installed, settings: Settings)
 def test_a_damaged_pause_is_never_in_the_way(content: bytes, hook: Installed, settings: Settings) -> None:
     pause(settings, Scope("claude", "other"))
     (settings.home / pauses.FOLDER / "damaged").write_bytes(content)
-    understood = pauses.read(settings.home / pauses.FOLDER / "damaged") is not None
+    understood = pauses.read_pause(settings.home / pauses.FOLDER / "damaged") is not None
     assert said(hook) is not understood, "and if it counts, status shows it"
 
 
@@ -135,7 +135,7 @@ def test_the_session_is_still_exported_so_that_it_can_be_paused_and_resumed_from
 
 
 def excluding(settings: Settings, *projects: str, agents: tuple[str, ...] = ()) -> None:
-    exclude.write(settings, exclude.Excluded(Exclude(list(projects), list(agents))), [])
+    exclude.write_exclusions(settings, exclude.Excluded(Exclude(list(projects), list(agents))), [])
 
 
 def test_hooks_in_an_excluded_folder_write_nothing(hook: Installed, settings: Settings, tmp_path: Path) -> None:

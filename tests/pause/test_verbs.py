@@ -55,9 +55,9 @@ def test_a_pause_is_told_by_status_and_doctor_until_it_ends(said: Transcript, cl
 
 def test_doctor_asks_after_a_day_whether_it_was_forgotten(settings: Settings, said: Transcript, cli: Cli) -> None:
     cli("pause")
-    [pause] = pauses.waiting(settings.home)
+    [pause] = pauses.pending_pauses(settings.home)
     since = pause.since - 3 * 86_400_000 - 5000
-    pauses.write(settings.home, msgspec.structs.replace(pause, since=since))
+    pauses.write_pause(settings.home, msgspec.structs.replace(pause, since=since))
     assert "for 3 days now: forgotten?" in cli("doctor").out
 
 
@@ -71,7 +71,7 @@ def test_a_pause_is_in_the_journal_at_once_and_again_when_it_ends(
     before, ended = journalled(settings)
     assert (before, ended.id, ended.since) == (begun, begun.id, begun.since)
     assert ended.until is not None
-    assert pauses.waiting(settings.home) == []
+    assert pauses.pending_pauses(settings.home) == []
     cli("resume")
     cli("ingest")
     assert len(journalled(settings)) == 2
@@ -105,7 +105,7 @@ def test_a_longer_pause_is_not_made_shorter(settings: Settings, cli: Cli) -> Non
     assert longer["begun"][0]["until"] > hour
     assert cli("pause", "--json").json["begun"][0]["until"] is None
     assert cli("pause", "--for", "3d", "--json").json["begun"] == []
-    assert len(pauses.waiting(settings.home)) == 1
+    assert len(pauses.pending_pauses(settings.home)) == 1
 
 
 def test_each_scope_is_ended_by_itself(said: Transcript, settings: Settings, cli: Cli, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_what_cannot_be_meant_is_refused_and_pauses_nothing(
     done = cli("pause", *words, "--json")
     assert (done.code, done.json["error"]["kind"]) == (2, kind)
     assert done.json["error"]["hint"]
-    assert pauses.waiting(settings.home) == []
+    assert pauses.pending_pauses(settings.home) == []
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,6 @@ def test_twenty_at_once_lose_none(settings: Settings) -> None:
     command = [sys.executable, "-m", "whyfor", "pause", "--session"]
     running = [subprocess.Popen([*command, f"claude:s-{number}"], stdout=subprocess.DEVNULL) for number in range(20)]
     assert [process.wait() for process in running] == [0] * 20
-    assert {pause.session_id for pause in pauses.waiting(settings.home)} == {f"s-{number}" for number in range(20)}
+    assert {pause.session_id for pause in pauses.pending_pauses(settings.home)} == {
+        f"s-{number}" for number in range(20)
+    }

@@ -17,8 +17,8 @@ from tests.hook import Installed
 from tests.privacy.canary import CANARY, ONLY, OPEN, found
 from tests.transcripts import Transcript
 from whyfor.capture import decode
-from whyfor.capture.filters.gate import Withholding
-from whyfor.capture.records import Piece, records
+from whyfor.capture.filters.gate import CaptureGate
+from whyfor.capture.records import SegmentPiece, records
 from whyfor.capture.tail import Chunk
 from whyfor.config import Settings
 from whyfor.hook import private as rules
@@ -26,7 +26,7 @@ from whyfor.model.gaps import clipped, filled, holes, joined, runs, without
 from whyfor.model.sources import Source
 from whyfor.privacy import private
 from whyfor.store.sqlite import connect
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 Cli = Callable[..., Result]
 
@@ -63,7 +63,7 @@ def test_lines_around_gaps_are_at_their_places_in_the_source() -> None:
 def test_a_forks_beginning_is_cut_at_its_place_in_the_source() -> None:
     source = b'{"a":"xSECRETy"}\n{"gone":1}\n{"b":2}\n{"c":3}\n'
     gaps = [(1007, 6), (1017, 11)]
-    piece = Piece(1000, without(source, 1000, gaps), gaps)
+    piece = SegmentPiece(1000, without(source, 1000, gaps), gaps)
     lines = Source(id=1, agent="codex", path="p", session_id="s", framing="lines")
     for last, wanted in (
         (1017, ["a"]),
@@ -284,10 +284,10 @@ def test_ingest_finds_nothing_that_a_hook_has_let_through(fields: dict[str, Any]
     assert spans is not None
     source = Source(id=1, agent="hook", path="2026-05-01.spool", session_id="", framing="lines")
     line = b'{"v":1,"at":1,"agent":"claude","event":"Stop"}\t' + told + b"\n"
-    kept = Withholding(_nothing).kept(source, Chunk(0, line, False))
+    kept = CaptureGate(_nothing).kept(source, Chunk(0, line, False))
     assert kept.data == line.replace(told, private.without(told, spans))
     assert b"SECRET" not in kept.data
-    again = Withholding(_nothing).kept(source, Chunk(0, kept.data, False))
+    again = CaptureGate(_nothing).kept(source, Chunk(0, kept.data, False))
     assert (again.data, again.gaps) == (kept.data, [])
 
 
@@ -322,7 +322,7 @@ def test_a_tag_reaches_over_the_records_of_a_message(at_once: bool, tmp_path: Pa
         assert CANARY not in cli("redact", tmp_path / "split.jsonl").out
     db = connect(tmp_path / "x.db")
     source = Source(id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={})
-    withholding = Withholding(Writer(db))
+    withholding = CaptureGate(EventWriter(db))
     cut = len(data) if at_once else len(opened)
     chunks = [Chunk(low, data[low:high], False) for low, high in ((0, cut), (cut, len(data))) if low < high]
     kept = b"".join(withholding.kept(source, chunk).data for chunk in chunks)
@@ -343,6 +343,6 @@ def test_where_nothing_is_private_nothing_is_decoded(
     db = connect(tmp_path / "x.db")
     source = Source(id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={})
     monkeypatch.setattr(decode, "records", lambda line, offset: pytest.fail("decoded"))
-    kept = Withholding(Writer(db)).kept(source, Chunk(0, data, False))
+    kept = CaptureGate(EventWriter(db)).kept(source, Chunk(0, data, False))
     assert kept.data is data
     db.close()

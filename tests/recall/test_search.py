@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.service.sessions import Where
+from whyfor.service.sessions import SessionFilter
 from whyfor.service.sessions import search as find
 
 Cli = Callable[..., Result]
@@ -149,7 +149,7 @@ def test_a_title_is_found_and_leads_to_the_first_prompt(
     cli("ingest")
     (hit,) = search("albatross")
     assert (hit["kind"], hit["turn"], hit["title"]) == ("user.prompt", 1, "Migrate the albatross")
-    assert [hit.named for hit in find(config.load(), "albatross", Where(), limit=1, newest=False)] == [True]
+    assert [hit.named for hit in find(config.load(), "albatross", SessionFilter(), limit=1, newest=False)] == [True]
 
 
 def test_every_word_of_every_event_is_found(home: Path, cli: Cli, search: Callable[..., list[dict[str, Any]]]) -> None:

@@ -246,7 +246,7 @@ def test_errors_leave_nothing_behind(cli: Cli, tmp_path: Path) -> None:
     assert (broken.code, broken.out) == (2, "")
     assert "rule x: its pattern is not right" in broken.err
     assert target.read_text() == "as it was"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["whyfor", "home", "notes.txt", "out.txt"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["home", "notes.txt", "out.txt", "whyfor"]
 
 
 def test_a_file_is_redacted_in_its_own_place(cli: Cli, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.service.restore import Restored, Taken, Wanted, restore
+from whyfor.service.restore import RestoredSource, RestoreReport, RestoreRequest, restore
 from whyfor.store.open import reading
 
 Json = dict[str, Any]
@@ -21,8 +21,10 @@ def lines(path: str | Path) -> list[Json]:
     return [json.loads(line) for line in text[:-1].split("\n")]
 
 
-def bring_back(cwd: Path, *taken: Taken, agent: str = "claude", title: str = "Restored 126e95e0: Ferns") -> Restored:
-    return restore(config.load(), Wanted(list(taken), title, agent, cwd))
+def bring_back(
+    cwd: Path, *taken: RestoredSource, agent: str = "claude", title: str = "Restored 126e95e0: Ferns"
+) -> RestoreReport:
+    return restore(config.load(), RestoreRequest(list(taken), title, agent, cwd))
 
 
 def seqs(agent: str, session_id: str, kind: str) -> list[int]:

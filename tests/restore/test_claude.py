@@ -24,7 +24,7 @@ from tests.restore.helpers import (
     tree,
 )
 from tests.transcripts import Transcript
-from whyfor.service.restore import Taken
+from whyfor.service.restore import RestoredSource
 
 Cli = Callable[..., Result]
 MOVED = ("sessionId", "cwd", "forkedFrom")
@@ -67,7 +67,7 @@ def test_nothing_after_the_cut_is_in_it(home: Path, cwd: Path, cli: Cli) -> None
     t.save(home)
     cli("ingest")
     (commit,) = seqs("claude", t.session_id, "tool.result")
-    made = bring_back(cwd, Taken("claude", t.session_id, commit))
+    made = bring_back(cwd, RestoredSource("claude", t.session_id, commit))
 
     found = lines(made.path)
     assert_sound(found, made.session_id)
@@ -90,7 +90,7 @@ def test_results_of_parallel_calls_are_kept_and_a_call_without_one_is_not(home: 
     t.save(home)
     cli("ingest")
     first = seqs("claude", t.session_id, "tool.result")[0]
-    made = bring_back(cwd, Taken("claude", t.session_id, first))
+    made = bring_back(cwd, RestoredSource("claude", t.session_id, first))
 
     found = lines(made.path)
     assert_sound(found, made.session_id)
@@ -107,7 +107,7 @@ def test_a_call_the_model_did_not_wait_for_stays(home: Path, cwd: Path, cli: Cli
     t.save(home)
     cli("ingest")
 
-    found = lines(bring_back(cwd, Taken("claude", t.session_id)).path)
+    found = lines(bring_back(cwd, RestoredSource("claude", t.session_id)).path)
     assert [b["id"] for r in found for b in blocks(r, "tool_use")][:2] == ["toolu_a", "toolu_b"]
 
 
@@ -120,7 +120,7 @@ def test_lines_hang_together_though_some_are_lost_or_of_no_message(home: Path, c
     t.lines.append(dict(t.lines[0]))
     t.save(home)
     cli("ingest")
-    made = bring_back(cwd, Taken("claude", t.session_id))
+    made = bring_back(cwd, RestoredSource("claude", t.session_id))
 
     found = [record for record in tree(lines(made.path)) if record["type"] != "progress"]
     assert_sound([*found, lines(made.path)[-1]], made.session_id)
@@ -133,9 +133,9 @@ def test_a_child_written_before_its_parent_stays_its_child(home: Path, cwd: Path
     for t in (a, b):
         t.save(home)
     cli("ingest")
-    alone = lines(bring_back(cwd, Taken("claude", a.session_id)).path)
+    alone = lines(bring_back(cwd, RestoredSource("claude", a.session_id)).path)
     assert [r["parentUuid"] for r in tree(alone)] == [line["parentUuid"] for line in a.lines]
-    both = lines(bring_back(cwd, Taken("claude", a.session_id), Taken("claude", b.session_id)).path)
+    both = lines(bring_back(cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", b.session_id)).path)
     assert {line["uuid"] for line in a.lines} <= {record["uuid"] for record in tree(both)}
 
 
@@ -144,7 +144,7 @@ def test_a_damaged_line_is_left_out(home: Path, cwd: Path, cli: Cli) -> None:
     t.path(home).parent.mkdir(parents=True)
     t.path(home).write_text('{"broken": \n' + t.text())
     cli("ingest")
-    made = bring_back(cwd, Taken("claude", t.session_id))
+    made = bring_back(cwd, RestoredSource("claude", t.session_id))
     assert_sound(lines(made.path), made.session_id)
     assert len(tree(lines(made.path))) == len(t.lines)
 
@@ -160,7 +160,7 @@ def test_several_sessions_are_one_chain_by_time(home: Path, cwd: Path, cli: Cli)
         t.save(home)
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
-    made = bring_back(cwd, Taken("claude", b.session_id), Taken("claude", a.session_id))
+    made = bring_back(cwd, RestoredSource("claude", b.session_id), RestoredSource("claude", a.session_id))
 
     found = lines(made.path)
     assert_sound(found, made.session_id)
@@ -200,7 +200,7 @@ def test_however_sessions_interleave_calls_keep_their_results(home: Path, cwd: P
         t.save(home)
     cli("ingest")
     with_lines = [t for t in made_of if t.lines]
-    made = bring_back(cwd, *(Taken("claude", t.session_id) for t in with_lines))
+    made = bring_back(cwd, *(RestoredSource("claude", t.session_id) for t in with_lines))
 
     found = tree(lines(made.path))
     assert_one_chain(found)
@@ -229,7 +229,7 @@ def test_what_forks_share_is_said_once(home: Path, cwd: Path, cli: Cli) -> None:
     for t in (a, fork):
         t.save(home)
     cli("ingest")
-    made = bring_back(cwd, Taken("claude", a.session_id), Taken("claude", fork.session_id))
+    made = bring_back(cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", fork.session_id))
 
     found = tree(lines(made.path))
     assert_one_chain(found)
@@ -245,10 +245,12 @@ def test_only_the_branch_that_was_gone_on_with_is_merged(home: Path, cwd: Path, 
         t.save(home)
     cli("ingest")
 
-    text = Path(bring_back(cwd, Taken("claude", a.session_id), Taken("claude", b.session_id)).path).read_text()
+    text = Path(
+        bring_back(cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", b.session_id)).path
+    ).read_text()
     assert "Rather a rose" in text
     assert text.count("Now the cactus") == 1, "the one of b"
-    alone = Path(bring_back(cwd, Taken("claude", a.session_id)).path).read_text()
+    alone = Path(bring_back(cwd, RestoredSource("claude", a.session_id)).path).read_text()
     assert "Now the cactus" in alone, "a session by itself keeps its other branches"
 
 
@@ -277,7 +279,7 @@ def test_large_results_and_subagents_come_along_if_they_are_named(home: Path, cw
     (folder / "subagents" / "agent-fffffff.jsonl").write_text(child.text().replace("a1b2c3d", "fffffff"))
     cli("ingest")
     cut = seqs("claude", t.session_id, "user.prompt")[1] - 1
-    made = bring_back(cwd, Taken("claude", t.session_id, cut))
+    made = bring_back(cwd, RestoredSource("claude", t.session_id, cut))
 
     new = Path(made.path).with_suffix("")
     beside = sorted(str(path.relative_to(new)) for path in new.rglob("*") if path.is_file())
@@ -308,7 +310,7 @@ def test_the_work_of_a_subagent_is_resumed_by_the_session_that_called_it(home: P
     (folder / "agent-a1b2c3d.jsonl").write_text(as_subagent(child, "a1b2c3d", t.session_id))
     cli("ingest")
     name = f"agent-a1b2c3d@{t.session_id}"
-    made = bring_back(cwd, Taken("claude", name, seqs("claude", name, "assistant.message")[0]))
+    made = bring_back(cwd, RestoredSource("claude", name, seqs("claude", name, "assistant.message")[0]))
 
     assert [one["session_id"] for one in made.sessions] == [t.session_id]
     assert "Plant a fern (s1)" in Path(made.path).read_text()

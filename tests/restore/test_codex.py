@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Result
 from tests.restore.helpers import Json, bring_back, lines, seqs, texts
 from whyfor.model.errors import NotFound
-from whyfor.service.restore import Taken
+from whyfor.service.restore import RestoredSource
 
 Cli = Callable[..., Result]
 THREAD = "019a0000-0000-7000-8000-00000000000{}"
@@ -100,7 +100,7 @@ def test_a_thread_cut_at_an_event_keeps_its_records(home: Path, cwd: Path, cli: 
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
     commit = seqs("codex", r.id, "tool.result")[0]
-    made = bring_back(cwd, Taken("codex", r.id, commit), agent="codex")
+    made = bring_back(cwd, RestoredSource("codex", r.id, commit), agent="codex")
 
     assert path.read_bytes() == before
     assert re.fullmatch(r"rollout-[-T0-9]{19}-" + made.session_id + r"\.jsonl", Path(made.path).name)
@@ -132,11 +132,11 @@ def test_a_fork_brings_its_beginning_along(home: Path, cwd: Path, cli: Cli) -> N
         r.save(home)
     cli("ingest")
     with pytest.raises(NotFound, match=f"session {parent.id}, which it was forked from, is not kept"):
-        bring_back(cwd, Taken("codex", grandchild.id), agent="codex")
+        bring_back(cwd, RestoredSource("codex", grandchild.id), agent="codex")
 
     parent.save(home)
     cli("ingest")
-    found = lines(bring_back(cwd, Taken("codex", grandchild.id), agent="codex").path)
+    found = lines(bring_back(cwd, RestoredSource("codex", grandchild.id), agent="codex").path)
     said = [text for text in items(found) if text.startswith(("Plant", "The", "And"))]
     assert said == ["Plant a fern (1)", "The fern stands.", "And the rose", "And the lily"]
     assert [record["type"] for record in found].count("session_meta") == 1
@@ -157,7 +157,7 @@ def test_threads_become_one_as_their_models_knew_them(home: Path, cwd: Path, cli
         r.save(home)
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
-    made = bring_back(cwd, Taken("codex", a.id), Taken("codex", b.id), agent="codex")
+    made = bring_back(cwd, RestoredSource("codex", a.id), RestoredSource("codex", b.id), agent="codex")
 
     said = items(lines(made.path))
     marker = said.index(next(text for text in said if text.startswith("[Whyfor: ")))
@@ -181,6 +181,6 @@ def test_bare_items_of_the_first_versions_are_wrapped(home: Path, cwd: Path, cli
     path = folder / f"rollout-2025-05-01T10-00-00-{THREAD.format(1)}.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in bare))
     cli("ingest")
-    found = lines(bring_back(cwd, Taken("codex", THREAD.format(1)), agent="codex").path)
+    found = lines(bring_back(cwd, RestoredSource("codex", THREAD.format(1)), agent="codex").path)
     assert [record["type"] for record in found] == ["session_meta", "response_item", "response_item", "event_msg"]
     assert items(found) == ["Hello", "Good day."]

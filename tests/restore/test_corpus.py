@@ -12,10 +12,10 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.service.ingest import ingest
-from whyfor.service.restore import Restored, Taken
-from whyfor.service.sessions import Where
+from whyfor.service.restore import RestoredSource, RestoreReport
+from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import stats
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 
 TOLD = ("user.prompt", "assistant.message", "tool.call", "tool.result")
 
@@ -25,12 +25,12 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
     ingest(settings, [corpus])
     with reading(settings) as library:
         found = library.reader.sessions(Filters(), limit=None, subagents=False)
-    before = stats(settings, Where()).tokens
+    before = stats(settings, SessionFilter()).tokens
     made = {s.id: (s, restored) for s in found if s.agent in WRITERS and (restored := try_restore(s, cwd))}
     assert {session.agent for session, _ in made.values()} == set(WRITERS)
     ingest(settings)
 
-    assert stats(settings, Where()).tokens == before
+    assert stats(settings, SessionFilter()).tokens == before
     with reading(settings) as library:
         for session, restored in made.values():
             assert lines(restored.path)
@@ -38,15 +38,15 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
             assert told(library, session) == told(library, copy), session.session_id
 
 
-def try_restore(session: Session, cwd: Path) -> Restored | None:
+def try_restore(session: Session, cwd: Path) -> RestoreReport | None:
     try:
-        return bring_back(cwd, Taken(session.agent, session.session_id), agent=session.agent)
+        return bring_back(cwd, RestoredSource(session.agent, session.session_id), agent=session.agent)
     except NotFound:
         assert session.messages == 0, "only what has no messages cannot be resumed"
         return None
 
 
-def told(library: Library, session: Session) -> list[tuple[str, str]]:
+def told(library: OpenStore, session: Session) -> list[tuple[str, str]]:
     """The conversation; a last call that never got its result is not restored, so none without one is compared."""
     events = [event for event in library.reader.events(session.id) if event.kind in TOLD and not _apart(event)]
     answered = {ident(event) for event in events if event.kind == "tool.result"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.conftest import Result
 from tests.restore.helpers import Json, bring_back, lines, seqs, texts
-from whyfor.service.restore import Taken
+from whyfor.service.restore import RestoredSource
 
 Cli = Callable[..., Result]
 SESSION = "5e551011-0000-4000-8000-000000000001"
@@ -56,7 +56,7 @@ def test_the_log_is_replayed_up_to_the_cut(home: Path, cwd: Path, cli: Cli) -> N
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
     commit = seqs("gemini", SESSION, "tool.result")[0]
-    made = bring_back(cwd, Taken("gemini", SESSION, commit), agent="gemini")
+    made = bring_back(cwd, RestoredSource("gemini", SESSION, commit), agent="gemini")
 
     assert path.read_bytes() == before
     assert made.command == f"gemini --resume {made.session_id}"
@@ -76,7 +76,7 @@ def test_the_log_is_replayed_up_to_the_cut(home: Path, cwd: Path, cli: Cli) -> N
 def test_what_was_taken_back_or_never_answered_is_not_in_it(home: Path, cwd: Path, cli: Cli) -> None:
     save(home, log(*TALK))
     cli("ingest")
-    _, *rest = lines(bring_back(cwd, Taken("gemini", SESSION), agent="gemini").path)
+    _, *rest = lines(bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini").path)
     assert [record["id"] for record in rest] == ["u1", "g1", "u3", "g3"]
     assert rest[3]["toolCalls"] == []
 
@@ -87,7 +87,7 @@ def test_a_session_resumed_into_a_second_file_keeps_its_times(home: Path, cwd: P
     later = {**message("u4", 1, "user", [{"text": "And the lily"}]), "timestamp": "2026-05-09T10:00:01.000Z"}
     save(home, log({"$set": {"messages": again}}, later), "session-2026-05-09T10-00-5e551011.jsonl")
     cli("ingest")
-    _, *rest = lines(bring_back(cwd, Taken("gemini", SESSION), agent="gemini").path)
+    _, *rest = lines(bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini").path)
     assert [(record["id"], record["timestamp"][8:19]) for record in rest] == [
         ("u1", "01T10:00:01"),
         ("g1", "01T10:00:02"),
@@ -101,7 +101,7 @@ def test_the_older_documents_become_a_log(home: Path, cwd: Path, cli: Cli) -> No
     save(home, json.dumps(whole, indent=2), "session-2026-05-01T10-00-5e551011.json")
     cli("ingest")
     commit = seqs("gemini", SESSION, "tool.result")[0]
-    made = bring_back(cwd, Taken("gemini", SESSION, commit), agent="gemini")
+    made = bring_back(cwd, RestoredSource("gemini", SESSION, commit), agent="gemini")
     assert [record.get("id") for record in lines(made.path)] == [None, "u1", "g1"]
 
 
@@ -110,14 +110,14 @@ def test_a_folder_the_agent_does_not_know_is_registered(home: Path, cwd: Path, c
     cli("ingest")
     root = home / ".gemini"
     (root / "projects.json").write_text(json.dumps({"projects": {"/code/garden": "garden", "/code/shop": "shop"}}))
-    made = bring_back(cwd, Taken("gemini", SESSION), agent="gemini")
+    made = bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini")
 
     assert Path(made.path).parent == root / "tmp" / "shop-1" / "chats"
     known = json.loads((root / "projects.json").read_text())["projects"]
     assert known == {"/code/garden": "garden", "/code/shop": "shop", str(cwd): "shop-1"}
     assert (root / "tmp" / "shop-1" / ".project_root").read_text() == str(cwd)
     assert (root / "history" / "shop-1" / ".project_root").read_text() == str(cwd)
-    again = bring_back(cwd, Taken("gemini", SESSION), agent="gemini")
+    again = bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini")
     assert Path(again.path).parent == Path(made.path).parent
     assert texts("gemini", SESSION, "assistant.message") == [
         ("assistant.message", "Digging."),

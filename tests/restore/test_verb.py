@@ -21,7 +21,7 @@ from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.times import to_iso
 from whyfor.service import log as stories
 from whyfor.service import restore as restoring
-from whyfor.service.restore import Taken, wanted
+from whyfor.service.restore import RestoredSource, wanted
 
 Cli = Callable[..., Result]
 
@@ -134,7 +134,7 @@ def test_a_converted_session_says_in_words_what_tools_did(home: Path, cwd: Path,
     t.call("Bash", {"command": "yes"}, "y" * 9000, failed=True)
     t.save(home)
     cli("ingest")
-    made = bring_back(cwd, Taken("claude", t.session_id), agent="gemini")
+    made = bring_back(cwd, RestoredSource("claude", t.session_id), agent="gemini")
 
     _, *rest = lines(made.path)
     said = [m["content"] if m["type"] == "gemini" else m["content"][0]["text"] for m in rest]
@@ -158,7 +158,7 @@ def test_a_subagent_whose_caller_is_gone_speaks_for_itself(home: Path, cwd: Path
     folder.mkdir(parents=True)
     (folder / "agent-a1b2c3d.jsonl").write_text(as_subagent(child, "a1b2c3d", "gone"))
     cli("ingest")
-    made = bring_back(cwd, Taken("claude", "agent-a1b2c3d@gone"))
+    made = bring_back(cwd, RestoredSource("claude", "agent-a1b2c3d@gone"))
     assert [r["message"]["content"] for r in lines(made.path)[1:3]] == [
         "Look for it",
         [{"type": "text", "text": "Found it."}],
@@ -246,8 +246,8 @@ def test_a_session_just_restored_is_not_at_work(home: Path, cwd: Path, cli: Cli)
     r.save(home)
     cli("ingest")
     for agent in ("claude", "codex", "gemini"):
-        bring_back(cwd, Taken("claude", t.session_id), agent=agent)
-        bring_back(cwd, Taken("codex", r.id), agent=agent)
+        bring_back(cwd, RestoredSource("claude", t.session_id), agent=agent)
+        bring_back(cwd, RestoredSource("codex", r.id), agent=agent)
     cli("ingest")
     assert restoring.active(config.load(), cwd) == []
 

@@ -14,7 +14,7 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.demo import Demo
 from whyfor.service.ingest import ingest
-from whyfor.service.log import log, told_json
+from whyfor.service.log import commit_story_json, log
 
 
 def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
@@ -128,7 +128,7 @@ def project(server: Served) -> str:
 
 
 def test_a_timeline_tells_what_log_tells(server: Served, shown: Settings, demo: Demo, project: str) -> None:
-    expected = [told_json(told) for told in log(shown, demo.repository, None, 0)]
+    expected = [commit_story_json(told) for told in log(shown, demo.repository, None, 0)]
     told = server.get(f"/api/v1/commits?project={project}&limit=200").json
     assert (told["items"], told["next"], told["branches"]) == (expected, None, ["main"])
     for size in (1, 2, 4):

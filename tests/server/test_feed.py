@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from whyfor.live.feed import Cursor, Feed, Item, Lost, parse_cursor
+from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem, parse_cursor
 from whyfor.store import changes
 from whyfor.store.browse import Browser
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import connect, fetch, transaction
 
@@ -54,7 +54,7 @@ class Store:
         with transaction(self.db):
             self.db.execute("UPDATE events SET text=? WHERE id=?", (text, ident))
             if self.db.changes():
-                Changes(self.db).add_event(ident)
+                ChangeLog(self.db).add_event(ident)
 
     def texts(self) -> dict[tuple[str, int], str]:
         rows = fetch(self.db, "SELECT session_id, id & 16777215, text FROM events")
@@ -75,8 +75,8 @@ def _store(folder: Path, name: str = "x") -> Iterator[Store]:
         db.close()
 
 
-def _all(feed: Feed, limit: int = 3) -> list[Item]:
-    found: list[Item] = []
+def _all(feed: Feed, limit: int = 3) -> list[FeedItem]:
+    found: list[FeedItem] = []
     while items := feed.news(limit):
         found += items
     return found
@@ -89,7 +89,7 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(
 ) -> None:
     with _store(tmp_path) as store:
         live = store.feed()
-        heard: list[Item] = []
+        heard: list[FeedItem] = []
         for batch in before + after:
             store.add(*batch)
             heard += _all(live)
@@ -103,7 +103,7 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(
 CHANGED = st.lists(st.tuples(st.booleans(), st.integers(1, 3), st.integers(1, 4)), max_size=12)
 
 
-def _copied(items: list[Item], copy: dict[tuple[str, int], str]) -> dict[tuple[str, int], str]:
+def _copied(items: list[FeedItem], copy: dict[tuple[str, int], str]) -> dict[tuple[str, int], str]:
     """What a client has that was told these."""
     for item in items:
         told = json.loads(item.data)
@@ -118,7 +118,7 @@ def _copied(items: list[Item], copy: dict[tuple[str, int], str]) -> dict[tuple[s
 def test_a_copy_is_right_from_whatever_place_it_goes_on(tmp_path: Path, steps: list[tuple[bool, int, int]]) -> None:
     with _store(tmp_path) as store:
         live = store.feed()
-        heard: list[Item] = []
+        heard: list[FeedItem] = []
         for number, (changes, session, seq) in enumerate(steps):
             if changes:
                 store.change(session, seq, f"otherwise {number}")
@@ -160,18 +160,18 @@ def test_changes_that_are_not_known_any_more_lose_the_place(
         feed.to_end()
         cursor = feed.cursor
         if how == "anew":
-            Changes(store.db).begin_anew()
+            ChangeLog(store.db).begin_anew()
         elif how == "pruned":
             monkeypatch.setattr(changes, "KEPT", 1)
             monkeypatch.setattr(changes, "_SPARE", 1)
             for seq in (1, 2, 3):
                 store.change(1, seq, "otherwise")
-            Changes(store.db).prune()
+            ChangeLog(store.db).prune()
         else:
             feed.cursor = cursor = msgspec.structs.replace(cursor, change=cursor.change + 1)
-        with pytest.raises(Lost):
+        with pytest.raises(FeedGap):
             feed.news(10)
-        with pytest.raises(Lost):
+        with pytest.raises(FeedGap):
             store.feed().to(cursor)
         feed.to_end()
         assert feed.news(10) == []
@@ -240,7 +240,7 @@ def test_a_place_that_cannot_be_found_again_is_lost_not_guessed(tmp_path: Path, 
             cursor = Cursor(cursor.total + 1, cursor.at, cursor.id)
         else:
             cursor = Cursor(2, 1, 1)
-        with pytest.raises(Lost):
+        with pytest.raises(FeedGap):
             store.feed().to(cursor)
 
 
@@ -265,7 +265,7 @@ def test_one_who_listens_is_told_when_something_was_taken_away(tmp_path: Path) -
         feed = store.feed()
         feed.to_end()
         store.db.execute("DELETE FROM sessions WHERE id=1")
-        with pytest.raises(Lost):
+        with pytest.raises(FeedGap):
             feed.news(10)
 
 

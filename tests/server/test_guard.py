@@ -14,7 +14,7 @@ import pytest
 from tests.server.wire import Served
 from whyfor.demo import Demo
 from whyfor.server.guard import REFUSED
-from whyfor.service.sessions import Where, sessions
+from whyfor.service.sessions import SessionFilter, sessions
 
 SECRET = "backoff"  # a word of the demo's sessions
 
@@ -393,4 +393,4 @@ def test_a_request_in_pieces_is_read_as_one(server: Served) -> None:
 def test_the_demo_has_what_these_tests_look_for(server: Served, shown: object, demo: Demo) -> None:
     assert SECRET in server.get("/api/v1/search?q=backoff").everything
     assert Path(demo.whyfor_home / "whyfor.db").exists()
-    assert sessions(shown, Where(), limit=1, everything=False)  # type: ignore[arg-type]
+    assert sessions(shown, SessionFilter(), limit=1, everything=False)  # type: ignore[arg-type]

@@ -22,8 +22,8 @@ from whyfor.live.hub import Hub
 from whyfor.model.sessions import Session, Tokens
 from whyfor.server import run
 from whyfor.service.ingest import ingest
-from whyfor.story.status.judge import Approval, Status
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.judge import PendingApproval, Status
+from whyfor.story.status.standing import LiveStatus
 
 
 class Message(dict[str, str]):
@@ -233,19 +233,19 @@ def test_whoever_comes_from_a_place_that_never_was_begins_anew(settings: Setting
 
 
 def test_all_are_told_when_something_was_forgotten(settings: Settings, home: Path) -> None:
-    from whyfor.service.forget import Asked, forget
+    from whyfor.service.forget import ForgetArguments, forget
 
     spoken(settings, home, ("a", ["x", "y"]), ("b", ["z"]))
     with served(settings) as server, listening(server) as messages:
         begun(messages)
-        forget(settings, home, Asked(reference=f"claude:{Transcript('a').session_id}"))
+        forget(settings, home, ForgetArguments(reference=f"claude:{Transcript('a').session_id}"))
         assert said(messages)["event"] == "reset"
         spoken(settings, home, ("b", ["z", "after"]))
         assert texts(events(messages, 1)) == ["after"]
 
 
 def test_what_was_forgotten_is_told_to_nobody_any_more(settings: Settings, home: Path) -> None:
-    from whyfor.service.forget import Asked, forget
+    from whyfor.service.forget import ForgetArguments, forget
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server:
@@ -253,7 +253,7 @@ def test_what_was_forgotten_is_told_to_nobody_any_more(settings: Settings, home:
         spoken(settings, home, ("a", ["x", "a heron stands here", "y"]))
         with listening(server, last=start) as messages:
             events(messages, 2)
-            forget(settings, home, Asked(match="heron"))
+            forget(settings, home, ForgetArguments(match="heron"))
             assert said(messages)["event"] == "reset"
         assert not any(b"heron" in item.data for _, item in server.hub._ring)
         with listening(server, last=start) as messages:
@@ -332,7 +332,7 @@ def test_streams_end_with_the_server(settings: Settings, home: Path, monkeypatch
 # -- status ----------------------------------------------------------------------------------------
 
 
-def _standing(name: str, phase: str, **more: Any) -> Standing:
+def _standing(name: str, phase: str, **more: Any) -> LiveStatus:
     session = Session(
         *(1, "claude", name, "example.com/shop", "/code/shop", "main", "A title", 1, 2, 1, 2, 3),
         tokens=Tokens(),
@@ -342,7 +342,7 @@ def _standing(name: str, phase: str, **more: Any) -> Standing:
         subagent=None,
         unparsed=0,
     )
-    return Standing(session, Status(phase, "a hook", "high", since=1_700_000_000_000, **more))
+    return LiveStatus(session, Status(phase, "a hook", "high", since=1_700_000_000_000, **more))
 
 
 def _statuses(messages: Iterator[Message], number: int) -> list[tuple[str, str, bool]]:
@@ -365,7 +365,9 @@ def test_a_status_is_told_at_the_beginning_and_when_it_changes(settings: Setting
         with listening(server) as messages:
             assert _statuses(messages, 2) == [("s1", "running", False), ("s2", "waiting", False)]
             server.hub.stand([_standing("s1", "running", heard_at=5), _standing("s2", "idle")])
-            server.hub.stand([_standing("s1", "waiting_approval", approval=Approval("permission", 7, action="rm x"))])
+            server.hub.stand(
+                [_standing("s1", "waiting_approval", approval=PendingApproval("permission", 7, action="rm x"))]
+            )
             assert _statuses(messages, 3) == [
                 ("s2", "idle", False),
                 ("s1", "waiting_approval", False),

@@ -17,13 +17,13 @@ from tests.server.test_stream import Message, begun, events, listening, said, sp
 from tests.server.wire import served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.live.feed import Feed, Item
+from whyfor.live.feed import Feed, FeedItem
 from whyfor.live.hub import _differ
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.link import unlink
 from whyfor.store import changes
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 
 from .pages.sessions import standing
 
@@ -171,10 +171,10 @@ def test_who_was_away_while_something_was_forgotten_is_told_to_look_again(settin
     spoken(settings, home, ("a", ["x", "a heron stands here", "y"]), ("b", ["z"]))
     with served(settings) as server:
         start = str(server.hub.cursor)
-        forget(settings, home, Asked(match="heron"))
+        forget(settings, home, ForgetArguments(match="heron"))
         with listening(server, last=start) as messages:
             again = told(messages, "reset")["id"]
-        forget(settings, home, Asked(reference=f"claude:{Transcript('b').session_id}"))
+        forget(settings, home, ForgetArguments(reference=f"claude:{Transcript('b').session_id}"))
         with listening(server, last=again) as messages:
             last = told(messages, "reset")["id"]
             spoken(settings, home, ("a", ["x", "a heron stands here", "y", "w"]))
@@ -209,7 +209,7 @@ def test_while_nobody_listens_nothing_is_read(settings: Settings, home: Path, mo
     read: list[int] = []
     news = Feed.news
 
-    def noted(self: Feed, limit: int) -> list[Item]:
+    def noted(self: Feed, limit: int) -> list[FeedItem]:
         read.append(limit)
         return news(self, limit)
 
@@ -236,7 +236,7 @@ def test_while_nobody_listens_nothing_is_read(settings: Settings, home: Path, mo
 
 
 def test_another_branch_or_project_alone_is_news() -> None:
-    def on(**facts: Any) -> Standing:
+    def on(**facts: Any) -> LiveStatus:
         return standing("s", "running", status={"since": 1, "heard_at": 2}, **facts)
 
     before = on(started_at=1, ended_at=2)

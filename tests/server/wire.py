@@ -18,7 +18,7 @@ from whyfor.config import Settings
 from whyfor.live.hub import Hub
 from whyfor.server.app import App, create_app
 from whyfor.server.run import Server, bound
-from whyfor.service.serve import Keys, Running
+from whyfor.service.serve import AccessKeys, Running
 
 
 class Answer(msgspec.Struct):
@@ -40,7 +40,7 @@ class Served(msgspec.Struct):
 
     app: App
     hub: Hub
-    keys: Keys
+    keys: AccessKeys
     port: int
 
     @property
@@ -96,7 +96,7 @@ def served(
     """
     before = set(threading.enumerate())
     hub = Hub(settings, **{"poll": 0.02, **options})
-    keys = Keys(settings)
+    keys = AccessKeys(settings)
     with bound(port) as listener:
         if narrow:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 << 10)

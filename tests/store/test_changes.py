@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from whyfor.store import changes
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.sqlite import connect, transaction
 
 
@@ -22,12 +22,12 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
     found.close()
 
 
-def _events(log: Changes, after: int = 0) -> list[int | None]:
+def _events(log: ChangeLog, after: int = 0) -> list[int | None]:
     return [change.event for change in log.after(after, 100)]
 
 
 def test_a_thing_stands_in_it_once_under_its_last_number(db: apsw.Connection) -> None:
-    log = Changes(db)
+    log = ChangeLog(db)
     for event in (1, 2, 1):
         log.add_event(event)
     assert _events(log) == [2, 1]
@@ -36,7 +36,7 @@ def test_a_thing_stands_in_it_once_under_its_last_number(db: apsw.Connection) ->
 
 
 def test_numbers_rise_though_the_clock_goes_back(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = Changes(db)
+    log = ChangeLog(db)
     numbers = [0]
     for now in (5000, 5000, 100):
         monkeypatch.setattr(changes, "_now", lambda now=now: now)
@@ -49,7 +49,7 @@ def test_numbers_rise_though_the_clock_goes_back(db: apsw.Connection, monkeypatc
 
 def test_who_told_of_a_commit_before_is_known_when_its_story_goes(db: apsw.Connection) -> None:
     db.execute("INSERT INTO projects(id, identity, evidence, name) VALUES(7, 'example.com/shop', 'remote', 'shop')")
-    log = Changes(db)
+    log = ChangeLog(db)
     log.add_story("c0ffee", 7, {1, 2})
     log.add_story("c0ffee", None, {3})
     (change,) = log.after(0, 9)
@@ -61,7 +61,7 @@ def test_of_many_the_newest_are_kept_and_the_rest_is_known_to_be_gone(
 ) -> None:
     monkeypatch.setattr(changes, "KEPT", 10)
     monkeypatch.setattr(changes, "_SPARE", 5)
-    log = Changes(db)
+    log = ChangeLog(db)
     for event in range(15):
         log.add_event(event)
     log.prune()
@@ -81,18 +81,18 @@ def test_a_database_made_again_goes_on_only_with_the_same_numbers(
     old = connect(tmp_path / "old.db")
     with transaction(old):
         old.execute("INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', 'a'), (2, 'claude', 'b')")
-        Changes(old).add_event(5)
+        ChangeLog(old).add_event(5)
         if not same:
-            Changes(old).add_event(7)
+            ChangeLog(old).add_event(7)
     first, second = ("a", "b") if same else ("b", "a")
     db.execute("INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', ?), (2, 'claude', ?)", (first, second))
-    log = Changes(db)
+    log = ChangeLog(db)
     log.add_event(6)  # a rebuild changes events, too: nobody has heard of those
     log.carry(old)
     if same:
-        assert log.after(0, 9) == Changes(old).after(0, 9)
-        assert log.ends() == Changes(old).ends()
+        assert log.after(0, 9) == ChangeLog(old).after(0, 9)
+        assert log.ends() == ChangeLog(old).ends()
     else:
         assert log.after(0, 9) == []
-        assert log.ends()[0] > Changes(old).ends()[1]
+        assert log.ends()[0] > ChangeLog(old).ends()[1]
     old.close()

@@ -15,7 +15,7 @@ from whyfor.model.findings import TITLE_AGENT, Bucket
 from whyfor.store.docs import MAX_DOC
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import connect, fetch, transaction
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 NOW = 1777629600000
 Rows = list[tuple[Any, ...]]
@@ -32,7 +32,7 @@ COLUMN = {
 def indexed(*batches: list[Event]) -> apsw.Connection:
     """A session written in batches, each indexed before the next."""
     db = connect(Path(":memory:"))
-    writer = Writer(db)
+    writer = EventWriter(db)
     for events in batches:
         made = Bucket("s1")
         made.events += events
@@ -112,7 +112,7 @@ def test_only_the_last_document_is_made_again_when_a_session_grows() -> None:
     db.set_update_hook(lambda kind, base, table, row: changed.append(row) if table == "docs" else None)
     made = Bucket("s1")
     made.events.append(event(99, "assistant.message", "more"))
-    writer = Writer(db)
+    writer = EventWriter(db)
     with transaction(db):
         writer.apply("claude", made, NOW, mutable=False)
         writer.finish()
@@ -125,7 +125,7 @@ def test_a_title_is_a_document_that_a_new_title_replaces() -> None:
     for title in ("Bug hunt", "Bug found"):
         made = Bucket("s1")
         made.title(TITLE_AGENT, title)
-        writer = Writer(db)
+        writer = EventWriter(db)
         with transaction(db):
             writer.apply("claude", made, NOW, mutable=False)
             writer.finish()

@@ -14,7 +14,7 @@ from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreE
 from whyfor.store import schema, sqlite
 from whyfor.store.browse import Browser
 from whyfor.store.ranges import Ranges
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect, fetch, first, transaction
 
 
@@ -59,7 +59,7 @@ def test_what_a_page_asks_first_is_answered_by_an_index_however_many_sessions_th
         return True
 
     db.exec_trace = heard
-    reader, browser, ranges = Reader(db), Browser(db), Ranges(db)
+    reader, browser, ranges = StoreRows(db), Browser(db), Ranges(db)
     for agent in ("claude", None):
         with pytest.raises(NotFound):
             reader.session("x", agent)

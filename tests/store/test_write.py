@@ -16,11 +16,11 @@ from whyfor.model.events import Event, StoredEvent, Touch, Usage
 from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket
 from whyfor.model.query import Atom, Filters, Query
 from whyfor.model.sessions import Session, Tokens
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect, fetch, transaction
-from whyfor.store.write import MAX_TEXT, Writer
+from whyfor.store.write import MAX_TEXT, EventWriter
 
 NOW = 1777629600000
 ACTORS = {"user.prompt": "user", "tool.result": "tool"}
@@ -38,9 +38,9 @@ def bucket(*events: Event, session: str = "s1", parent: str | None = None) -> Bu
     return made
 
 
-def apply(db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: Writer | None = None) -> int:
+def apply(db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: EventWriter | None = None) -> int:
     """One batch, as ingest does it; returns the number of new events."""
-    writer = writer or Writer(db)
+    writer = writer or EventWriter(db)
     with transaction(db):
         new = sum(writer.apply("claude", made, NOW, mutable=mutable) for made in buckets)
         writer.finish()
@@ -53,17 +53,17 @@ def db(tmp_path: Path) -> apsw.Connection:
 
 
 def events(db: apsw.Connection) -> list[StoredEvent]:
-    return list(Reader(db).events(session(db).id))
+    return list(StoreRows(db).events(session(db).id))
 
 
 def session(db: apsw.Connection) -> Session:
-    return Reader(db).session("s1")
+    return StoreRows(db).session("s1")
 
 
 def found(db: apsw.Connection, word: str) -> list[int]:
     """Turns whose documents hold a word."""
     query = Query(clauses=((Atom(word),),))
-    return sorted(match.turn for match in Reader(db).match(query, Filters(), 10))
+    return sorted(match.turn for match in StoreRows(db).match(query, Filters(), 10))
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def found(db: apsw.Connection, word: str) -> list[int]:
 
 def test_the_same_event_twice_is_one(db: apsw.Connection) -> None:
     said = event("user.prompt", 1, "Go")
-    writer = Writer(db)
+    writer = EventWriter(db)
     assert apply(db, bucket(said, said), writer=writer) == 1
     assert apply(db, bucket(said, event("assistant.message", 2, "Gone.")), writer=writer) == 1
     writer.settle("claude", "s1")
@@ -258,7 +258,7 @@ def test_of_two_sessions_with_one_response_one_counts_it(db: apsw.Connection) ->
         made = bucket(*said, event("error", 2, at=end), session=name)
         made.usage.append(Usage(1, NOW, "m", input=10))
         apply(db, made)
-    counted = {s.session_id: s.tokens.input for s in Reader(db).sessions(Filters(), limit=None, subagents=True)}
+    counted = {s.session_id: s.tokens.input for s in StoreRows(db).sessions(Filters(), limit=None, subagents=True)}
     assert counted == {"s1": 10, "s2": None, "s3": None}
 
 
@@ -309,23 +309,23 @@ def source(path: str = "/s.jsonl") -> Source:
 
 def test_a_source_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
     kept = source()
-    writer = Writer(db)
+    writer = EventWriter(db)
     writer.save_source(kept)
     kept.position, kept.end_hash, kept.state = 512, "ab", {"open": {}}
     writer.save_source(kept)
-    later = Writer(db)
+    later = EventWriter(db)
     found = later.sources()["claude", "/s.jsonl"]
     later.load_state(found)
     assert found == kept
 
 
 def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(db: apsw.Connection) -> None:
-    writer = Writer(db)
+    writer = EventWriter(db)
     kept, other = source(), source("/other.jsonl")
-    batches: Iterable[tuple[Source, list[Problem], dict[str, int]]] = (
-        (kept, [Problem(0, 10, "truncated"), Problem(10, 5, "NUL bytes")], {"hologram": 2}),
-        (kept, [Problem(90, 10, "truncated")], {"hologram": 1, "teleport": 1}),
-        (other, [Problem(0, 10, "truncated")], {"hologram": 1}),
+    batches: Iterable[tuple[Source, list[UnparsedRecord], dict[str, int]]] = (
+        (kept, [UnparsedRecord(0, 10, "truncated"), UnparsedRecord(10, 5, "NUL bytes")], {"hologram": 2}),
+        (kept, [UnparsedRecord(90, 10, "truncated")], {"hologram": 1, "teleport": 1}),
+        (other, [UnparsedRecord(0, 10, "truncated")], {"hologram": 1}),
     )
     for whose, problems, unknown in batches:
         with transaction(db):
@@ -334,7 +334,7 @@ def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(db: apsw
             writer.add_problems(whose, problems, unknown)
             writer.finish()
 
-    reader = Reader(db)
+    reader = StoreRows(db)
     assert session(db).unparsed == 4
     assert reader.unparsed("claude") == [
         ("/s.jsonl", "truncated", 2),
@@ -347,7 +347,7 @@ def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(db: apsw
 
 def test_a_whole_segment_takes_the_place_of_the_partial_one_it_repeats(db: apsw.Connection) -> None:
     kept = source()
-    writer = Writer(db)
+    writer = EventWriter(db)
     writer.save_source(kept)
     for end, digest, partial in ((120, "a", True), (300, "b", False)):
         writer.add_segment(

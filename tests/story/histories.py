@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from typing import Any
 
-from whyfor.git.history import Change, Commit
-from whyfor.story.links.activity import Acts, Made, Written
+from whyfor.git.history import Commit, FileChange
+from whyfor.story.links.activity import CommitCommand, SessionActivity, WrittenEdit
 from whyfor.story.links.infer import CommitFacts, Link, Linker
 from whyfor.story.links.line_keys import keys
 
@@ -26,16 +26,16 @@ def body(name: str, count: int = 6) -> list[str]:
     return [f"{name}_value_{n} = compute({n}, '{name}')" for n in range(count)]
 
 
-def change(path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any) -> Change:
+def change(path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any) -> FileChange:
     plus, minus = list(added), list(removed)
-    return Change(path, added=plus, removed=minus, plus=len(plus), minus=len(minus), **more)
+    return FileChange(path, added=plus, removed=minus, plus=len(plus), minus=len(minus), **more)
 
 
 class Session:
     """A session's acts, one after the other."""
 
     def __init__(self, root: str = ROOT) -> None:
-        self.acts = Acts()
+        self.acts = SessionActivity()
         self.root = root
         self._seq = 0
 
@@ -48,10 +48,12 @@ class Session:
 
     def wrote(
         self, minute: float, path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any
-    ) -> Written:
+    ) -> WrittenEdit:
         at, seq, call = self._next(minute)
         old = more.pop("old", None)
-        act = Written(at, seq, call, self.root + path, keys(added), keys(removed), old=old and self.root + old, **more)
+        act = WrittenEdit(
+            at, seq, call, self.root + path, keys(added), keys(removed), old=old and self.root + old, **more
+        )
         self.acts.written.append(act)
         return act
 
@@ -63,10 +65,10 @@ class Session:
         seconds: float = 2,
         rewrites: bool = False,
         failed: bool = False,
-    ) -> Made:
+    ) -> CommitCommand:
         at, seq, call = self._next(minute)
         commits = "git commit" in command
-        act = Made(at, at + round(seconds * 1000), seq, call, command, printed, commits, rewrites, failed)
+        act = CommitCommand(at, at + round(seconds * 1000), seq, call, command, printed, commits, rewrites, failed)
         self.acts.made.append(act)
         return act
 
@@ -82,7 +84,7 @@ class History:
         self,
         name: str,
         minute: float,
-        *changes: Change,
+        *changes: FileChange,
         authored: float | None = None,
         parents: Sequence[str] | None = None,
         subject: str | None = None,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from whyfor.model.events import StoredEvent
-from whyfor.story.links.activity import Acts, Made, Written, acts, merged
+from whyfor.story.links.activity import CommitCommand, SessionActivity, WrittenEdit, acts, merge_activity
 from whyfor.story.links.line_keys import keys
 from whyfor.story.shell import effects
 
@@ -38,11 +38,11 @@ class Events:
         return self.add("tool.result", said, None, {"id": ident, **outcome})
 
     @property
-    def acts(self) -> Acts:
+    def acts(self) -> SessionActivity:
         return acts(self.all)
 
 
-def _told(found: Acts) -> list[tuple[str, bytes, bytes]]:
+def _told(found: SessionActivity) -> list[tuple[str, bytes, bytes]]:
     return [(act.path, act.added, act.removed) for act in found.written]
 
 
@@ -331,7 +331,7 @@ def test_reading_in_pieces_gives_the_same_as_reading_at_once() -> None:
     whole = msgspec.msgpack.encode(events.acts)
     for cut in range(len(events.all)):
         kept = msgspec.msgpack.encode(acts(events.all[:cut]))
-        again = acts(events.all[cut:], msgspec.msgpack.decode(kept, type=Acts))
+        again = acts(events.all[cut:], msgspec.msgpack.decode(kept, type=SessionActivity))
         assert msgspec.msgpack.encode(again) == whole
 
 
@@ -351,10 +351,10 @@ def test_what_was_done_since_an_event() -> None:
 
 
 def test_a_subagents_acts_stand_where_its_main_session_was() -> None:
-    main = Acts([Written(10, 3, "m", "/a")], [], 5, 50)
-    sub = Acts([Written(20, 900, "s", "/b")], [Made(30, 31, 901, "t", "git commit")], 1, 40)
-    found = merged([main, sub.placed(lambda at: at // 5)])
+    main = SessionActivity([WrittenEdit(10, 3, "m", "/a")], [], 5, 50)
+    sub = SessionActivity([WrittenEdit(20, 900, "s", "/b")], [CommitCommand(30, 31, 901, "t", "git commit")], 1, 40)
+    found = merge_activity([main, sub.placed(lambda at: at // 5)])
     assert [(act.path, act.seq) for act in found.written] == [("/a", 3), ("/b", 4)]
     assert [act.seq for act in found.made] == [6]
     assert (found.first_at, found.last_at) == (1, 50)
-    assert merged([]) == Acts()
+    assert merge_activity([]) == SessionActivity()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from whyfor.story.links.activity import Written
-from whyfor.story.links.attribution import Pen, attribute, traced
+from whyfor.story.links.activity import WrittenEdit
+from whyfor.story.links.attribution import LineAuthor, attribute, traced
 from whyfor.story.links.line_keys import keys
 
 PATH = "/code/shop/a.py"
 
 
-def _wrote(at: int, added: str = "", removed: str = "", kind: str = "edit") -> Written:
-    return Written(at, at, None, PATH, keys(added.split("\n")), keys(removed.split("\n")), kind)
+def _wrote(at: int, added: str = "", removed: str = "", kind: str = "edit") -> WrittenEdit:
+    return WrittenEdit(at, at, None, PATH, keys(added.split("\n")), keys(removed.split("\n")), kind)
 
 
-def _who(lines: str, *writes: tuple[int, Written]) -> list[int | None]:
+def _who(lines: str, *writes: tuple[int, WrittenEdit]) -> list[int | None]:
     (found,) = attribute([lines.split("\n")], writes)
     return [pen.session if pen else None for pen in found]
 
@@ -23,7 +23,7 @@ def _who(lines: str, *writes: tuple[int, Written]) -> list[int | None]:
 def test_who_wrote_a_line_last_has_it() -> None:
     line = "total = compute(order)"
     (found,) = attribute([[line]], [(0, _wrote(1, line)), (1, _wrote(5, line))])
-    assert found == [Pen(1, 5, 5)]
+    assert found == [LineAuthor(1, 5, 5)]
 
 
 def test_white_space_does_not_matter() -> None:

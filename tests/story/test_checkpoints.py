@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyfor.model.checkpoints import Part, checkpoint_id
-from whyfor.story.links.ranges import Claim, Outline, continue_from, group_roots, outline, parts
+from whyfor.story.links.ranges import EventOutline, RangeClaim, continue_from, group_roots, outline, parts
 
 # A session: p prompt, a answer, c tool call, r its result; a prompt begins a turn.
 KIND = {
@@ -21,7 +21,7 @@ KIND = {
 }
 
 
-def shaped(text: str) -> Outline:
+def shaped(text: str) -> EventOutline:
     turn = 0
     rows = []
     for seq, letter in enumerate(text, 1):
@@ -31,10 +31,12 @@ def shaped(text: str) -> Outline:
     return outline(rows)
 
 
-def claim(commit: str, cut: int, *, session: int = 1, why: str = "", superseded: bool = False, **more: object) -> Claim:
+def claim(
+    commit: str, cut: int, *, session: int = 1, why: str = "", superseded: bool = False, **more: object
+) -> RangeClaim:
     fields: dict[str, object] = {"evidence": "output", "confidence": "high", "role": "made", "committed_at": cut * 1000}
     fields.update(more)
-    return Claim(
+    return RangeClaim(
         commit=commit, session=session, agent="claude", session_id=f"s{session}", cut=cut, why=why,
         superseded=superseded, **fields,  # type: ignore[arg-type]
     )  # fmt: skip
@@ -44,7 +46,7 @@ def ranges(found: dict[str, list[Part]]) -> dict[str, tuple[int, int]]:
     return {commit: (own[0].first, own[0].last) for commit, own in found.items()}
 
 
-def told(text: str, *claims: Claim) -> dict[str, list[Part]]:
+def told(text: str, *claims: RangeClaim) -> dict[str, list[Part]]:
     return parts(claims, {1: shaped(text), 2: shaped(text)})
 
 
@@ -96,7 +98,7 @@ def test_turns_counts_those_the_range_has_a_part_of() -> None:
 # -- groups ----------------------------------------------------------------------------------------
 
 
-def roots(text: str, *claims: Claim) -> dict[str, str]:
+def roots(text: str, *claims: RangeClaim) -> dict[str, str]:
     return group_roots(told(text, *claims))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.story.histories import MINUTE, START, History, Session, body, change, sha
-from whyfor.story.links.infer import Seed
+from whyfor.story.links.infer import PriorLink
 
 # -- content: a person commits ---------------------------------------------------------------------
 
@@ -390,7 +390,7 @@ def test_links_of_a_commit_that_is_gone_live_on_in_its_copy() -> None:
     agent.ran(3, "git commit -m 'Add cart'", (sha("a")[:7], "Add cart"))
     first.commit("a", 3.01, change("src/cart.py", body("cart")), subject="Add cart")
     links, _ = first.link({1: agent})
-    seed = Seed(sha("a"), "Add cart", first.commits[0].authored_at, first.commits[0].patch_id, links)
+    seed = PriorLink(sha("a"), "Add cart", first.commits[0].authored_at, first.commits[0].patch_id, links)
     history.commit("b", 40 * 24 * 60, change("src/cart.py", body("cart")), subject="Another subject")
     found, superseded = history.link({}, seeds=[seed], unreachable={sha("a")})
     assert [(link.commit, link.session, link.evidence) for link in found] == [(sha("b"), 1, "output")]

@@ -17,7 +17,7 @@ from whyfor.model.events import KINDS, StoredEvent
 from whyfor.model.signals import Signal
 from whyfor.story.status import inputs as signs
 from whyfor.story.status import state
-from whyfor.story.status.inputs import Sign, of_event, of_process, of_signal
+from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.judge import (
     COMPACTING,
     IDLE,
@@ -39,22 +39,24 @@ LATER = START + 60 * SECOND
 repeatable = settings(deadline=None, derandomize=True, max_examples=200)
 
 
-def event(kind: str, at: int = LATER, seq: int = 50, *, actor: str = "assistant", text: str = "", **rest: Any) -> Sign:
+def event(
+    kind: str, at: int = LATER, seq: int = 50, *, actor: str = "assistant", text: str = "", **rest: Any
+) -> StatusInput:
     name, child = rest.pop("name", None), rest.pop("child", "")
     return of_event(StoredEvent(seq, 1, kind, "transcript", "high", at, at, actor, text, name, rest or None), child)
 
 
-def hook(name: str, at: int = LATER, *, agent: str = "claude", cwd: str | None = None, **data: Any) -> Sign:
+def hook(name: str, at: int = LATER, *, agent: str = "claude", cwd: str | None = None, **data: Any) -> StatusInput:
     sign = of_signal(Signal(at, agent, name, cwd, data=data))
     assert sign is not None
     return sign
 
 
-def bash(command: str, at: int, ident: str = "c1", seq: int = 5, **rest: Any) -> Sign:
+def bash(command: str, at: int, ident: str = "c1", seq: int = 5, **rest: Any) -> StatusInput:
     return event("tool.call", at, seq, name="Bash", text=command, id=ident, input={"command": command}, **rest)
 
 
-def now(*seen: Sign, at: int | None = None, alive: bool | None = None) -> Status:
+def now(*seen: StatusInput, at: int | None = None, alive: bool | None = None) -> Status:
     return status(told(seen), max(sign.at for sign in seen) if at is None else at, alive)
 
 
@@ -63,7 +65,7 @@ def now(*seen: Sign, at: int | None = None, alive: bool | None = None) -> Status
 BEGUN = (hook("SessionStart", START, source="startup"), hook("UserPromptSubmit", START + SECOND))
 CALLED = (*BEGUN, bash("make test", START + 2 * SECOND))
 # How a session gets into each phase: what was heard of it before.
-BEFORE: dict[str, tuple[Sign, ...]] = {
+BEFORE: dict[str, tuple[StatusInput, ...]] = {
     "unknown": (),
     "idle": BEGUN[:1],
     "running": CALLED,
@@ -117,7 +119,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "heard": (SAME, "somebody is there, and that is all"),
 }
 # Every input there is, and the sign it is taken for.
-INPUTS: dict[str, tuple[Callable[[], Sign], str]] = {
+INPUTS: dict[str, tuple[Callable[[], StatusInput], str]] = {
     "event session.started": (lambda: event("session.started", actor="system", cwd="/code"), "started"),
     "event session.exited": (lambda: event("session.exited", actor="system"), "exited"),
     "event turn.started": (lambda: event("turn.started", actor="system"), "prompt"),
@@ -328,7 +330,7 @@ def test_nothing_open_and_two_minutes_of_silence_is_idle() -> None:
 # -- approvals and questions ---------------------------------------------------------------------------------------
 
 
-def asked(at: int, tool: str = "Bash", **data: Any) -> Sign:
+def asked(at: int, tool: str = "Bash", **data: Any) -> StatusInput:
     return hook("PermissionRequest", at, tool_name=tool, **data)
 
 
@@ -358,7 +360,7 @@ def test_a_request_that_names_its_command_is_exact_at_once_and_sure_among_severa
 def test_gemini_tells_what_it_wants_though_its_transcript_has_it_later() -> None:
     begun = (hook("SessionStart", START, agent="gemini"), hook("BeforeAgent", START + SECOND, agent="gemini"))
 
-    def wants(**asked: Any) -> Sign:
+    def wants(**asked: Any) -> StatusInput:
         kind = "ToolPermission"
         return hook("Notification", START + 2 * SECOND, agent="gemini", notification_type=kind, asked=asked)
 
@@ -562,7 +564,7 @@ def test_compaction_is_work_until_it_is_over_or_forgotten() -> None:
 
 
 def test_what_it_does_is_told_in_one_line() -> None:
-    def doing(*seen: Sign) -> str | None:
+    def doing(*seen: StatusInput) -> str | None:
         return now(*BEGUN, *seen).activity
 
     assert doing() == "thinking"
@@ -601,7 +603,7 @@ _AGAIN = [made for made, _ in INPUTS.values()] + [lambda sign=sign: sign for sig
 
 
 @st.composite
-def stories(draw: st.DrawFn, limit: int = 40) -> list[Sign]:
+def stories(draw: st.DrawFn, limit: int = 40) -> list[StatusInput]:
     """Signs of one session in the order of their time."""
     found, at = [], START
     for seq in range(1, 1 + draw(st.integers(0, limit))):
@@ -615,14 +617,14 @@ def stories(draw: st.DrawFn, limit: int = 40) -> list[Sign]:
 
 @repeatable
 @given(stories(), st.randoms(use_true_random=False))
-def test_the_order_in_which_signs_come_means_nothing(story: list[Sign], chance: random.Random) -> None:
+def test_the_order_in_which_signs_come_means_nothing(story: list[StatusInput], chance: random.Random) -> None:
     shuffled = chance.sample(story, len(story))
     assert told(shuffled) == told(story)
 
 
 @repeatable
 @given(stories(), st.data())
-def test_signs_that_come_twice_change_nothing(story: list[Sign], data: st.DataObject) -> None:
+def test_signs_that_come_twice_change_nothing(story: list[StatusInput], data: st.DataObject) -> None:
     once = told(story)
     again = data.draw(st.lists(st.sampled_from(story))) if story else []
     assert told(again, once) == once
@@ -630,7 +632,7 @@ def test_signs_that_come_twice_change_nothing(story: list[Sign], data: st.DataOb
 
 @repeatable
 @given(stories())
-def test_exited_is_final_until_a_new_start_or_prompt(story: list[Sign]) -> None:
+def test_exited_is_final_until_a_new_start_or_prompt(story: list[StatusInput]) -> None:
     known, gone = NEW, False
     for sign in story:
         known = apply(known, sign)
@@ -643,7 +645,7 @@ def test_exited_is_final_until_a_new_start_or_prompt(story: list[Sign]) -> None:
 
 @repeatable
 @given(stories(), st.sampled_from([None, True, False]))
-def test_since_never_goes_back_while_the_phase_is_the_same(story: list[Sign], alive: bool | None) -> None:
+def test_since_never_goes_back_while_the_phase_is_the_same(story: list[StatusInput], alive: bool | None) -> None:
     known, before = NEW, Status("", "", "")
     for sign in story:
         known = apply(known, sign)
@@ -657,7 +659,7 @@ def test_since_never_goes_back_while_the_phase_is_the_same(story: list[Sign], al
 
 @repeatable
 @given(stories())
-def test_a_state_survives_being_stored(story: list[Sign]) -> None:
+def test_a_state_survives_being_stored(story: list[StatusInput]) -> None:
     known = told(story)
     assert msgspec.json.decode(msgspec.json.encode(known), type=State) == known
 

@@ -17,7 +17,7 @@ from whyfor.cli.screen import app as screen_app
 from whyfor.config import Settings
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.service.forget import Asked, forget
+from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest
 from whyfor.store.open import reading
 
@@ -350,7 +350,7 @@ def test_a_session_forgotten_meanwhile_is_left(settings: Settings, kept: Transcr
         await screen.see("Count the quokkas")
         await screen.press("enter")
         await screen.see("two quokkas")
-        forget(settings, Path.cwd(), Asked(reference=session.session_id))
+        forget(settings, Path.cwd(), ForgetArguments(reference=session.session_id))
         screen.app.heard()
         await screen.until(lambda: len(screen.app.screen_stack) == 1)
 

@@ -31,11 +31,11 @@ __all__ = [
     "FileAgent",
     "Framing",
     "OnError",
-    "Reader",
     "Record",
+    "RecordReader",
     "Rows",
-    "Shape",
     "Sink",
+    "SourceShape",
     "as_dict",
     "as_int",
     "as_list",
@@ -58,7 +58,7 @@ Framing = Literal["lines", "document", "blob", "rows"]
 OnError = Callable[[OSError], None]  # told of each folder that cannot be listed
 
 
-class Shape(msgspec.Struct, frozen=True):
+class SourceShape(msgspec.Struct, frozen=True):
     """What a file turned out to be, judged by its content."""
 
     framing: Framing
@@ -78,7 +78,7 @@ class Rows(msgspec.Struct, frozen=True):
     error: Exception | None = None  # why this session could not be read; the others are
 
 
-class Reader(Protocol):
+class RecordReader(Protocol):
     """Turns the records of one source into events, in order."""
 
     state: Record
@@ -106,10 +106,10 @@ class Agent(Protocol):
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
         """Files below a root worth a look: transcripts first, what hangs on them after."""
 
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
+    def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         """What this file is, by its first bytes; None if it is none of ours."""
 
-    def reader(self, shape: Shape, state: Record) -> Reader: ...
+    def reader(self, shape: SourceShape, state: Record) -> RecordReader: ...
 
     def alone(self, message: Record) -> Record:
         """An element of such a list, as a record that the reader understands."""

@@ -16,7 +16,7 @@ WRITERS = ("claude", "codex", "gemini")
 RESULT_MAX = 8000  # characters of a tool's result that another agent is told
 
 
-class Said(msgspec.Struct, frozen=True):
+class SpokenLine(msgspec.Struct, frozen=True):
     """One thing said, in words any agent understands."""
 
     role: str  # user | assistant
@@ -25,7 +25,7 @@ class Said(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class Place(msgspec.Struct, frozen=True):
+class NewSession(msgspec.Struct, frozen=True):
     """The session to be written: its new id, where it goes, what it is called."""
 
     session_id: str
@@ -37,12 +37,12 @@ class Place(msgspec.Struct, frozen=True):
     origin: str | None = None  # the session it is a copy of
 
 
-class File(msgspec.Struct, frozen=True):
+class NewFile(msgspec.Struct, frozen=True):
     path: Path
     content: bytes
 
 
-class Writer(Protocol):
+class SessionWriter(Protocol):
     """Puts records in an agent's own format and place; what comes out is written elsewhere."""
 
     def new_id(self, now: int) -> str: ...
@@ -68,27 +68,27 @@ class Writer(Protocol):
     def continues(self, records: Sequence[Record]) -> tuple[str, int] | None:
         """The session whose first bytes are this one's beginning, and how many."""
 
-    def exact(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         """One session's records under a new id."""
 
     def live(self, records: Sequence[Record]) -> list[Record]:
         """The records the agent would have in mind: the active branch, since the last compaction, in order."""
 
-    def spoken(self, said: Iterable[Said]) -> list[Record]:
+    def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
         """What was said elsewhere, as records."""
 
-    def joined(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         """Records of several origins as one session."""
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: Place) -> File | None:
+    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
         """A file that belongs to the session (a subagent's transcript), moved along; None if there is no such thing."""
 
-    def files(self, records: Sequence[Record], place: Place) -> list[File]:
+    def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         """The session's file, then what must be there for the agent to find it."""
 
 
-def writer(agent: str) -> Writer:
-    found: Writer = import_module(f"whyfor.agents.{agent}.write").WRITER
+def writer(agent: str) -> SessionWriter:
+    found: SessionWriter = import_module(f"whyfor.agents.{agent}.write").WRITER
     return found
 
 
@@ -96,9 +96,9 @@ def lines(records: Iterable[Record]) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 
-def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[Said]]:
+def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[SpokenLine]]:
     """Turns in plain words, thinking left out; a compaction with a summary stands for all before it."""
-    turns: dict[int, list[Said]] = {}
+    turns: dict[int, list[SpokenLine]] = {}
     at, model = begun, None
     for event in events:
         at = event.created_at or at
@@ -108,7 +108,7 @@ def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[Said]]:
         if event.kind == "compaction" and text:
             turns.clear()
         if text:
-            _add(turns.setdefault(event.turn, []), Said(role, text, at, model if role == "assistant" else None))
+            _add(turns.setdefault(event.turn, []), SpokenLine(role, text, at, model if role == "assistant" else None))
     return list(turns.values())
 
 
@@ -141,9 +141,9 @@ def _short(text: str) -> str:
     return f"{text[:RESULT_MAX]}\n[{len(text) - RESULT_MAX} more characters]"
 
 
-def _add(turn: list[Said], said: Said) -> None:
+def _add(turn: list[SpokenLine], said: SpokenLine) -> None:
     """One voice after the other: models expect user and assistant to take turns."""
     if turn and turn[-1].role == said.role:
         last = turn.pop()
-        said = Said(last.role, f"{last.text}\n\n{said.text}", last.at, said.model or last.model)
+        said = SpokenLine(last.role, f"{last.text}\n\n{said.text}", last.at, said.model or last.model)
     turn.append(said)

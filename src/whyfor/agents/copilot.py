@@ -14,10 +14,10 @@ from whyfor.agents.base import (
     Bucket,
     FileAgent,
     OnError,
-    Reader,
     Record,
-    Shape,
+    RecordReader,
     Sink,
+    SourceShape,
     as_dict,
     as_int,
     as_list,
@@ -83,7 +83,7 @@ class Copilot(FileAgent):
             if depth == 1 or (depth == 2 and path.name == "events.jsonl"):
                 yield path
 
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
+    def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         found = False
         for record in head_records(head):
             kind, data = as_str(record.get("type")), record.get("data")
@@ -91,19 +91,19 @@ class Copilot(FileAgent):
                 continue
             ident = as_str(data.get("sessionId"))
             if kind == "session.start" and ident:
-                return Shape("lines", ident)
+                return SourceShape("lines", ident)
             found = found or ("parentId" in record and (kind in SILENT or kind in EventsReader.KINDS))
         if found:
-            return Shape("lines", path.parent.name if path.name == "events.jsonl" else path.name.split(".")[0])
+            return SourceShape("lines", path.parent.name if path.name == "events.jsonl" else path.name.split(".")[0])
         if head.lstrip().startswith(b"{") and re.search(_HISTORY, head) and b'"startTime"' in head:
             named = re.search(_HISTORY_ID, head)
-            return Shape("document", named[1].decode("utf-8", "replace")) if named else None
+            return SourceShape("document", named[1].decode("utf-8", "replace")) if named else None
         return None
 
     def alone(self, message: Record) -> Record:
         return {"timeline": [message]}
 
-    def reader(self, shape: Shape, state: Record) -> Reader:
+    def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         return EventsReader(state)
 
 

@@ -18,7 +18,7 @@ MARK = "# whyfor"  # the end of a command of ours, and of no other
 SECONDS = 5
 
 
-class On(msgspec.Struct, frozen=True):
+class HookEvent(msgspec.Struct, frozen=True):
     event: str
     matcher: str | None = None
     annotate: bool = False  # the hook may answer here, if annotation is wanted
@@ -36,7 +36,7 @@ class Hookable(msgspec.Struct, frozen=True):
     """Its settings, below that folder."""
     local: str
     """Its settings for one project, below the project."""
-    events: tuple[On, ...]
+    events: tuple[HookEvent, ...]
     limit: dict[str, int]
     """How long a hook may take, in the agent's word and unit."""
     grouped: bool = True
@@ -62,8 +62,8 @@ def _gemini(home: Path, env: Mapping[str, str]) -> Path:
     return Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
 
 
-def _on(names: str) -> tuple[On, ...]:
-    return tuple(On(name) for name in names.split())
+def _on(names: str) -> tuple[HookEvent, ...]:
+    return tuple(HookEvent(name) for name in names.split())
 
 
 CLAUDE = Hookable(
@@ -75,7 +75,7 @@ CLAUDE = Hookable(
     local=".claude/settings.local.json",
     events=(
         *_on("SessionStart UserPromptSubmit"),
-        On("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
+        HookEvent("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
         *_on("PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"),
     ),
     limit={"timeout": SECONDS},
@@ -91,7 +91,7 @@ CODEX = Hookable(
     local=".codex/hooks.json",
     events=(
         *_on("SessionStart UserPromptSubmit"),
-        On("PostToolUse", "Bash", annotate=True),
+        HookEvent("PostToolUse", "Bash", annotate=True),
         *_on("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
     ),
     limit={"timeout": SECONDS},
@@ -107,7 +107,7 @@ GEMINI = Hookable(
     local=".gemini/settings.json",
     events=(
         *_on("SessionStart BeforeAgent AfterAgent"),
-        On("AfterTool", "run_shell_command", annotate=True),
+        HookEvent("AfterTool", "run_shell_command", annotate=True),
         *_on("Notification SessionEnd"),
     ),
     limit={"timeout": SECONDS * 1000},
@@ -123,7 +123,7 @@ COPILOT = Hookable(
     local=".github/hooks/whyfor.json",
     events=(
         *_on("sessionStart userPromptSubmitted"),
-        On("postToolUse", "bash"),
+        HookEvent("postToolUse", "bash"),
         *_on("permissionRequest notification agentStop subagentStop errorOccurred preCompact sessionEnd"),
     ),
     limit={"timeoutSec": SECONDS},
@@ -138,7 +138,7 @@ class Unmergeable(ValueError):
     """The file says something we would not keep as it is, so it is left alone."""
 
 
-def merge(content: bytes, agent: Hookable, command: Callable[[On], str]) -> bytes:
+def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) -> bytes:
     """The settings with our entries: one per event, in the place of an earlier one of ours, else after all others."""
     data = _parse(content, agent)
     hooks = data.setdefault("hooks", {})
@@ -197,7 +197,7 @@ def _bare(content: bytes, agent: Hookable) -> dict[str, Any]:
     return {**data, **({"hooks": hooks} if hooks else {})}
 
 
-def _entry(agent: Hookable, on: On, command: str) -> dict[str, Any]:
+def _entry(agent: Hookable, on: HookEvent, command: str) -> dict[str, Any]:
     matcher = {"matcher": on.matcher} if on.matcher else {}
     if agent.grouped:
         return {**matcher, "hooks": [{"type": "command", "command": command, **agent.limit}]}

@@ -35,7 +35,7 @@ class _Object:
         return next(level for level in count() if len(self.rows) < FAN ** (level + 1))
 
 
-class Merging:
+class SegmentCompactor:
     """Inside the caller's transaction and before its journal is flushed; after its commit `replaced` can go."""
 
     def __init__(self, writer: StoreWriter, blobs: Blobs, journal: Journal) -> None:

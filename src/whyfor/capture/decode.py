@@ -12,7 +12,7 @@ from whyfor.agents.base import MAX_DECODED, can_decode
 from whyfor.model.findings import Record
 from whyfor.model.gaps import Gap, filled, holes
 from whyfor.model.paths import escape_surrogates
-from whyfor.model.sources import Problem
+from whyfor.model.sources import UnparsedRecord
 
 MAX_LINE = MAX_DECODED
 """Bytes of a line that are stored in one piece; a longer one is stored in several, and not decoded."""
@@ -56,7 +56,7 @@ def whole(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -
     return filled(data, 0, inside) if inside else data
 
 
-def records(line: bytes, offset: int) -> list[Record] | Problem:
+def records(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
     """The objects on a line: one, or several that were glued together by a lost newline."""
     if problem := too_large(line, offset, MAX_DECODED):
         return problem
@@ -64,10 +64,10 @@ def records(line: bytes, offset: int) -> list[Record] | Problem:
         value = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _salvage(line, offset)
-    return [value] if isinstance(value, dict) else Problem(offset, len(line), "not an object")
+    return [value] if isinstance(value, dict) else UnparsedRecord(offset, len(line), "not an object")
 
 
-def document(data: bytes) -> list[Record] | Problem:
+def document(data: bytes) -> list[Record] | UnparsedRecord:
     """A whole file that is one JSON value, or several in a row; an array stands for its objects."""
     if problem := too_large(data, 0, MAX_DOCUMENT):
         return problem
@@ -78,18 +78,18 @@ def document(data: bytes) -> list[Record] | Problem:
     return _objects(values, 0, len(data), arrays=True)
 
 
-def too_large(data: bytes, offset: int, limit: int) -> Problem | None:
+def too_large(data: bytes, offset: int, limit: int) -> UnparsedRecord | None:
     """Return the problem with this JSON, if it must not be decoded; its bytes are kept all the same."""
     if len(data) > limit:
-        return Problem(offset, len(data), TOO_LARGE)
-    return None if can_decode(data) else Problem(offset, len(data), "too large for the memory there is")
+        return UnparsedRecord(offset, len(data), TOO_LARGE)
+    return None if can_decode(data) else UnparsedRecord(offset, len(data), "too large for the memory there is")
 
 
-def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] | Problem:
+def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] | UnparsedRecord:
     size = len(line)
     bare = line.strip(b"\x00 \t\r\n")
     if not bare:
-        return Problem(offset, size, "NUL bytes")
+        return UnparsedRecord(offset, size, "NUL bytes")
     text = bare.decode("utf-8", "replace").lstrip("\ufeff")
     if not text:
         return []
@@ -103,16 +103,16 @@ def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] 
         while at < len(text):
             value, at = lenient.raw_decode(text, at)
             if not isinstance(value, dict) and not (arrays and isinstance(value, list)):
-                return Problem(offset, size, "not an object")
+                return UnparsedRecord(offset, size, "not an object")
             values.append(_without_surrogates(value))
             while at < len(text) and text[at] in " \t\r\n\x00":
                 at += 1
     except (ValueError, RecursionError) as error:
-        return Problem(offset, size, _reason(error, text))
+        return UnparsedRecord(offset, size, _reason(error, text))
     return _objects(values, offset, size, arrays=arrays)
 
 
-def _objects(values: list[Any], offset: int, size: int, *, arrays: bool) -> list[Record] | Problem:
+def _objects(values: list[Any], offset: int, size: int, *, arrays: bool) -> list[Record] | UnparsedRecord:
     found: list[Record] = []
     for value in values:
         if arrays and isinstance(value, list):
@@ -120,8 +120,8 @@ def _objects(values: list[Any], offset: int, size: int, *, arrays: bool) -> list
         elif isinstance(value, dict):
             found.append(value)
         else:
-            return Problem(offset, size, "not an object")
-    return found or Problem(offset, size, "not an object")
+            return UnparsedRecord(offset, size, "not an object")
+    return found or UnparsedRecord(offset, size, "not an object")
 
 
 def _reason(error: Exception, text: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import MAX_DECODED, Agent, Shape
+from whyfor.agents.base import MAX_DECODED, Agent, SourceShape
 from whyfor.capture.tail import head, stat
 from whyfor.capture.unreadable import Unreadable as Unreadable
 from whyfor.capture.unreadable import reason_of
@@ -21,7 +21,7 @@ from whyfor.model.paths import escape_surrogates, to_text
 PATIENCE = 3_600_000_000_000  # ns a file may take to write its first line
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     agent: Agent  # whose folder it lies in; what it really is shows when it is sniffed
     path: Path
     given: bool = False  # named by a person: not knowing it is an error worth telling
@@ -41,18 +41,18 @@ def roots(agent: Agent, settings: Settings) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def at_home(agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]) -> Iterator[Found]:
+def at_home(agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]) -> Iterator[FoundFile]:
     for agent in agents:
         for root in roots(agent, settings):
             yield from _below(agent, root, unreadable)
 
 
-def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
+def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[FoundFile]:
     """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
         if os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
-            yield Found(agents[0], path, given=True)
+            yield FoundFile(agents[0], path, given=True)
         elif os.path.isdir(path):  # noqa: PTH112
             yield from _in_folder(path, agents, unreadable)
         else:
@@ -60,7 +60,7 @@ def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unread
             raise NotFound(what, "Give a transcript, a folder of them, or nothing at all.")
 
 
-def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[Found]:
+def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[FoundFile]:
     homes = [(agent, root) for agent in agents for root in agent.roots(folder, {}) if root.exists()]
     for agent, root in homes:
         yield from _below(agent, root, unreadable)
@@ -68,17 +68,17 @@ def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) 
         for base, folders, files in os.walk(folder, onerror=lambda e: unreadable.append(_told(e))):
             folders.sort()
             for name in sorted(files):
-                yield Found(agents[0], Path(base, name))
+                yield FoundFile(agents[0], Path(base, name))
 
 
-def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[Found]:
+def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[FoundFile]:
     """A root that cannot be looked into is counted, and the others are read all the same."""
     try:
         if root.is_file():
-            yield Found(agent, root)
+            yield FoundFile(agent, root)
         elif root.is_dir():
             for path in agent.find(root, lambda error: unreadable.append(_told(error))):
-                yield Found(agent, path)
+                yield FoundFile(agent, path)
     except Exception as error:
         unreadable.append(Unreadable(to_text(root), reason_of(error)))
 
@@ -87,7 +87,7 @@ def _told(error: OSError) -> Unreadable:
     return Unreadable(to_text(str(error.filename)), error.strerror or str(error))
 
 
-def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
+def sniff(found: FoundFile, now: int) -> tuple[Agent, SourceShape] | None:
     """What a file is, by its content: the folder's agent is asked first, then all others."""
     data = head(found.path)
     if not data:
@@ -103,10 +103,10 @@ def sniff(found: Found, now: int) -> tuple[Agent, Shape] | None:
         return None  # its first line is still being written: whose it is shows when it is whole
     # Its own agent put it here, but nothing in it makes sense: keep it all the same.
     stem = escape_surrogates(name.rsplit(".", 1)[0])
-    return found.agent, Shape("lines", stem) if name.endswith(".jsonl") else Shape("document", stem)
+    return found.agent, SourceShape("lines", stem) if name.endswith(".jsonl") else SourceShape("document", stem)
 
 
-def _in_text(shape: Shape) -> Shape:
+def _in_text(shape: SourceShape) -> SourceShape:
     """Return the shape with what was taken from the file's name as text that can be stored."""
     session_id = escape_surrogates(shape.session_id)
     parent = escape_surrogates(shape.parent) if shape.parent else shape.parent

@@ -16,7 +16,7 @@ LEFT = b"bell"  # what a hook writes there that left its ingest to whoever serve
 _PIPES = hasattr(os, "mkfifo") and hasattr(select, "poll")
 
 
-class Bell:
+class Doorbell:
     """Waits for a ring: of a hook through the pipe, or of a thread of this process."""
 
     def __init__(self, home: Path) -> None:

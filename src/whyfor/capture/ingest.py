@@ -11,16 +11,16 @@ import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Record, Rows, Shape
+from whyfor.agents.base import Agent, Record, Rows, SourceShape
 from whyfor.capture import session_cwd, spool, tail
-from whyfor.capture.compact import Merging
-from whyfor.capture.discover import Found, sniff
+from whyfor.capture.compact import SegmentCompactor
+from whyfor.capture.discover import FoundFile, sniff
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.filters.forgotten import Forgotten
-from whyfor.capture.filters.gate import Withholding
-from whyfor.capture.filters.paused import Unwanted
+from whyfor.capture.filters.gate import CaptureGate
+from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
-from whyfor.capture.parse import Absorber
+from whyfor.capture.parse import SegmentParser
 from whyfor.capture.unreadable import PartFailed, Unreadable, UnreadableFiles, reason_of, stops_everything
 from whyfor.config import Exclude
 from whyfor.model.errors import NotFound
@@ -32,14 +32,14 @@ from whyfor.store.commit import commit_with_journal
 from whyfor.store.forget import Tombstones
 from whyfor.store.journal import Journal, MovedEntry, SegmentEntry
 from whyfor.store.sqlite import explained
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 BATCH_BYTES = 48 << 20
 BATCH_FILES = 500
 SIDECAR_PATIENCE = 86_400_000_000_000  # ns a result waits for the call it answers
 
 
-class Counts(msgspec.Struct):
+class IngestCounts(msgspec.Struct):
     """What one run did."""
 
     files: int = 0
@@ -72,7 +72,7 @@ class Ingest:
         journal: Journal,
         now: Callable[[], int],
         forgotten: Tombstones | None = None,
-        unwanted: Unwanted | None = None,
+        unwanted: PauseFilter | None = None,
         sources: dict[tuple[str, str], Source] | None = None,
     ) -> None:
         self.db = db
@@ -80,11 +80,11 @@ class Ingest:
         self.blobs = blobs
         self.journal = journal
         self.now = now
-        self.unwanted = Unwanted(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
+        self.unwanted = PauseFilter(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
         self._prepare()
         self.sources = self.writer.sources() if sources is None else sources  # of a run that nobody wrote after
         self.remembered = UnreadableFiles(journal.path.parent)
-        self.counts = Counts()
+        self.counts = IngestCounts()
         self._by_name: dict[tuple[str, str], list[tuple[str, str]]] | None = None  # keys of sources
         self._withheld = self.unwanted.records
         self._stored: dict[int, Source] = {}  # by this batch
@@ -101,21 +101,21 @@ class Ingest:
 
     def _prepare(self) -> None:
         """Make anew all that remembers what this batch did."""
-        self.writer = Writer(self.db)
+        self.writer = EventWriter(self.db)
         self.unwanted.place = self.writer.whereabouts
-        self.absorber = Absorber(self.writer, self.journal, self.now)
+        self.absorber = SegmentParser(self.writer, self.journal, self.now)
         known = Forgotten(self.forgotten)
         narrowed = known.narrowed if known else None
-        self.withholding = Withholding(self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded)
-        self.merging = Merging(self.writer, self.blobs, self.journal)
+        self.withholding = CaptureGate(self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded)
+        self.merging = SegmentCompactor(self.writer, self.blobs, self.journal)
 
     def run(
         self,
-        found: Iterable[Found],
+        found: Iterable[FoundFile],
         unreadable: list[Unreadable],
         progress: Progress | None = None,
         spooled: Iterable[Path] = (),
-    ) -> Counts:
+    ) -> IngestCounts:
         """Read the spool, then the files, packed ones last; what cannot be read is counted and the rest goes on."""
         self.counts.unreadable = unreadable
         home = self.journal.path.parent
@@ -232,7 +232,7 @@ class Ingest:
             path.unlink()
         self.remembered.remove(to_text(path))
 
-    def _visit(self, found: Found, progress: Progress | None) -> None:
+    def _visit(self, found: FoundFile, progress: Progress | None) -> None:
         now = tail.stat(found.path)
         source = self._known(found)
         if source is not None and tail.unchanged(source, now) and not (found.given and self._is_forgotten(source)):
@@ -291,14 +291,14 @@ class Ingest:
             return False
         return True
 
-    def _known(self, found: Found) -> Source | None:
+    def _known(self, found: FoundFile) -> Source | None:
         path = to_text(found.path)
         own = self.sources.get((found.agent.name, path))
         if own is not None:
             return own
         return next((s for name in AGENTS if (s := self.sources.get((name, path)))), None)
 
-    def _meet(self, found: Found, now: tail.Stat) -> Source | None:
+    def _meet(self, found: FoundFile, now: tail.Stat) -> Source | None:
         """A path not seen before: something new, or a known file that moved."""
         recognised = sniff(found, self.now())
         if recognised is None:
@@ -315,7 +315,7 @@ class Ingest:
             return moved
         return _source(agent, to_text(found.path), shape)
 
-    def _too_early(self, agent: Agent, shape: Shape, path: Path, now: tail.Stat) -> bool:
+    def _too_early(self, agent: Agent, shape: SourceShape, path: Path, now: tail.Stat) -> bool:
         """Its call is not in the transcript yet: wait, so that it lands in the right turn."""
         fresh = self.now() * 1_000_000 - now.mtime < SIDECAR_PATIENCE
         return fresh and not self.writer.has_event(agent.name, shape.session_id, fold(path.name.rsplit(".", 1)[0]))
@@ -388,7 +388,7 @@ class Ingest:
 
     def _restart(self, source: Source, path: Path) -> Source:
         """The same session written anew is a new generation; another session in its place is another source."""
-        recognised = None if source.agent == spool.HOOK else sniff(Found(AGENTS[source.agent], path), self.now())
+        recognised = None if source.agent == spool.HOOK else sniff(FoundFile(AGENTS[source.agent], path), self.now())
         if recognised is None or recognised[1].session_id == source.session_id:
             self.writer.restart(source, source.generation + 1)
             return source
@@ -458,7 +458,7 @@ class Ingest:
             raise rows.error
         session = own.get(rows.session_id)
         if session is None:
-            shape = Shape("lines", rows.session_id, rows.parent)
+            shape = SourceShape("lines", rows.session_id, rows.parent)
             session = own[rows.session_id] = _source(agent, path, shape)
         if self.unwanted and session.cwd is None:
             session.cwd = session_cwd.of_lines(session, rows.lines)
@@ -513,7 +513,7 @@ class Ingest:
         self.journal.forget_pending()
 
 
-def _source(agent: Agent, path: str, shape: Shape) -> Source:
+def _source(agent: Agent, path: str, shape: SourceShape) -> Source:
     return Source(
         id=0,
         agent=agent.name,
@@ -540,7 +540,7 @@ def _stem(path: str) -> str:
     return Path(path).name.removesuffix(".zst")
 
 
-def _is_packed(found: Found) -> bool:
+def _is_packed(found: FoundFile) -> bool:
     return found.path.suffix == ".zst"
 
 

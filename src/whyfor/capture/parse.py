@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import cast
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Framing, Reader, Shape, Sink
+from whyfor.agents.base import Agent, Framing, RecordReader, Sink, SourceShape
 from whyfor.capture import decode, spool
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import Journal, PlaceEntry, SegmentEntry
 from whyfor.store.protocol import StoreWriter
 
 CUT = "cut"  # in a source's state: the last segment ended inside a line
 
 
-class Absorber:
+class SegmentParser:
     def __init__(self, writer: StoreWriter, journal: Journal | None, now: Callable[[], int]) -> None:
         self.writer = writer
         self.journal = journal  # None while rebuilding: the journal is the source then
@@ -46,7 +46,7 @@ class Absorber:
             return
         problems = []
         for found in spool.envelopes(data, entry.start, entry.gaps):
-            if isinstance(found, Problem):
+            if isinstance(found, UnparsedRecord):
                 problems.append(found)
                 continue
             signal = spool.signal(found, self.writer.session_around)
@@ -65,7 +65,7 @@ class Absorber:
         if entry.partial:
             source.tail = entry.end - entry.start
             self._read_tail(agent, source, entry, data, sink)
-            problems: list[Problem] = []
+            problems: list[UnparsedRecord] = []
         else:
             cut = bool(source.state.pop(CUT, False))
             reader = agent.reader(_shape(source), source.state)
@@ -92,7 +92,7 @@ class Absorber:
             return
         line = decode.whole(data, entry.start, entry.gaps).removesuffix(b"\r")
         found = decode.records(line, entry.start)
-        if isinstance(found, Problem):
+        if isinstance(found, UnparsedRecord):
             return
         reader = agent.reader(_shape(source), deepcopy(source.state))
         for record in found:
@@ -129,13 +129,13 @@ def _ends_cut(source: Source, entry: SegmentEntry, data: bytes) -> bool:
 
 
 def _read(
-    reader: Reader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink, *, cut: bool
-) -> tuple[int, list[Problem]]:
+    reader: RecordReader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink, *, cut: bool
+) -> tuple[int, list[UnparsedRecord]]:
     """Hand the records to the reader; returns how many lines there were, and those that are none.
 
     `cut`: it begins inside a line that was counted with the segment before.
     """
-    problems: list[Problem] = []
+    problems: list[UnparsedRecord] = []
     if source.framing == "blob":
         name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
         data = decode.whole(data, entry.start, entry.gaps, text=True)
@@ -145,7 +145,7 @@ def _read(
         if not data:
             return 1, problems  # nothing of it is kept
         found = decode.document(decode.whole(data, entry.start, entry.gaps))
-        if isinstance(found, Problem):
+        if isinstance(found, UnparsedRecord):
             return 1, [found]
         for index, record in enumerate(found):
             reader.read(record, index, b"", sink)
@@ -157,10 +157,10 @@ def _read(
             continue
         count += 1
         if offset == last:
-            problems.append(Problem(offset, len(line), decode.TOO_LARGE))
+            problems.append(UnparsedRecord(offset, len(line), decode.TOO_LARGE))
             continue
         found = decode.records(line, offset)
-        if isinstance(found, Problem):
+        if isinstance(found, UnparsedRecord):
             problems.append(found)
             continue
         for index, record in enumerate(found):
@@ -168,5 +168,5 @@ def _read(
     return count, problems
 
 
-def _shape(source: Source) -> Shape:
-    return Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+def _shape(source: Source) -> SourceShape:
+    return SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)

@@ -8,15 +8,15 @@ import apsw
 import msgspec
 
 from whyfor.capture import tail
-from whyfor.capture.parse import Absorber
+from whyfor.capture.parse import SegmentParser
 from whyfor.capture.unreadable import reason_of, stops_everything
 from whyfor.model.errors import StoreError
 from whyfor.model.paths import to_path
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.blobs import Blobs
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.commit import save_mark
-from whyfor.store.forget import bury
+from whyfor.store.forget import save_tombstones
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,
@@ -31,14 +31,14 @@ from whyfor.store.journal import (
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.pauses import save as save_pause
+from whyfor.store.pauses import save_pause
 from whyfor.store.sqlite import transaction
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 BATCH_BYTES = 48 << 20
 
 
-class Gap(msgspec.Struct, frozen=True):
+class MissingBytes(msgspec.Struct, frozen=True):
     """Bytes the journal knows of whose segment cannot be read."""
 
     path: str
@@ -54,16 +54,16 @@ class Rebuild:
         self.db = db
         self.blobs = blobs
         self.journal = journal
-        self.writer = Writer(db)
+        self.writer = EventWriter(db)
         self.checkpoints = Checkpoints(db)
-        self.absorber = Absorber(self.writer, None, lambda: 0)
+        self.absorber = SegmentParser(self.writer, None, lambda: 0)
         self.sources: dict[tuple[str, str], Source] = {}
         self.edges: dict[int, tail.Edges] = {}
-        self.gaps: list[Gap] = []
+        self.gaps: list[MissingBytes] = []
         self._known: dict[tuple[str, str], Source] = {}  # sources of a database that is not empty, not touched yet
         self._pending = 0
 
-    def run(self, progress: Callable[[int], None] | None = None) -> list[Gap]:
+    def run(self, progress: Callable[[int], None] | None = None) -> list[MissingBytes]:
         end = self.journal.end()
         self.db.execute("BEGIN IMMEDIATE")
         again = retold_entries(self.journal.entries())
@@ -173,7 +173,7 @@ class Rebuild:
             case PauseEntry():
                 save_pause(self.db, entry)
             case ForgottenEntry():
-                bury(self.db, entry)
+                save_tombstones(self.db, entry)
                 self.checkpoints.set_mark("forgotten", entry.at)
 
     def _segment(self, entry: SegmentEntry) -> None:
@@ -181,13 +181,15 @@ class Rebuild:
         try:
             data = self.blobs.get(entry.digest)
         except StoreError as error:
-            self.gaps.append(Gap(entry.path, entry.start, entry.end, error.message))
+            self.gaps.append(MissingBytes(entry.path, entry.start, entry.end, error.message))
             source.error = error.message
             self.writer.save_source(source)
             source.position = source.position if entry.partial else entry.end
             return
         if source.framing == "lines" and entry.start > source.position:
-            self.gaps.append(Gap(entry.path, source.position, entry.start, "the journal has no entry for them"))
+            self.gaps.append(
+                MissingBytes(entry.path, source.position, entry.start, "the journal has no entry for them")
+            )
         before, state = msgspec.structs.astuple(source), msgspec.json.encode(source.state)
         try:
             with self.writer.attempt():
@@ -206,7 +208,7 @@ class Rebuild:
 
     def _pass_over(self, source: Source, entry: SegmentEntry, why: str) -> None:
         """A segment that cannot be understood stays where it is and is told of; those after it are read."""
-        self.gaps.append(Gap(entry.path, entry.start, entry.end, why))
+        self.gaps.append(MissingBytes(entry.path, entry.start, entry.end, why))
         source.error = why
         self.writer.save_source(source)
         self.writer.add_segment(source, entry)
@@ -216,7 +218,7 @@ class Rebuild:
             source.tail = entry.end - entry.start
             return
         size = entry.end - entry.start
-        self.writer.add_problems(source, [Problem(entry.start, size, why)], {})
+        self.writer.add_problems(source, [UnparsedRecord(entry.start, size, why)], {})
         source.unparsed += 1
         source.position, source.tail = entry.end, 0
         if entry.position is not None:

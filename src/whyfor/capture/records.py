@@ -7,10 +7,10 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from whyfor.agents.base import Agent, Framing, Record, Shape, Sink
+from whyfor.agents.base import Agent, Framing, Record, Sink, SourceShape
 from whyfor.capture import decode
 from whyfor.model.gaps import Gap, between, runs
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -22,39 +22,39 @@ class Cut(msgspec.Struct, frozen=True):
     found: int  # how many of the wanted events stand here
 
 
-class Piece(NamedTuple):
+class SegmentPiece(NamedTuple):
     """A segment's bytes, where they begin in their source, and what is not kept of it."""
 
     start: int
     data: bytes
     gaps: Sequence[Gap] = ()
 
-    def before(self, offset: int) -> Piece:
+    def before(self, offset: int) -> SegmentPiece:
         """What of it stands before a place in the source."""
         kept = between(runs(self.data, self.start, self.gaps), self.start, offset)
-        return Piece(self.start, b"".join(run for _, run in kept), [gap for gap in self.gaps if gap[0] < offset])
+        return SegmentPiece(self.start, b"".join(run for _, run in kept), [gap for gap in self.gaps if gap[0] < offset])
 
 
-def records(source: Source, pieces: Iterable[Piece]) -> Iterator[tuple[int, bytes, Record]]:
+def records(source: Source, pieces: Iterable[SegmentPiece]) -> Iterator[tuple[int, bytes, Record]]:
     """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left out."""
     for start, data, gaps in pieces:
         if source.framing == "document":
             whole = decode.document(decode.whole(data, start, gaps))
-            for index, record in enumerate([] if isinstance(whole, Problem) else whole):
+            for index, record in enumerate([] if isinstance(whole, UnparsedRecord) else whole):
                 yield index, b"", record
             continue
         for offset, line in decode.lines(data, start, gaps):
             found = decode.records(line, offset)
-            for index, record in enumerate([] if isinstance(found, Problem) else found):
+            for index, record in enumerate([] if isinstance(found, UnparsedRecord) else found):
                 yield offset + index, line, record
 
 
-def cut(agent: Agent, source: Source, pieces: Iterable[Piece], wanted: dict[int, int]) -> Cut:
+def cut(agent: Agent, source: Source, pieces: Iterable[SegmentPiece], wanted: dict[int, int]) -> Cut:
     """Read again what was read, and stop after the record that told the last of the wanted events (key → seq).
 
     The keys of events are the same in every reading: they name the record, whatever the agent's format.
     """
-    shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
     reader = agent.reader(shape, {})
     seen: set[int] = set()
     read: list[Record] = []

@@ -29,14 +29,14 @@ from whyfor.model.text import plural
 from whyfor.store import schema
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.commit import load_mark, save_mark
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect, explained, transaction
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
-    from whyfor.capture.rebuild import Gap
+    from whyfor.capture.rebuild import MissingBytes
 
 Announce = Callable[[int], Callable[[int], None]]  # told how many bytes lie ahead, gives what to call as they pass
 _REBUILT = "the database was damaged or lost: rebuilt from the journal"
@@ -91,7 +91,7 @@ def is_damaged(settings: Settings) -> bool:
     except CorruptStore:
         return True
     try:
-        return not _is_whole(db) or bool(Reader(db).integrity())
+        return not _is_whole(db) or bool(StoreRows(db).integrity())
     except apsw.Error:
         return True
     finally:
@@ -175,7 +175,7 @@ def _salvaged(settings: Settings) -> Iterator[list[Entry]]:
 
 def rebuild_database(
     settings: Settings, announce: Announce | None = None, *, damaged: bool = False
-) -> tuple[list[Gap], dict[str, int]]:
+) -> tuple[list[MissingBytes], dict[str, int]]:
     """Make the database again from journal and segments; the old one serves readers until the new one is whole.
 
     One that is known to be damaged is set aside then, not written into.
@@ -190,7 +190,7 @@ def rebuild_database(
     try:
         with explained(fresh):
             gaps = Rebuild(db, FolderBlobs(settings.segments), journal).run(progress)
-            totals = Reader(db).totals()
+            totals = StoreRows(db).totals()
         _carry_changes(settings, db, damaged=damaged)
         if damaged:
             _set_database_aside(settings.database)
@@ -210,9 +210,9 @@ def _carry_changes(settings: Settings, fresh: apsw.Connection, *, damaged: bool)
     try:
         with transaction(fresh):
             try:
-                Changes(fresh).carry(old)
+                ChangeLog(fresh).carry(old)
             except apsw.Error:
-                Changes(fresh).carry(None)
+                ChangeLog(fresh).carry(None)
     finally:
         if old is not None:
             old.close(True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import cast
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Framing, Record, Shape, Sink
+from whyfor.agents.base import Framing, Record, Sink, SourceShape
 from whyfor.capture import decode, tail
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 
 
 def of_file(source: Source, path: Path) -> str | None:
@@ -23,7 +23,7 @@ def of_lines(source: Source, lines: bytes) -> str | None:
 
 def _named(source: Source, records: Iterable[Record]) -> str | None:
     """As the agent's own reader understands it."""
-    shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
     reader = AGENTS[source.agent].reader(shape, {})
     for record in records:
         sink = Sink(source.session_id, source.parent)
@@ -38,7 +38,7 @@ def _records(source: Source, path: Path) -> Iterator[Record]:
     with tail.opened(path) as file:
         if source.framing == "document":
             found = decode.document(file.read(tail.MAX_DOCUMENT))
-            yield from [] if isinstance(found, Problem) else found
+            yield from [] if isinstance(found, UnparsedRecord) else found
         elif source.framing == "lines":
             for chunk in tail.chunks(file, 0):
                 yield from _in(chunk.data)
@@ -47,4 +47,4 @@ def _records(source: Source, path: Path) -> Iterator[Record]:
 def _in(lines: bytes) -> Iterator[Record]:
     for offset, line in decode.lines(lines, 0):
         found = decode.records(line, offset)
-        yield from [] if isinstance(found, Problem) else found
+        yield from [] if isinstance(found, UnparsedRecord) else found

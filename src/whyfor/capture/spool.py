@@ -15,7 +15,7 @@ from whyfor.model.gaps import Gap
 from whyfor.model.paths import to_text
 from whyfor.model.printed import printed, reported
 from whyfor.model.signals import Process, Signal
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 
 HOOK = "hook"  # whose files these are, where transcripts have an agent
 KEPT = 2 * 86_400_000  # ms a file stays after its last line, though all of it is stored
@@ -70,16 +70,16 @@ def source(path: Path) -> Source:
     return Source(id=0, agent=HOOK, path=to_text(path), session_id="", framing="lines", state={})
 
 
-def envelopes(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[Envelope | Problem]:
+def envelopes(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[Envelope | UnparsedRecord]:
     for offset, line in decode.lines(data, start, gaps):
         header, _, payload = line.partition(b"\t")
         try:
             found = _header.decode(header)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            yield Problem(offset, len(line), "not an envelope")
+            yield UnparsedRecord(offset, len(line), "not an envelope")
             continue
         if found.v != 1:
-            yield Problem(offset, len(line), "envelope of a newer version")
+            yield UnparsedRecord(offset, len(line), "envelope of a newer version")
             continue
         yield msgspec.structs.replace(found, payload=payload)
 
@@ -102,7 +102,7 @@ def erase(path: Path, position: int, goes: Callable[[bytes], bool]) -> None:
 
 def _is_of(line: bytes, sessions: Container[tuple[str, str]], around: Around) -> bool:
     for found in envelopes(line, 0):
-        if not isinstance(found, Problem):
+        if not isinstance(found, UnparsedRecord):
             said = signal(found, around)
             return (said.session_agent, said.session_id) in sessions
     return False

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from whyfor.agents.base import Agent
 from whyfor.capture import tail
-from whyfor.capture.discover import Found
+from whyfor.capture.discover import FoundFile
 
 STEPS = ((15.0, 0.1), (60.0, 0.5), (600.0, 2.0))  # seconds since it changed, seconds between two looks
 SOON = STEPS[0][1]
@@ -73,18 +73,18 @@ class Watch:
         first = min((file.next for file in self._lively.values()), default=self._round)
         return max(0.0, min(first, self._round) - self._clock())
 
-    def look(self, at_once: bool = False) -> list[Found]:
+    def look(self, at_once: bool = False) -> list[FoundFile]:
         """What changed since the last look, or is new; at once: those just written are looked at, due or not."""
         now = self._clock()
         lately = now - STEPS[0][0] if at_once else now
-        found: list[Found] = []
+        found: list[FoundFile] = []
         if now >= self._round:
             self._round = now + ROUND
             found += self._new()
             found += self._at_rest(now)
         for key, file in list(self._lively.items()):
             if (now >= file.next or file.changed > lately) and self._changed(key, file, now):
-                found.append(Found(file.agent, Path(key)))
+                found.append(FoundFile(file.agent, Path(key)))
         return found
 
     def is_lively(self, path: Path) -> bool:
@@ -104,7 +104,7 @@ class Watch:
         file.changed, file.gap, file.next = now, SOON, now
         self._wake(key, file)
 
-    def unread(self, items: Iterable[Found]) -> None:
+    def unread(self, items: Iterable[FoundFile]) -> None:
         """These could not be understood yet: they are offered again while they are young."""
         for item in items:
             file = self._files.get(str(item.path))
@@ -138,7 +138,7 @@ class Watch:
         few, many = STEADY
         return few + (many - few) * min(1.0, len(self._lively) / MANY)
 
-    def _at_rest(self, now: float) -> list[Found]:
+    def _at_rest(self, now: float) -> list[FoundFile]:
         """As many as the limit allows, in turn."""
         found = []
         for _ in range(min(AT_REST, len(self._rest))):
@@ -149,7 +149,7 @@ class Watch:
                 continue
             file.stat, file.changed, file.gap, file.next = after, now, SOON, now + SOON
             self._wake(key, file)
-            found.append(Found(file.agent, Path(key)))
+            found.append(FoundFile(file.agent, Path(key)))
         return found
 
     def _look_at(self, key: str) -> tail.Stat | None:
@@ -174,9 +174,9 @@ class Watch:
 
     # -- folders ---------------------------------------------------------------------------------
 
-    def _new(self) -> list[Found]:
+    def _new(self) -> list[FoundFile]:
         """Files that were not there before, in the order their agent wants them read."""
-        found: list[Found] = []
+        found: list[FoundFile] = []
         for agent, root in self._roots:
             if str(root) not in self._folders and str(root) not in self._files:
                 is_file = os.path.isfile(root)  # noqa: PTH113 - never raises, whoever may look there
@@ -195,7 +195,7 @@ class Watch:
                 found += self._below(folder.agent, folder.root, Path(key))
         return found
 
-    def _below(self, agent: Agent, root: Path, folder: Path) -> list[Found]:
+    def _below(self, agent: Agent, root: Path, folder: Path) -> list[FoundFile]:
         """Its time is taken before it is listed: what comes in between shows at the next look."""
         todo = [str(folder)]
         while todo:
@@ -215,8 +215,8 @@ class Watch:
         except Exception:
             return []  # the next plain ingest says why, and reads what it can
 
-    def _met(self, agent: Agent, paths: Iterable[Path]) -> list[Found]:
-        found: list[Found] = []
+    def _met(self, agent: Agent, paths: Iterable[Path]) -> list[FoundFile]:
+        found: list[FoundFile] = []
         now = self._clock()
         for path in paths:
             key = str(path)
@@ -232,7 +232,7 @@ class Watch:
                 self._lively[key] = file
             else:
                 self._rest[key] = None
-            found.append(Found(agent, path))
+            found.append(FoundFile(agent, path))
         return found
 
 

@@ -85,11 +85,11 @@ def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
 def _json(demo: Demo, keep: bool) -> None:
     from whyfor import config
     from whyfor.service.ingest import ingest
-    from whyfor.service.sessions import Where, session_json, sessions
+    from whyfor.service.sessions import SessionFilter, session_json, sessions
 
     settings = config.load()
     report = ingest(settings)
-    found = sessions(settings, Where(), limit=0, everything=True)
+    found = sessions(settings, SessionFilter(), limit=0, everything=True)
     print_json(
         {
             "home": str(demo.home) if keep else None,

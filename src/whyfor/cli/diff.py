@@ -9,7 +9,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, note, one_line, plural, print_json, table
 from whyfor.model.text import spent
-from whyfor.service.status import Between, between, between_json
+from whyfor.service.status import CommitRange, between, between_json
 
 
 @click.command()
@@ -34,7 +34,7 @@ def command(old: str, new: str, as_json: bool) -> None:
     _tell(found)
 
 
-def _tell(found: Between) -> None:
+def _tell(found: CommitRange) -> None:
     from rich.text import Text
 
     out = console()

@@ -11,7 +11,7 @@ import msgspec
 from whyfor import config
 from whyfor.cli.render import age, agent, console, fitted, json_option, label, plural, print_json, size, table
 from whyfor.model.times import to_iso
-from whyfor.service.doctor import Health, examine
+from whyfor.service.doctor import DoctorReport, examine
 from whyfor.service.pause import paused_json
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(deep: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _json(found: Health) -> dict[str, Any]:
+def _json(found: DoctorReport) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.to_builtins(found)
     body["ok"] = found.ok
     body["paused"] = [paused_json(pause) for pause in found.paused]
@@ -50,7 +50,7 @@ def _json(found: Health) -> dict[str, Any]:
     return body
 
 
-def _render(found: Health) -> None:
+def _render(found: DoctorReport) -> None:
     from rich.text import Text
 
     out = console()
@@ -98,7 +98,7 @@ def _render(found: Health) -> None:
         out.print("✓ Nothing was dropped.", style="green")
 
 
-def _render_hooks(found: Health, out: Console) -> None:
+def _render_hooks(found: DoctorReport, out: Console) -> None:
     from rich.text import Text
 
     made = table("", "hooks", "fired", "arrived", "file", right=("fired", "arrived"))

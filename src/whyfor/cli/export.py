@@ -36,9 +36,9 @@ def command(
       whyfor export HEAD --format html --output story.html
       whyfor export 3f05 --tools
     """
-    from whyfor.service.export import Wanted, encoded, export, save
+    from whyfor.service.export import ExportRequest, encoded, export, save
 
-    wanted = Wanted("json" if as_json else form, thinking, tools, redact=not no_redact)
+    wanted = ExportRequest("json" if as_json else form, thinking, tools, redact=not no_redact)
     made = export(config.load(), reference, Path.cwd(), wanted)
     if output is None:
         write_data(encoded(made.text))

@@ -11,7 +11,7 @@ import msgspec
 from whyfor import config
 from whyfor.cli.render import console, json_option, note, one_line, plural, print_json, progress_bar, size
 from whyfor.model.errors import BadInput
-from whyfor.service.forget import Asked, Report, forget
+from whyfor.service.forget import ForgetArguments, ForgetReport, forget
 from whyfor.terminal import confirm
 
 _LISTED = 10
@@ -56,7 +56,7 @@ def command(
         raise BadInput("--new-salt goes with --match", "See: whyfor forget --help")
     if match == "-":
         match = sys.stdin.read().strip("\n")
-    settings, cwd, asked = config.load(), Path.cwd(), Asked(reference, match, before, new_salt)
+    settings, cwd, asked = config.load(), Path.cwd(), ForgetArguments(reference, match, before, new_salt)
     if not dry_run and not yes:
         _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
     if as_json:
@@ -67,7 +67,7 @@ def command(
     _tell(report, "Would forget" if dry_run else "Forgotten")
 
 
-def _confirm(planned: Report, as_json: bool) -> None:
+def _confirm(planned: ForgetReport, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         raise BadInput(
             "forgetting cannot be undone, and there is nobody to ask",
@@ -78,7 +78,7 @@ def _confirm(planned: Report, as_json: bool) -> None:
         raise click.Abort
 
 
-def _tell(report: Report, word: str) -> None:
+def _tell(report: ForgetReport, word: str) -> None:
     out = console()
     own = [gone for gone in report.sessions if not gone.subagent]
     parts = [plural(len(own), "session")] if report.sessions else []

@@ -12,7 +12,7 @@ import msgspec
 from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, plural, print_json, progress_bars, table
 from whyfor.service.init import InitReport, init
-from whyfor.service.init.manifest import Step
+from whyfor.service.init.manifest import InstallStep
 
 SIGN = {
     "installed": ("✓", "green"),
@@ -96,7 +96,7 @@ def _tell(report: InitReport) -> None:
         out.print("Take it out again:    whyfor uninstall")
 
 
-def show_steps(steps: list[Step]) -> None:
+def show_steps(steps: list[InstallStep]) -> None:
     from rich.text import Text
 
     out = console()

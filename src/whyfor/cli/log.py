@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import age, agent, console, fitted, json_option, note, one_line, print_json, table
-from whyfor.service.log import Told, log, told_json
+from whyfor.service.log import CommitStory, commit_story_json, log
 
 _SCREEN = 50
 CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
@@ -34,7 +34,7 @@ def command(revisions: str | None, everywhere: bool, limit: int | None, as_json:
         limit = 0 if as_json or revisions else _SCREEN
     found = log(config.load(), Path.cwd(), revisions, limit, everywhere=everywhere)
     if as_json:
-        print_json([told_json(told) for told in found])
+        print_json([commit_story_json(told) for told in found])
         return
     if not found:
         note("No commits here." if revisions is None else f"No commits in {revisions}.")
@@ -46,7 +46,7 @@ def command(revisions: str | None, everywhere: bool, limit: int | None, as_json:
         note(f"The newest {limit}. More: --limit 0")
 
 
-def _table(found: list[Told]) -> None:
+def _table(found: list[CommitStory]) -> None:
     right = ("prompts", "turns")
     made = table("", "commit", "when", "", "title", "prompts", "turns", "sure", "evidence", right=right)
     for told, depth, last in _nested(found):
@@ -55,13 +55,13 @@ def _table(found: list[Told]) -> None:
     out.print(fitted(made, 4, out))
 
 
-def _nested(found: list[Told]) -> list[tuple[Told, int, bool]]:
+def _nested(found: list[CommitStory]) -> list[tuple[CommitStory, int, bool]]:
     """Where the newest of a group stands, the group stands: its root first, then what followed."""
-    groups: dict[str, list[Told]] = {}
+    groups: dict[str, list[CommitStory]] = {}
     for told in found:
         key = told.checkpoint.group_root if told.checkpoint and told.checkpoint.parts else told.commit.sha
         groups.setdefault(key, []).append(told)
-    rows: list[tuple[Told, int, bool]] = []
+    rows: list[tuple[CommitStory, int, bool]] = []
     for members in groups.values():
         root, *rest = reversed(members)
         rows.append((root, 0, False))
@@ -69,7 +69,7 @@ def _nested(found: list[Told]) -> list[tuple[Told, int, bool]]:
     return rows
 
 
-def _row(made: object, told: Told, branch: str) -> None:
+def _row(made: object, told: CommitStory, branch: str) -> None:
     from rich.text import Text
 
     checkpoint = told.checkpoint

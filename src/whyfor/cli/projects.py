@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, fitted, json_option, note, plural, print_json, progress_bar, table
-from whyfor.service.link import Known, alias, known_json, projects
+from whyfor.service.link import KnownProject, alias, known_json, projects
 
 
 @click.group(invoke_without_command=True)
@@ -62,7 +62,7 @@ def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
     )
 
 
-def _table(found: list[Known]) -> None:
+def _table(found: list[KnownProject]) -> None:
     from rich.text import Text
 
     made = table("project", "sessions", "stories", "known by", "paths", right=("sessions", "stories"))

@@ -10,7 +10,7 @@ import msgspec
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, note, print_json, table
-from whyfor.service.redact import Outcome, Task, redact, told
+from whyfor.service.redact import RedactionResult, Task, redact, told
 from whyfor.terminal import data_stream
 
 
@@ -50,7 +50,7 @@ def command(
         note(f"Written to {output}" + (f", from byte {done.read_from:,} on" if done.read_from else ""))
 
 
-def _render(done: Outcome, *, stderr: bool) -> None:
+def _render(done: RedactionResult, *, stderr: bool) -> None:
     sys.stdout.flush()
     made = table("rule", "places", "values", right=("places", "values"))
     for rule, places in sorted(done.counts.items(), key=lambda item: (-item[1], item[0])):

@@ -105,12 +105,12 @@ def project(identity: str | None) -> str:
 
 def _named(identity: str) -> str | None:
     from whyfor import config
-    from whyfor.service.project_names import Names
+    from whyfor.service.project_names import ProjectNames
 
     context = click.get_current_context(silent=True)
     if context is None:
         return None
-    names: Names = context.meta.setdefault(__name__, Names(config.load()))
+    names: ProjectNames = context.meta.setdefault(__name__, ProjectNames(config.load()))
     return names(identity)
 
 

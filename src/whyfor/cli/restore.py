@@ -10,7 +10,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, plural, print_json
 from whyfor.model.errors import Busy
-from whyfor.service.restore import Active, Restored, active, restore, wanted
+from whyfor.service.restore import ActiveSession, RestoreReport, active, restore, wanted
 from whyfor.terminal import confirm
 
 
@@ -43,7 +43,7 @@ def command(commit: str | None, session: str | None, agent: str | None, yes: boo
         _tell(made)
 
 
-def _confirm(busy: list[Active], as_json: bool) -> None:
+def _confirm(busy: list[ActiveSession], as_json: bool) -> None:
     named = ", ".join(f"{one.agent} {one.session_id[:8]}" for one in busy[:3])
     told = f"{plural(len(busy), 'session')} at work here: {named}"
     if as_json or not sys.stdin.isatty():
@@ -52,7 +52,7 @@ def _confirm(busy: list[Active], as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _tell(made: Restored) -> None:
+def _tell(made: RestoreReport) -> None:
     out = console()
     for one in made.sessions:
         out.print(f"{one['agent']} {one['session_id']}, up to event {one['up_to']}", style="dim")

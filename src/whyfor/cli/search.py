@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import age, agent, clean, console, json_option, label, note, one_line, print_json, project
-from whyfor.service.sessions import Hit, Where, hit_json, search
+from whyfor.service.sessions import Hit, SessionFilter, hit_json, search
 
 _LABEL = {
     "user.prompt": "prompt",
@@ -60,7 +60,7 @@ def command(
     for word in words:
         if word.startswith("--") and " " not in word and len(word) > 2:
             raise click.NoSuchOption(word, possibilities=_near(word), ctx=click.get_current_context())
-    where = Where(project=project, agent=agent, since=since, until=until, fields=fields)
+    where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
     hits = search(config.load(), " ".join(words), where, limit=limit, newest=sort == "time")
     if as_json:
         print_json([hit_json(hit) for hit in hits])

@@ -20,7 +20,7 @@ from whyfor.cli.render import (
 )
 from whyfor.model.sessions import Session
 from whyfor.service.exclude import excluded_note
-from whyfor.service.sessions import Listed, Where, session_json, sessions
+from whyfor.service.sessions import SessionFamily, SessionFilter, session_json, sessions
 
 
 @click.command()
@@ -50,7 +50,7 @@ def command(
       whyfor sessions --project . --agent codex
       whyfor sessions --all --limit 0 --json
     """
-    where = Where(project=project, agent=agent, since=since, until=until, branch=branch)
+    where = SessionFilter(project=project, agent=agent, since=since, until=until, branch=branch)
     settings = config.load()
     found = sessions(settings, where, limit=limit, everything=everything)
     if left_out := excluded_note(settings):
@@ -67,7 +67,7 @@ def command(
         note(f"The newest {limit}. More: --limit 0, or --since, --project")
 
 
-def _table(found: list[Listed]) -> None:
+def _table(found: list[SessionFamily]) -> None:
     made = table("", "id", "when", "project", "title", "prompts", "tools", "out", right=("prompts", "tools", "out"))
     for item in found:
         _row(made, item.session)

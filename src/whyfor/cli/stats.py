@@ -6,8 +6,8 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import COLOUR, console, count, json_option, plural, print_json, project, table
-from whyfor.service.sessions import Where
-from whyfor.service.stats import Row, Stats, stats
+from whyfor.service.sessions import SessionFilter
+from whyfor.service.stats import Stats, StatsRow, stats
 
 _BAR = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -30,7 +30,7 @@ def command(only_project: str | None, agent: str | None, since: str | None, unti
       whyfor stats --since 4w
       whyfor stats --project . --json
     """
-    found = stats(config.load(), Where(project=only_project, agent=agent, since=since, until=until))
+    found = stats(config.load(), SessionFilter(project=only_project, agent=agent, since=since, until=until))
     if as_json:
         print_json(found)
     else:
@@ -53,7 +53,7 @@ def _render(found: Stats) -> None:
     _chart("day", found.by_day[-30:], len(found.by_day))
 
 
-def _chart(title: str, rows: list[Row], total: int) -> None:
+def _chart(title: str, rows: list[StatsRow], total: int) -> None:
     from rich.text import Text
 
     if not rows:

@@ -10,7 +10,7 @@ from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.cli.pause import paused_line
 from whyfor.cli.render import age, agent, console, fitted, json_option, one_line, plural, print_json, table
-from whyfor.service.status import Open, Status, status, status_json
+from whyfor.service.status import OpenWork, StatusReport, status, status_json
 
 _FILES = 4
 
@@ -32,7 +32,7 @@ def command(as_json: bool) -> None:
     _tell(found)
 
 
-def _tell(found: Status) -> None:
+def _tell(found: StatusReport) -> None:
     from rich.text import Text
 
     out = console()
@@ -94,6 +94,6 @@ def _unread(unread: dict[str, str]) -> str:
     return one_line(f"Could not look at {path}{more}: {reason}")
 
 
-def _open(item: Open) -> str:
+def _open(item: OpenWork) -> str:
     title = one_line(item.session.title)[:50]
     return f"{item.session.session_id[:8]} {title}, {plural(item.prompts, 'prompt')}, {plural(len(item.files), 'file')}"

@@ -10,13 +10,13 @@ from rich.text import Text
 from whyfor.cli.render import MARK, agent, clean, label, moment, one_line, plural
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.text import spent
-from whyfor.service.log import Said, Story
+from whyfor.service.log import FullStory, StoryLine
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words
 
 
-def tell(out: Console, story: Story) -> None:
+def tell(out: Console, story: FullStory) -> None:
     commit, checkpoint = story.told.commit, story.told.checkpoint
     out.print(Text.assemble((commit.sha[:10], "bold"), f"  {one_line(commit.subject)}"))
     facts = [commit.author, moment(commit.committed_at), checkpoint.id[:12] if checkpoint else ""]
@@ -46,7 +46,7 @@ def tell(out: Console, story: Story) -> None:
     out.print(f"Go on with it:      whyfor restore {commit.sha[:8]}", style="dim")
 
 
-def _without(out: Console, story: Story) -> None:
+def _without(out: Console, story: FullStory) -> None:
     if story.told.commit.is_merge:
         out.print("   A merge: it starts no conversation and ends none.", style="dim")
         return
@@ -75,7 +75,7 @@ def _annotation(out: Console, checkpoint: Checkpoint) -> None:
         out.print(Text(f"  ✗ {one_line(alternative)}", style="dim"))
 
 
-def _said(out: Console, said: Said) -> None:
+def _said(out: Console, said: StoryLine) -> None:
     head = f"turn {said.turn}  {moment(said.created_at)}"
     out.print()
     if said.by == "person":
@@ -89,7 +89,7 @@ def _said(out: Console, said: Said) -> None:
     out.print(Padding(Markdown(shown, code_theme="ansi_dark", hyperlinks=False), (0, 0, 0, 3), expand=False))
 
 
-def _part(out: Console, part: Part, story: Story) -> None:
+def _part(out: Console, part: Part, story: FullStory) -> None:
     session = story.sessions[part.name]
     line = Text.assemble(
         "session   ", agent(part.agent), f" {label(part.session_id)[:8]}  {one_line(session.title)[:60]}"

@@ -10,10 +10,10 @@ import click
 from whyfor import config
 from whyfor.cli.render import age, console, fitted, json_option, note, print_json, project, table
 from whyfor.config import Settings
-from whyfor.live.board import Board, Glances
+from whyfor.live.board import NowBoard, PreviewCache
 from whyfor.live.follow import standings
 from whyfor.live.hub import standing_json
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 
 
 @click.command()
@@ -36,7 +36,7 @@ def command(once: bool, as_json: bool) -> None:
         found = standings(settings)
         print_json({"sessions": [_json(each) for each in _ordered(settings, found)]})
     elif once or not _is_terminal():
-        _print(Glances(settings).board(standings(settings)))
+        _print(PreviewCache(settings).board(standings(settings)))
     else:
         from whyfor.cli.screen.app import run  # Textual takes longer to import than most commands take to run
 
@@ -47,18 +47,18 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def _ordered(settings: Settings, found: list[Standing]) -> list[Standing]:
+def _ordered(settings: Settings, found: list[LiveStatus]) -> list[LiveStatus]:
     """As they are shown: who waits for an answer first."""
     by_name = {each.name: each for each in found}
-    groups = Glances(settings).board(found).groups
+    groups = PreviewCache(settings).board(found).groups
     return [by_name[card.name] for cards in groups.values() for card in cards]
 
 
-def _json(standing: Standing) -> dict[str, object]:
+def _json(standing: LiveStatus) -> dict[str, object]:
     return {**standing_json(standing), "pid": standing.pid}
 
 
-def _print(board: Board) -> None:
+def _print(board: NowBoard) -> None:
     from rich.padding import Padding
     from rich.text import Text
 

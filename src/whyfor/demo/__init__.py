@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from whyfor.demo.claude import Claude
-from whyfor.demo.codex import Codex
+from whyfor.demo.claude import ClaudeDemo
+from whyfor.demo.codex import CodexDemo
 from whyfor.demo.past import past
 from whyfor.demo.places import Demo, begin, commit, write_file
 from whyfor.demo.present import present
@@ -87,7 +87,7 @@ def _first_commit(folder: Path, at: datetime) -> None:
 
 def _retry_session(demo: Demo, at: datetime) -> None:
     """Claude Code: a bug, a thought, a subagent, a test that fails first, two commits of one request."""
-    log = Claude(demo, "5b1d0c3e-7f0a-4c7e-9d53-2a6f8e1b4c90", at)
+    log = ClaudeDemo(demo, "5b1d0c3e-7f0a-4c7e-9d53-2a6f8e1b4c90", at)
     log.title("Retry dropped connections to the harbour server")
     log.prompt(
         "Fetching the tide table fails about once in ten runs with ConnectionResetError. Make it robust, please."
@@ -123,7 +123,7 @@ def _retry_session(demo: Demo, at: datetime) -> None:
 
 def _harbour_session(demo: Demo, at: datetime) -> None:
     """Codex: a flag, with a patch."""
-    log = Codex(demo, "019d6f23-82bc-7f93-9613-15d6790268e1", at)
+    log = CodexDemo(demo, "019d6f23-82bc-7f93-9613-15d6790268e1", at)
     log.prompt("Let people choose the harbour on the command line. Husum stays the default.")
     log.reason("cli.py calls next_tide without arguments; give main a parameter and pass it on.")
     log.call("exec_command", {"cmd": "sed -n 1,40p tidewatch/cli.py"}, _CLI)
@@ -135,7 +135,7 @@ def _harbour_session(demo: Demo, at: datetime) -> None:
 
 def _readme_session(demo: Demo, at: datetime) -> None:
     """Claude Code: a question, then lines that it leaves for a person to commit."""
-    log = Claude(demo, "c2f8a1d4-0b6e-4f39-8a57-91e3d7c05b26", at)
+    log = ClaudeDemo(demo, "c2f8a1d4-0b6e-4f39-8a57-91e3d7c05b26", at)
     log.title("Why four attempts")
     log.prompt("Why does fetch try four times and not three?")
     log.call(

@@ -11,7 +11,7 @@ from whyfor.demo.logs import Log, hunks
 from whyfor.demo.places import write_file
 
 
-class Claude(Log):
+class ClaudeDemo(Log):
     agent = "claude"
     parent: str | None = None
 
@@ -97,7 +97,7 @@ class Claude(Log):
         given = {"description": description, "prompt": task, "subagent_type": "Explore"}
         started = self.at
         call = self.call("Task", given, answer, agentId=agent_id, status="completed")
-        child = Claude(self.demo, self.session, started)
+        child = ClaudeDemo(self.demo, self.session, started)
         child.number = itertools.count(1000)
         child.prompt(task)
         child.call("Grep", {"pattern": "urllib"}, "tidewatch/http.py")

@@ -11,7 +11,7 @@ from whyfor.demo.logs import Log, hunks
 from whyfor.demo.places import Demo, write_file
 
 
-class Codex(Log):
+class CodexDemo(Log):
     agent = "codex"
     seconds = 3
 

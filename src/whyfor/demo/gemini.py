@@ -11,7 +11,7 @@ from whyfor.demo.logs import Log
 from whyfor.demo.places import Demo, write_file
 
 
-class Gemini(Log):
+class GeminiDemo(Log):
     agent = "gemini"
 
     def __init__(self, demo: Demo, session: str, at: datetime, branch: str = "main") -> None:

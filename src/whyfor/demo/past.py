@@ -6,15 +6,15 @@ import random
 import uuid
 from datetime import datetime, timedelta
 
-from whyfor.demo.claude import Claude
-from whyfor.demo.codex import Codex
-from whyfor.demo.gemini import Gemini
+from whyfor.demo.claude import ClaudeDemo
+from whyfor.demo.codex import CodexDemo
+from whyfor.demo.gemini import GeminiDemo
 from whyfor.demo.logs import Log
 from whyfor.demo.places import Demo, commit, write_file
 
 DAYS = 290
 _AWAY = range(96, 110)  # a fortnight of holidays
-_AGENTS: tuple[type[Log], ...] = (Claude, Claude, Claude, Codex, Codex, Gemini)
+_AGENTS: tuple[type[Log], ...] = (ClaudeDemo, ClaudeDemo, ClaudeDemo, CodexDemo, CodexDemo, GeminiDemo)
 _DO = "Speed up|Test|Simplify|Explain|Rename|Log|Document|Check".split("|")
 _WHAT = (
     "the tide parser|the station list|the map tiles|the retry loop|the unit table|the depth legend|"
@@ -64,7 +64,7 @@ def _turn(chance: random.Random, log: Log) -> None:
             log.until(log.at + timedelta(seconds=min(7200, 1 + round(chance.lognormvariate(2.4, 1.7)))))
         wrong = chance.choices([None, *_WRONG], (93, 4, 1, 1))[0]
         log.end(call, wrong or "13 passed", failed=wrong is not None)
-    if isinstance(log, Claude) and chance.random() < 0.04:
+    if isinstance(log, ClaudeDemo) and chance.random() < 0.04:
         log.interrupt()
     else:
         log.say("Done, and the tests pass.")
@@ -74,7 +74,7 @@ def _commit(chance: random.Random, log: Log) -> None:
     """The agent's, or of a person's own lines."""
     subject = f"{chance.choice(_DO)} {chance.choice(_WHAT)}"
     write_file(log.demo.repository / "settings", f"{chance.getrandbits(64):x}\n")
-    if isinstance(log, Claude | Codex):
+    if isinstance(log, ClaudeDemo | CodexDemo):
         log.commit(subject)
         log.say("It is committed.")
     else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from whyfor.demo.claude import Claude
-from whyfor.demo.codex import Codex
-from whyfor.demo.gemini import Gemini
+from whyfor.demo.claude import ClaudeDemo
+from whyfor.demo.codex import CodexDemo
+from whyfor.demo.gemini import GeminiDemo
 from whyfor.demo.logs import Log
 from whyfor.demo.places import Demo
 
@@ -34,7 +34,7 @@ def present(tidewatch: Demo, charts: Demo, notes: Demo, now: datetime) -> None:
 
 
 def _begun(log: Log, prompt: str, title: str = "") -> None:
-    if title and isinstance(log, Claude):
+    if title and isinstance(log, ClaudeDemo):
         log.title(title)
     log.hook("SessionStart", source="startup")
     _asked(log, prompt)
@@ -63,7 +63,7 @@ def _may(log: Log, at: datetime, command: str) -> None:
 
 
 def _asks_to_migrate(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Claude(demo, "a3e0b8d2-61f7-4d0c-8f52-7c9b1e4d6a35", start, "fetch-times")
+    log = ClaudeDemo(demo, "a3e0b8d2-61f7-4d0c-8f52-7c9b1e4d6a35", start, "fetch-times")
     _begun(log, "Remember when a tide table was fetched, and say how old it is.", "Say how old a tide table is")
     _ran(log, ("rg -n tides.db", "tidewatch/cache.py:9: PATH = '~/.cache/tidewatch/tides.db'"))
     _said(log, "The cache has no column for it. Shall I add one to the table that is there?")
@@ -73,14 +73,14 @@ def _asks_to_migrate(demo: Demo, start: datetime, at: datetime) -> None:
 
 
 def _asks_to_publish(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Codex(demo, "019d7a41-3c55-7be2-a2f4-90c1d7e83b6a", start)
+    log = CodexDemo(demo, "019d7a41-3c55-7be2-a2f4-90c1d7e83b6a", start)
     _begun(log, "Publish the new harbour charts to the preview bucket")
     _ran(log, ("make charts", "42 charts written to build/"))
     _may(log, at, PUBLISH)
 
 
 def _has_a_question(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Claude(demo, "d90c2f7b-18a4-4e6d-b3c1-5f8e0a7d2946", start, "depth-tiles")
+    log = ClaudeDemo(demo, "d90c2f7b-18a4-4e6d-b3c1-5f8e0a7d2946", start, "depth-tiles")
     _begun(log, "The map draws the depth of a harbour from tiles. Make that quick.", "Draw harbour depths from tiles")
     _ran(log, ("du -sh tiles", "1.9G  tiles"), ("rg -n load_tile", "charts/map.py:41: tile = load_tile(z, x, y)"))
     log.until(at)
@@ -89,7 +89,7 @@ def _has_a_question(demo: Demo, start: datetime, at: datetime) -> None:
 
 
 def _is_done(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Codex(demo, "019d7a2f-90e1-7c04-8d3b-1ab5c6f7e982", start, "old-dates")
+    log = CodexDemo(demo, "019d7a2f-90e1-7c04-8d3b-1ab5c6f7e982", start, "old-dates")
     _begun(log, "Reject entries with a date in the future")
     _ran(log, ("sed -n 1,60p notes/entry.py", "def parse(line): ..."), ("python -m pytest -q", "31 passed"))
     _asked(log, "Also say which date it was, not only that it is too late.")
@@ -99,7 +99,7 @@ def _is_done(demo: Demo, start: datetime, at: datetime) -> None:
 
 
 def _tests(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Claude(demo, "71b6e4c9-2d83-49fa-9e07-c4a5d8f1302b", start, "split-http")
+    log = ClaudeDemo(demo, "71b6e4c9-2d83-49fa-9e07-c4a5d8f1302b", start, "split-http")
     _begun(log, "One module for each source of tide tables, no change of behaviour.", "Split the http module")
     _ran(log, ("rg -n 'def ' tidewatch/http.py", "5: def fetch(url)"), ("python -m pytest -q", "7 passed"))
     _said(log, "Moved the fetching into `sources/`, one module each. Now the tests.")
@@ -110,7 +110,7 @@ def _tests(demo: Demo, start: datetime, at: datetime) -> None:
 
 
 def _writes(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Gemini(demo, "5e7d3a10-94bc-4f68-a1d2-8b0c6e9f7543", start)
+    log = GeminiDemo(demo, "5e7d3a10-94bc-4f68-a1d2-8b0c6e9f7543", start)
     _begun(log, "Explain the chart symbols to people who never saw a sea chart, no jargon.")
     _ran(log, ("ls symbols", "beacon.svg buoy.svg wreck.svg"))
     log.until(at)
@@ -119,7 +119,7 @@ def _writes(demo: Demo, start: datetime, at: datetime) -> None:
 
 
 def _looks_around(demo: Demo, start: datetime, at: datetime) -> None:
-    log = Claude(demo, "0f4a9c6e-b7d1-4825-93e8-6d2c5b1f8a70", start)
+    log = ClaudeDemo(demo, "0f4a9c6e-b7d1-4825-93e8-6d2c5b1f8a70", start)
     _begun(log, "Why does the first search take two seconds?", "Trace the slow first search")
     _ran(log, ("python -X importtime -m notes search x", "import time: 411203 | notes.index"))
     log.until(at)
@@ -128,7 +128,7 @@ def _looks_around(demo: Demo, start: datetime, at: datetime) -> None:
 
 
 def _failed(demo: Demo, start: datetime) -> None:
-    log = Claude(demo, "b85d1e37-4fa2-4c90-87b6-3e9a0d7c2f14", start)
+    log = ClaudeDemo(demo, "b85d1e37-4fa2-4c90-87b6-3e9a0d7c2f14", start)
     _begun(log, "Sort the entries of a day by their time.", "Sort the entries of a day")
     _ran(log, ("rg -n sorted notes", "notes/day.py:12: return sorted(entries)"))
     log.hook("StopFailure", error="overloaded")
@@ -136,7 +136,7 @@ def _failed(demo: Demo, start: datetime) -> None:
 
 
 def _ended(demo: Demo, start: datetime) -> None:
-    log = Codex(demo, "019d79c8-5b20-7a91-b6e7-4f3d2c1a0e95", start)
+    log = CodexDemo(demo, "019d79c8-5b20-7a91-b6e7-4f3d2c1a0e95", start)
     _begun(log, "Show the legend in metres and in feet")
     _ran(log, ("python -m pytest -q", "18 passed"))
     _said(log, "The legend has both; metres come first.")

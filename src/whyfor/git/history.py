@@ -48,7 +48,7 @@ class Commit(msgspec.Struct, frozen=True):
         return len(self.parents) > 1
 
 
-class Change(msgspec.Struct):
+class FileChange(msgspec.Struct):
     """What a commit does to one file; lines as far as they are kept, counts in full."""
 
     path: str
@@ -102,16 +102,16 @@ def _ms(seconds: str) -> int:
     return int(seconds) * 1000 if seconds.lstrip("-").isdigit() else 0
 
 
-def head(folder: GitPlace) -> str | None:
-    return resolve(folder, ["HEAD"]).get("HEAD")
+def head_commit(folder: GitPlace) -> str | None:
+    return resolve_commits(folder, ["HEAD"]).get("HEAD")
 
 
 def contains(folder: GitPlace, sha: str) -> bool:
     """Whether the commit is in the object database, reachable or not."""
-    return bool(resolve(folder, [sha]))
+    return bool(resolve_commits(folder, [sha]))
 
 
-def resolve(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
+def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
     """Full names of the commits that are (still) there, by abbreviated hash; others are left out."""
     asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
     if not asked:
@@ -126,7 +126,7 @@ def resolve(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
 # -- what they change ------------------------------------------------------------------------------
 
 
-def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[Change]]]:
+def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
     """Each commit's files with the lines it adds and takes away; none for merges, and where a shallow clone ends."""
     edge = _edge(folder)
     left = list(dict.fromkeys(shas))
@@ -153,11 +153,11 @@ def _edge(folder: GitPlace) -> set[str]:
         return set()
 
 
-def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[Change]]]:
+def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[FileChange]]]:
     """Whole answers only: a commit that git stopped in is not among them."""
     wanted = "".join(f"{sha}\n" for sha in shas).encode()
     with run.stream(folder, ["diff-tree", *_DIFF], given=wanted) as git:
-        last: tuple[str, list[Change]] | None = None
+        last: tuple[str, list[FileChange]] | None = None
         for found in _parsed(git.lines):
             if last is not None:
                 yield last
@@ -166,11 +166,13 @@ def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[C
             yield last
 
 
-def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[Change]]]:
+def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[FileChange]]]:
     sha: str | None = None
-    found: list[Change] = []
-    parts: Iterator[Change] = iter(())  # the change each part of the patch belongs to, in the order of the raw lines
-    change = Change("")
+    found: list[FileChange] = []
+    parts: Iterator[FileChange] = iter(
+        ()
+    )  # the change each part of the patch belongs to, in the order of the raw lines
+    change = FileChange("")
     left = 0  # lines of the current hunk still to come: inside a hunk nothing is a header
     budget = MAX_LINES
     for raw in stream:
@@ -204,12 +206,12 @@ def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[Change]]]:
         yield sha, found
 
 
-def _listed(raw: bytes) -> Change:
+def _listed(raw: bytes) -> FileChange:
     """:100644 100644 <sha> <sha> R087<tab>old<tab>new"""
     about, *names = raw.rstrip(b"\n").split(b"\t")
     status = about.rsplit(b" ", 1)[1][:1].decode()
     paths = [_unquoted(name) for name in names]
-    return Change(paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode())
+    return FileChange(paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode())
 
 
 def _hunk(header: bytes) -> int:
@@ -225,7 +227,7 @@ def _unquoted(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 
 
-def patch_id(changed: Iterable[Change]) -> str | None:
+def patch_id(changed: Iterable[FileChange]) -> str | None:
     """The same for the same change, wherever it is applied: paths and lines, without positions and white space."""
     digest = blake2b(digest_size=16)
     empty = True

@@ -41,7 +41,7 @@ _RARE = (
 ).split()
 
 
-class Repository(msgspec.Struct, frozen=True):
+class HookedRepository(msgspec.Struct, frozen=True):
     common: Path
     """The git folder that all its work trees share."""
     top: Path
@@ -71,11 +71,11 @@ class Caller(msgspec.Struct, frozen=True):
     notice: bool = True  # a line at checkout, for commits with a story
 
 
-def find(folder: Path) -> Repository | None:
+def find(folder: Path) -> HookedRepository | None:
     """The repository with a work tree that a folder is in; none for a bare one."""
     told = ask(folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
     lines = told.splitlines() if told else []
-    return Repository(to_path(lines[0]), to_path(lines[1])) if len(lines) == 2 else None
+    return HookedRepository(to_path(lines[0]), to_path(lines[1])) if len(lines) == 2 else None
 
 
 def is_bare(folder: Path) -> bool:
@@ -83,19 +83,19 @@ def is_bare(folder: Path) -> bool:
     return isinstance(where, GitDir) and ask(where, "rev-parse", "--is-bare-repository") == "true"
 
 
-def tracked(repository: Repository, path: Path) -> bool:
+def tracked(repository: HookedRepository, path: Path) -> bool:
     return run(repository.where, "ls-files", "--error-unmatch", "--", str(path), index=True).ok
 
 
-def ignored(repository: Repository, path: Path) -> bool:
+def ignored(repository: HookedRepository, path: Path) -> bool:
     return ask(repository.where, "check-ignore", "--no-index", "--", str(path)) is not None
 
 
-def exclude_file(repository: Repository) -> Path:
+def exclude_file(repository: HookedRepository) -> Path:
     return repository.common / "info" / "exclude"
 
 
-def beside(repository: Repository) -> str:
+def beside(repository: HookedRepository) -> str:
     """What ours stand in front of, in words."""
     elsewhere = _elsewhere(repository)
     if elsewhere:
@@ -113,7 +113,7 @@ def beside(repository: Repository) -> str:
 # -- install -----------------------------------------------------------------------------------------------------------
 
 
-def install(repository: Repository, caller: Caller, *, dry_run: bool = False) -> dict[Path, str]:
+def install(repository: HookedRepository, caller: Caller, *, dry_run: bool = False) -> dict[Path, str]:
     """Each hook of ours with what was (or would be) done: installed, updated, unchanged. Those of our former name are
     taken out first."""
     if not dry_run:
@@ -185,21 +185,21 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def _chained(repository: Repository, folder: Path, name: str) -> str:
+def _chained(repository: HookedRepository, folder: Path, name: str) -> str:
     """The hook ours stands in front of, as shell words."""
     if folder == repository.plain:
         return f'"${{0%/*}}"/{name}{NAMES.chained}'
     return shlex.quote(f"{_former(repository)}/{name}")
 
 
-def _former(repository: Repository) -> str:
+def _former(repository: HookedRepository) -> str:
     return os.fsdecode(_bytes(repository.own / "former")) or str(repository.plain)
 
 
 # -- where core.hooksPath points elsewhere -----------------------------------------------------------------------------
 
 
-def _elsewhere(repository: Repository) -> str | None:
+def _elsewhere(repository: HookedRepository) -> str | None:
     """The folder git takes hooks from, as configured, if it is not the repository's own."""
     path = ask(repository.where, "config", "--type=path", "core.hooksPath")
     if path is None:
@@ -210,7 +210,7 @@ def _elsewhere(repository: Repository) -> str | None:
     return None if same else path
 
 
-def _install_own(repository: Repository, former: str, caller: Caller, dry_run: bool) -> dict[Path, str]:
+def _install_own(repository: HookedRepository, former: str, caller: Caller, dry_run: bool) -> dict[Path, str]:
     ruling = former == str(repository.own)
     if ruling:
         former = _former(repository)
@@ -236,7 +236,7 @@ def _names(folder: Path) -> list[str]:
     return [*_USUAL, *(name for name in _RARE if (folder / name).is_file())]
 
 
-def _rule(repository: Repository, former: str) -> None:
+def _rule(repository: HookedRepository, former: str) -> None:
     """Point core.hooksPath of this repository at our folder, and keep what brings the former back."""
     config = repository.common / "config"
     replace(repository.own / "former", os.fsencode(former))
@@ -245,7 +245,7 @@ def _rule(repository: Repository, former: str) -> None:
     replace(repository.own / "config.after", config.read_bytes())
 
 
-def _configure(repository: Repository, *arguments: str) -> None:
+def _configure(repository: HookedRepository, *arguments: str) -> None:
     done = run(repository.where, "config", "--local", *arguments)
     if not done.ok:
         raise BadInput(f"git config failed: {done.complaint}", "Nothing of yours was changed; try again.")
@@ -254,7 +254,7 @@ def _configure(repository: Repository, *arguments: str) -> None:
 # -- uninstall ---------------------------------------------------------------------------------------------------------
 
 
-def installed(repository: Repository) -> list[Path]:
+def installed(repository: HookedRepository) -> list[Path]:
     """Our scripts in this repository, wherever a hook manager may have put them."""
     names = [f"{name}{suffix}" for name in OURS for suffix in ("", ".legacy", ".old")]
     marked = repository.names
@@ -262,7 +262,7 @@ def installed(repository: Repository) -> list[Path]:
     return found + [repository.own / name for name in OURS if is_ours(repository.own / name, marked)]
 
 
-def in_effect(repository: Repository) -> dict[str, Path]:
+def in_effect(repository: HookedRepository) -> dict[str, Path]:
     """Our scripts that git runs now, itself or through pre-commit."""
     elsewhere = _elsewhere(repository)
     if elsewhere and elsewhere != str(repository.own):
@@ -272,7 +272,7 @@ def in_effect(repository: Repository) -> dict[str, Path]:
     return {name: path for name, path in paths.items() if is_ours(path) and os.access(path, os.X_OK)}
 
 
-def current(repository: Repository, scripts: dict[str, Path], caller: Caller) -> bool:
+def current(repository: HookedRepository, scripts: dict[str, Path], caller: Caller) -> bool:
     """Whether they are as this version would write them, with or without the line at checkout."""
     for name, path in scripts.items():
         chained = _chained(repository, path.parent, name)
@@ -282,7 +282,7 @@ def current(repository: Repository, scripts: dict[str, Path], caller: Caller) ->
     return True
 
 
-def uninstall(repository: Repository, *, made_folder: bool = False, dry_run: bool = False) -> list[Path]:
+def uninstall(repository: HookedRepository, *, made_folder: bool = False, dry_run: bool = False) -> list[Path]:
     """Take our hooks out, also those of our former name, and put back what was there; the scripts that were (or would
     be) taken."""
     found: list[Path] = []
@@ -295,7 +295,7 @@ def uninstall(repository: Repository, *, made_folder: bool = False, dry_run: boo
     return found
 
 
-def _take_out(repository: Repository, *, dry_run: bool = False) -> list[Path]:
+def _take_out(repository: HookedRepository, *, dry_run: bool = False) -> list[Path]:
     """The scripts with this repository's names for ours."""
     found = installed(repository)
     if dry_run:
@@ -318,7 +318,7 @@ def _put_back(path: Path, names: HookNames) -> None:
         path.unlink()
 
 
-def _leave(repository: Repository) -> None:
+def _leave(repository: HookedRepository) -> None:
     """Without our folder."""
     if not repository.own.is_dir():
         return
@@ -328,7 +328,7 @@ def _leave(repository: Repository) -> None:
     repository.own.rmdir()
 
 
-def _step_down(repository: Repository) -> None:
+def _step_down(repository: HookedRepository) -> None:
     """core.hooksPath as it was, unless somebody has changed it since."""
     config, before = repository.common / "config", _bytes(repository.own / "config.before")
     if ask(repository.where, "config", "--local", "core.hooksPath") != to_text(repository.own):

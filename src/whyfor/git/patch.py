@@ -21,7 +21,7 @@ _DIFF = (
 )
 
 
-class Line(msgspec.Struct, frozen=True):
+class PatchLine(msgspec.Struct, frozen=True):
     sign: str  # + - or a space
     old: int | None
     new: int | None
@@ -32,14 +32,14 @@ class Hunk(msgspec.Struct, frozen=True):
     old: tuple[int, int]  # first line, how many
     new: tuple[int, int]
     about: str  # what git takes for the function it is in
-    lines: list[Line]
+    lines: list[PatchLine]
 
     @property
     def head(self) -> str:
         return f"@@ −{self.old[0]},{self.old[1]} +{self.new[0]},{self.new[1]} @@"
 
 
-class File(msgspec.Struct, frozen=True):
+class PatchFile(msgspec.Struct, frozen=True):
     path: str
     old_path: str | None
     status: str  # git's letter
@@ -50,7 +50,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Patch(msgspec.Struct, frozen=True):
-    files: list[File]
+    files: list[PatchFile]
     whole: bool  # nothing was too large, or took too long
 
 
@@ -67,7 +67,7 @@ def patch(folder: GitPlace, sha: str) -> Patch:
         # A file that became a link, or the other way round, is two parts of the patch.
         parts = [hunk for _ in range(2 if status == "T" else 1) for hunk in next(bodies, [])]
         told = sum(line.sign == "+" for hunk in parts for line in hunk.lines)
-        files.append(File(path, old, status, added, removed, parts, whole or told == added))
+        files.append(PatchFile(path, old, status, added, removed, parts, whole or told == added))
     return Patch(files, whole)
 
 
@@ -111,7 +111,7 @@ def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
     """Inside a hunk nothing is a header: its lines are counted."""
     old, old_count, new, new_count = (int(part) if part is not None else 1 for part in head.groups()[:4])
     at, to = old, new
-    lines: list[Line] = []
+    lines: list[PatchLine] = []
     while at < old + old_count or to < new + new_count:
         raw = next(rest, None)
         if raw is None:
@@ -120,7 +120,7 @@ def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
         if sign == "\\":
             continue
         text = raw[1:].removesuffix(b"\r").decode("utf-8", "replace")[:LINE_MAX]
-        lines.append(Line(sign, at if sign != "+" else None, to if sign != "-" else None, text))
+        lines.append(PatchLine(sign, at if sign != "+" else None, to if sign != "-" else None, text))
         at += sign != "+"
         to += sign != "-"
     return Hunk((old, old_count), (new, new_count), head[5], lines)

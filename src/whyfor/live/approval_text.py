@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from whyfor.model.sessions import Session
 from whyfor.store.browse import Browser
-from whyfor.store.open import Library
+from whyfor.store.open import OpenStore
 from whyfor.story.status.inputs import TEXT_MAX, said
-from whyfor.story.status.pending import Approval
+from whyfor.story.status.pending import PendingApproval
 
 WHOLE = 256 << 10  # characters
 _LATELY = 400  # events among which the call is looked for
 
 
-def whole(library: Library, session: Session, asked: Approval | None) -> str:
+def whole(library: OpenStore, session: Session, asked: PendingApproval | None) -> str:
     """Empty if nothing was cut, or if no transcript holds the rest yet."""
     if asked is None or not asked.cut or not asked.action or not session.id:
         return ""

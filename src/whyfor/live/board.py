@@ -19,14 +19,14 @@ from whyfor.model.paths import to_text
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
-from whyfor.service.pause import Paused, in_effect, told
-from whyfor.service.recent_turns import lately
+from whyfor.service.pause import Paused, active_pauses, describe_pause
+from whyfor.service.recent_turns import recent_turns
 from whyfor.store.browse import Browser
-from whyfor.store.changes import Changes
-from whyfor.store.open import Library, reading
-from whyfor.store.read import Reader
+from whyfor.store.changes import ChangeLog
+from whyfor.store.open import OpenStore, reading
+from whyfor.store.read import StoreRows
 from whyfor.story.status.judge import Status
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary, summary
 from whyfor.story.turns import Turn, tool_kind
 
@@ -37,7 +37,7 @@ OPTION_MAX = 80
 _ORDER = ("waiting_approval", "waiting", "running")
 
 
-class Glance(msgspec.Struct, frozen=True):
+class SessionPreview(msgspec.Struct, frozen=True):
     """A session's last turns, and what came of it."""
 
     turns: tuple[Turn, ...] = ()
@@ -54,12 +54,12 @@ class Glance(msgspec.Struct, frozen=True):
         return one_line(self.turn.closing) if self.turn and self.turn.closing else ""
 
 
-class Card(msgspec.Struct, frozen=True):
+class SessionCard(msgspec.Struct, frozen=True):
     session: Session
     status: Status
     pid: int | None
     place: str
-    glance: Glance
+    glance: SessionPreview
     summary: Summary
     whole: str = ""  # of what it asks for, if that is long
 
@@ -111,7 +111,7 @@ class Card(msgspec.Struct, frozen=True):
         return bool(path and cwd and path.startswith("/") and not path.startswith(cwd.rstrip("/") + "/"))
 
 
-class Health(msgspec.Struct, frozen=True):
+class AgentCapture(msgspec.Struct, frozen=True):
     """Of one agent's capture: when it was last heard of, by its records and by its hooks."""
 
     agent: str
@@ -128,31 +128,33 @@ class Health(msgspec.Struct, frozen=True):
         return max(filter(None, (self.record_at, self.hook_at)), default=None)
 
 
-class Board(msgspec.Struct, frozen=True):
+class NowBoard(msgspec.Struct, frozen=True):
     """What *Now* shows. `empty`: nothing was ever captured."""
 
-    groups: dict[str, list[Card]]  # waiting_approval, waiting, running, rest
+    groups: dict[str, list[SessionCard]]  # waiting_approval, waiting, running, rest
     agents: list[str]  # to choose from
     projects: list[str]
-    health: list[Health]
+    health: list[AgentCapture]
     paused: list[Paused]
     last: Session | None = None  # the newest there is, if none is open
     empty: bool = False
 
     @property
-    def open(self) -> list[Card]:
+    def open(self) -> list[SessionCard]:
         return [card for cards in self.groups.values() for card in cards if card.status.phase != "exited"]
 
 
-class Glances:
+class PreviewCache:
     """Remembers what it read of a session until there is more of it; only of those that are shown."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[tuple[int, int, int], Glance]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], SessionPreview]] = {}
 
-    def board(self, standings: Iterable[Standing], *, agent: str = "", project: str = "", rows: int = ROWS) -> Board:
+    def board(
+        self, standings: Iterable[LiveStatus], *, agent: str = "", project: str = "", rows: int = ROWS
+    ) -> NowBoard:
         """Subagents are told of by the session that called them; of what rests, only so many rows are told more of."""
         all_ = [each for each in standings if each.session.parent_session_id is None]
         shown = [
@@ -162,35 +164,39 @@ class Glances:
         ]
         agents = sorted({each.session.agent for each in all_})
         projects = sorted({each.session.project for each in all_ if each.session.project})
-        paused = [told(pause) for pause in in_effect(self.settings)]
+        paused = [describe_pause(pause) for pause in active_pauses(self.settings)]
         try:
             with reading(self.settings) as library:
                 health = _health(library.reader)
                 groups = self._groups(library, shown, rows)
                 last = _last(library) if not any(groups.values()) else None
         except NotFound:
-            bare = [Health(name, None, None, silent=False) for name in AGENTS]
-            groups = {key: [self._card(each, Glance()) for each in some] for key, some in _grouped(shown).items()}
-            return Board(groups, agents, projects, bare, paused, empty=not shown)
+            bare = [AgentCapture(name, None, None, silent=False) for name in AGENTS]
+            groups = {
+                key: [self._card(each, SessionPreview()) for each in some] for key, some in _grouped(shown).items()
+            }
+            return NowBoard(groups, agents, projects, bare, paused, empty=not shown)
         nothing = not shown and all(one.off for one in health)
-        return Board(groups, agents, projects, health, paused, last, empty=nothing)
+        return NowBoard(groups, agents, projects, health, paused, last, empty=nothing)
 
-    def _groups(self, library: Library, shown: list[Standing], rows: int) -> dict[str, list[Card]]:
+    def _groups(self, library: OpenStore, shown: list[LiveStatus], rows: int) -> dict[str, list[SessionCard]]:
         groups = _grouped(shown)
         more = [*groups["waiting_approval"], *groups["waiting"], *groups["running"], *groups["rest"][:rows]]
         found = self._glances(Browser(library.db), more)
         return {
             key: [
-                self._card(each, found.get(each.name, Glance()), whole(library, each.session, each.status.approval))
+                self._card(
+                    each, found.get(each.name, SessionPreview()), whole(library, each.session, each.status.approval)
+                )
                 for each in some
             ]
             for key, some in groups.items()
         }
 
-    def _glances(self, browser: Browser, shown: list[Standing]) -> dict[str, Glance]:
+    def _glances(self, browser: Browser, shown: list[LiveStatus]) -> dict[str, SessionPreview]:
         numbers = [each.session.id for each in shown if each.session.id]
         lengths, commits = browser.last_seqs(numbers), browser.committed(numbers)
-        changed = Changes(browser.db).of_sessions()
+        changed = ChangeLog(browser.db).of_sessions()
         with self._lock:
             known = self._known
             self._known = {}
@@ -206,17 +212,17 @@ class Glances:
             for each in shown
         }
 
-    def _card(self, standing: Standing, glance: Glance, whole: str = "") -> Card:
+    def _card(self, standing: LiveStatus, glance: SessionPreview, whole: str = "") -> SessionCard:
         session, status = standing.session, standing.status
         place = _place(session, self.settings.user_home)
-        return Card(session, status, standing.pid, place, glance, standing.summary or summary((), status), whole)
+        return SessionCard(session, status, standing.pid, place, glance, standing.summary or summary((), status), whole)
 
 
-def _glance(browser: Browser, number: int, length: int) -> Glance:
+def _glance(browser: Browser, number: int, length: int) -> SessionPreview:
     if not number or not length:
-        return Glance()
-    found, events = lately(browser, number)
-    return Glance(tuple(found), _options(events))
+        return SessionPreview()
+    found, events = recent_turns(browser, number)
+    return SessionPreview(tuple(found), _options(events))
 
 
 def _options(events: list[StoredEvent]) -> tuple[str, ...]:
@@ -234,9 +240,9 @@ def _options(events: list[StoredEvent]) -> tuple[str, ...]:
     return tuple(named[:OPTIONS])
 
 
-def _grouped(shown: list[Standing]) -> dict[str, list[Standing]]:
+def _grouped(shown: list[LiveStatus]) -> dict[str, list[LiveStatus]]:
     """Who waits for an answer longest comes first; of the others, who spoke last."""
-    groups: dict[str, list[Standing]] = {phase: [] for phase in (*_ORDER, "rest")}
+    groups: dict[str, list[LiveStatus]] = {phase: [] for phase in (*_ORDER, "rest")}
     for each in shown:
         groups[each.status.phase if each.status.phase in _ORDER else "rest"].append(each)
     now = wall_clock()
@@ -247,16 +253,16 @@ def _grouped(shown: list[Standing]) -> dict[str, list[Standing]]:
     return groups
 
 
-def _health(reader: Reader) -> list[Health]:
+def _health(reader: StoreRows) -> list[AgentCapture]:
     found = []
     for name in AGENTS:
         started, hook = reader.last_started(name), reader.last_signal(name)
         silent = bool(hook and started and started > hook + SILENT)
-        found.append(Health(name, reader.last_record(name), hook, silent))
+        found.append(AgentCapture(name, reader.last_record(name), hook, silent))
     return found
 
 
-def _last(library: Library) -> Session | None:
+def _last(library: OpenStore) -> Session | None:
     return next(iter(library.reader.sessions(Filters(), limit=1, subagents=False)), None)
 
 

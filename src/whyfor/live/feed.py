@@ -22,7 +22,7 @@ from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.events import StoredEvent
 from whyfor.model.times import to_iso
 from whyfor.store.browse import Browser
-from whyfor.store.changes import Change, Changes
+from whyfor.store.changes import ChangeLog, ChangeRecord
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.schema import SEQ_BITS
 
@@ -53,7 +53,7 @@ def parse_cursor(text: str) -> Cursor | None:
     return Cursor(*(int(number or 0) for number in found.groups())) if found else None
 
 
-class Item(msgspec.Struct, frozen=True):
+class FeedItem(msgspec.Struct, frozen=True):
     """One thing for those who listen."""
 
     type: str  # event | commit | status | reset
@@ -66,7 +66,7 @@ class Item(msgspec.Struct, frozen=True):
     others: frozenset[str] = frozenset()  # further sessions it is of, and those they work for
 
 
-class Told(msgspec.Struct, frozen=True):
+class WireEvent(msgspec.Struct, frozen=True):
     """An event as it travels."""
 
     session: str  # agent:id
@@ -88,7 +88,7 @@ class Told(msgspec.Struct, frozen=True):
     changed: bool  # it was told before, and is otherwise now
 
 
-class ToldPart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
+class WirePart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
     session: str  # agent:id
     agent: str
     session_id: str
@@ -96,7 +96,7 @@ class ToldPart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to
     last: int
 
 
-class ToldCommit(msgspec.Struct, frozen=True):
+class WireCommit(msgspec.Struct, frozen=True):
     """A commit whose story is new or otherwise; without a checkpoint it has none any more."""
 
     project: str | None
@@ -105,10 +105,10 @@ class ToldCommit(msgspec.Struct, frozen=True):
     checkpoint: str | None
     evidence: str | None
     superseded_by: str | None
-    sessions: list[ToldPart]
+    sessions: list[WirePart]
 
 
-class Lost(Exception):
+class FeedGap(Exception):
     """What comes after a place cannot be told exactly any more."""
 
 
@@ -117,7 +117,7 @@ class Feed:
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
-        self.changes = Changes(browser.db)
+        self.changes = ChangeLog(browser.db)
         self.seen: dict[int, int] = {}  # by session: its last seq that was told
         self.cursor = Cursor()
 
@@ -142,9 +142,9 @@ class Feed:
         self.seen = {session: self._behind(session, last, cursor.place) for session, last in lengths.items()}
         self.cursor = cursor
         if sum(self.seen.values()) != cursor.total:
-            raise Lost
+            raise FeedGap
 
-    def news(self, limit: int) -> list[Item]:
+    def news(self, limit: int) -> list[FeedItem]:
         """What comes next, at most so much; nothing is left if it is nothing. Lost if sessions became shorter."""
         self._check(self.cursor.change)
         found = self._new(limit)
@@ -155,15 +155,15 @@ class Feed:
     def _check(self, change: int) -> None:
         floor, last = self.changes.ends()
         if not floor <= change <= last:
-            raise Lost
+            raise FeedGap
 
     # -- what is new -----------------------------------------------------------------------------
 
-    def _new(self, limit: int) -> list[Item]:
+    def _new(self, limit: int) -> list[FeedItem]:
         grown = self._grown()
         names = self.browser.names(grown) if grown else {}
         merged = heapq.merge(*(self._events(session) for session in grown))
-        found: list[Item] = []
+        found: list[FeedItem] = []
         for at, ident, event in merged:
             session = ident >> SEQ_BITS
             total = self.cursor.total + event.seq - self.seen.get(session, 0)
@@ -180,7 +180,7 @@ class Feed:
         changed = [session for session, last in lengths.items() if known(session) != last]
         new = sum(1 for session in changed if session not in self.seen)
         if len(lengths) - new < len(self.seen) or any(lengths[session] < known(session, 0) for session in changed):
-            raise Lost
+            raise FeedGap
         return changed
 
     def _events(self, session: int) -> Iterator[tuple[int, int, StoredEvent]]:
@@ -206,11 +206,11 @@ class Feed:
 
     # -- what is otherwise -----------------------------------------------------------------------
 
-    def _changed(self, changes: list[Change]) -> list[Item]:
+    def _changed(self, changes: list[ChangeRecord]) -> list[FeedItem]:
         events = {change.event >> SEQ_BITS for change in changes if change.event is not None}
         names = self.browser.names(sorted(events.union(*(change.sessions for change in changes))))
         stories = Checkpoints(self.browser.db).of_commits([change.commit for change in changes if change.commit])
-        found: list[Item] = []
+        found: list[FeedItem] = []
         for change in changes:
             self.cursor = msgspec.structs.replace(self.cursor, change=change.number)
             if change.commit is not None:
@@ -219,7 +219,7 @@ class Feed:
                 found += self._again(change.event, names)
         return found
 
-    def _again(self, ident: int, names: _Names) -> list[Item]:
+    def _again(self, ident: int, names: _Names) -> list[FeedItem]:
         """An event as it is now; if it was not told yet, it will be, as it is."""
         session, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
         if session not in names or seq > self.seen.get(session, 0):
@@ -228,9 +228,9 @@ class Feed:
         return [_item(self.cursor, names[session], event, changed=True) for event in events]
 
 
-def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False) -> Item:
+def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False) -> FeedItem:
     agent, session_id, parent, project = names
-    told = Told(
+    told = WireEvent(
         session=f"{agent}:{session_id}",
         agent=agent,
         session_id=session_id,
@@ -250,20 +250,20 @@ def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed
         changed=changed,
     )
     of = f"{agent}:{parent}" if parent else None
-    return Item("event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told))
+    return FeedItem("event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told))
 
 
-def _story(cursor: Cursor, change: Change, checkpoint: Checkpoint | None, names: _Names) -> Item:
+def _story(cursor: Cursor, change: ChangeRecord, checkpoint: Checkpoint | None, names: _Names) -> FeedItem:
     parts = checkpoint.parts if checkpoint else []
-    told = ToldCommit(
+    told = WireCommit(
         project=checkpoint.project if checkpoint else change.project,
         commit=change.commit or "",
         subject=checkpoint.subject if checkpoint else None,
         checkpoint=checkpoint.id if checkpoint else None,
         evidence=checkpoint.evidence if checkpoint else None,
         superseded_by=checkpoint.superseded_by if checkpoint else None,
-        sessions=[ToldPart(p.name, p.agent, p.session_id, p.first, p.last) for p in parts],
+        sessions=[WirePart(p.name, p.agent, p.session_id, p.first, p.last) for p in parts],
     )
     had = [names[session] for session in change.sessions if session in names]
     others = {f"{agent}:{name}" for agent, own, parent, _ in had for name in (own, parent) if name}
-    return Item("commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others))
+    return FeedItem("commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others))

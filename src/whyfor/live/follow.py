@@ -16,19 +16,19 @@ import apsw
 
 from whyfor.config import Settings
 from whyfor.live.loop import LOOK, watch
-from whyfor.live.tracker import Attending
+from whyfor.live.tracker import StatusTracker
 from whyfor.locks import open_file
 from whyfor.model.errors import NotFound, WhyforError
-from whyfor.service.notify import Notifying
+from whyfor.service.notify import Notifier
 from whyfor.service.serve import serves
-from whyfor.story.status.standing import Audience, Standing
+from whyfor.story.status.standing import LiveStatus, StatusSink
 
 ASK = 2.0  # seconds between two questions who reads
 
 
-def standings(settings: Settings) -> list[Standing]:
+def standings(settings: Settings) -> list[LiveStatus]:
     """Where all sessions stand, from the store as it is; nothing is read or written for it."""
-    attending = Attending(settings)
+    attending = StatusTracker(settings)
     try:
         attending.look()
         attending.judge()
@@ -41,7 +41,7 @@ def standings(settings: Settings) -> list[Standing]:
 
 def follow(
     settings: Settings,
-    hub: Audience,
+    hub: StatusSink,
     stop: threading.Event,
     say: Callable[[str], None],
     looked_at: Callable[[], Collection[str]] = tuple,
@@ -50,7 +50,7 @@ def follow(
     while not stop.is_set():
         with ExitStack() as stack:
             if not serves(settings) and stack.enter_context(_first(settings)):
-                audience = Notifying(settings, hub, say, looked_at)
+                audience = Notifier(settings, hub, say, looked_at)
                 stack.callback(audience.close)
                 watch(settings, audience, _Until(stop, lambda: serves(settings)))
             else:
@@ -76,9 +76,9 @@ class _Until(threading.Event):
         self._stop.wait(seconds)
 
 
-def _look_on(settings: Settings, hub: Audience, stop: _Until) -> None:
+def _look_on(settings: Settings, hub: StatusSink, stop: _Until) -> None:
     """What another reads is told as soon as it is in the store."""
-    attending = Attending(settings)
+    attending = StatusTracker(settings)
     try:
         while not stop.is_set():
             try:

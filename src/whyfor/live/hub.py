@@ -19,12 +19,12 @@ import apsw
 import msgspec
 
 from whyfor.config import Settings
-from whyfor.live.feed import Cursor, Feed, Item, Lost
+from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem
 from whyfor.model.errors import Busy, NotFound, WhyforError
 from whyfor.model.times import to_iso
 from whyfor.store.browse import Browser
 from whyfor.store.open import reading
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 
 POLL = 0.5  # seconds between looks, when nobody says that there is news
 HEARTBEAT = 15.0
@@ -35,14 +35,14 @@ LISTENERS = 64
 _Result = TypeVar("_Result")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class StreamFilter(msgspec.Struct, frozen=True):
     """What a listener wants to hear; empty is all."""
 
     sessions: frozenset[str] = frozenset()  # agent:id; their subagents come with them
     projects: frozenset[str] = frozenset()  # identities
     kinds: frozenset[str] = frozenset()  # of events; "status" for status changes, "commit" for stories
 
-    def fits(self, item: Item) -> bool:
+    def fits(self, item: FeedItem) -> bool:
         if item.type == "reset":
             return True
         kind = item.kind if item.type == "event" else item.type
@@ -66,11 +66,11 @@ class Hub:
         self.listeners = 0
         self.looked_at: Counter[str] = Counter()  # sessions that somebody listens to by name: agent:id
         self.closed = False
-        self._ring: deque[tuple[int, Item]] = deque()
+        self._ring: deque[tuple[int, FeedItem]] = deque()
         self._bytes = 0
         self._next = 0  # the position the next item gets
         self._base = Cursor()  # where the feed was before the ring's first item
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[str, LiveStatus] = {}
         self._news = asyncio.Event()
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -84,7 +84,7 @@ class Hub:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
-    def stand(self, standings: Iterable[Standing]) -> None:
+    def stand(self, standings: Iterable[LiveStatus]) -> None:
         """What all sessions worth showing do now; the others are dropped."""
         found = {standing.name: standing for standing in standings}
         if self._loop is not None and not self._loop.is_closed():
@@ -92,7 +92,7 @@ class Hub:
         else:
             self._standings = found
 
-    def _stand(self, found: dict[str, Standing]) -> None:
+    def _stand(self, found: dict[str, LiveStatus]) -> None:
         before, self._standings = self._standings, found
         changed = [standing for name, standing in found.items() if _differ(before.get(name), standing)]
         gone = [standing for name, standing in before.items() if name not in found]
@@ -102,7 +102,7 @@ class Hub:
             self._tell_all()
 
     @property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[LiveStatus]:
         return list(self._standings.values())
 
     # -- running -----------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Hub:
         assert self._loop is not None and self._thread is not None
         return await self._loop.run_in_executor(self._thread, work)
 
-    def _add(self, item: Item) -> None:
+    def _add(self, item: FeedItem) -> None:
         if item.type == "reset" and item.cursor is not None:  # what was told before may be what was forgotten
             self._ring.clear()
             self._bytes = 0
@@ -190,7 +190,7 @@ class Hub:
 
     # -- for whoever listens -----------------------------------------------------------------------
 
-    async def subscribe(self, wanted: Wanted, after: Cursor | None = None) -> AsyncIterator[Item | Cursor]:
+    async def subscribe(self, wanted: StreamFilter, after: Cursor | None = None) -> AsyncIterator[FeedItem | Cursor]:
         """Items from a place on (else from now), and now and then just the place, so that silence is not the end.
 
         The first, which comes at once, is the place. Busy, instead of it, if too many listen already.
@@ -214,7 +214,7 @@ class Hub:
             return self._ring[0][0] if self._ring else self._next
         return next((position + 1 for position, item in self._ring if item.cursor == cursor), None)
 
-    def since(self, position: int) -> list[Item] | None:
+    def since(self, position: int) -> list[FeedItem] | None:
         """What came after a position; None if some of it is gone already."""
         first = self._ring[0][0] if self._ring else self._next
         if position < first:
@@ -237,13 +237,13 @@ class Hub:
 class _Listener:
     """One listener's way: from the store until it reaches the ring, then along the ring."""
 
-    def __init__(self, hub: Hub, wanted: Wanted, cursor: Cursor) -> None:
+    def __init__(self, hub: Hub, wanted: StreamFilter, cursor: Cursor) -> None:
         self.hub = hub
         self.wanted = wanted
         self.cursor = cursor
         self.position = hub.start(cursor)
 
-    async def items(self) -> AsyncIterator[Item | Cursor]:
+    async def items(self) -> AsyncIterator[FeedItem | Cursor]:
         yield self.cursor
         for item in self._standings():
             yield item
@@ -257,7 +257,7 @@ class _Listener:
             if not items and not await self.hub.waited(news):
                 yield self.cursor
 
-    async def _next(self) -> list[Item]:
+    async def _next(self) -> list[FeedItem]:
         if self.position is None:
             self.position = self.hub.start(self.cursor)
         items = self.hub.since(self.position) if self.position is not None else None
@@ -269,35 +269,35 @@ class _Listener:
         found = await asyncio.to_thread(_after, self.hub.settings, self.cursor, self.hub.cursor)
         return [*self._standings(), *found] if missed else found
 
-    def _standings(self) -> list[Item]:
+    def _standings(self) -> list[FeedItem]:
         """Changes may have been missed: what holds now is told anew."""
         return [item for item in map(standing_item, self.hub.standings) if self.wanted.fits(item)]
 
 
-def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[Item]:
+def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[FeedItem]:
     """The next events after a place; if that place is lost, a word of it, and where the feed is now."""
     try:
         with reading(settings) as library:
             feed = Feed(Browser(library.db))
             feed.to(cursor)
             return feed.news(BATCH)
-    except (Lost, NotFound):
+    except (FeedGap, NotFound):
         return [reset(now)]
 
 
-def reset(cursor: Cursor) -> Item:
+def reset(cursor: Cursor) -> FeedItem:
     """Whoever listens must read again what it shows."""
-    return Item("reset", cursor, "", None, None, "", b"{}")
+    return FeedItem("reset", cursor, "", None, None, "", b"{}")
 
 
-def standing_item(standing: Standing, *, gone: bool = False) -> Item:
+def standing_item(standing: LiveStatus, *, gone: bool = False) -> FeedItem:
     session = standing.session
     told = {"session": standing.name, **standing_json(standing), "gone": gone}
     of = f"{session.agent}:{session.parent_session_id}" if session.parent_session_id else None
-    return Item("status", None, standing.name, of, session.project, "", msgspec.json.encode(told))
+    return FeedItem("status", None, standing.name, of, session.project, "", msgspec.json.encode(told))
 
 
-def standing_json(standing: Standing) -> dict[str, Any]:
+def standing_json(standing: LiveStatus) -> dict[str, Any]:
     session, status = standing.session, standing.status
     told = msgspec.to_builtins(status)
     for name in ("since", "heard_at", "activity_at"):
@@ -317,7 +317,7 @@ def standing_json(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _differ(before: Standing | None, now: Standing) -> bool:
+def _differ(before: LiveStatus | None, now: LiveStatus) -> bool:
     """What is only older is no news."""
     if before is None:
         return True
@@ -325,7 +325,7 @@ def _differ(before: Standing | None, now: Standing) -> bool:
     return (same, *_shown(before)) != (now.status, *_shown(now))
 
 
-def _shown(standing: Standing) -> tuple[object, ...]:
+def _shown(standing: LiveStatus) -> tuple[object, ...]:
     session = standing.session
     return standing.summary, standing.pid, session.title, session.branch, session.project
 
@@ -342,7 +342,7 @@ class _Source:
         self._begun = False
         self._version = -1
 
-    def look(self) -> list[Item]:
+    def look(self) -> list[FeedItem]:
         """The next batch; nothing if nothing changed."""
         return self._guarded(self._look)
 
@@ -350,7 +350,7 @@ class _Source:
         """What is new need not be told."""
         self._guarded(self._pass_by)
 
-    def _guarded(self, work: Callable[[], list[Item]]) -> list[Item]:
+    def _guarded(self, work: Callable[[], list[FeedItem]]) -> list[FeedItem]:
         try:
             return work()
         except NotFound:  # nothing is kept yet
@@ -368,7 +368,7 @@ class _Source:
         self._stack.close()
         self._feed = None
 
-    def _look(self) -> list[Item]:
+    def _look(self) -> list[FeedItem]:
         feed = self._opened()
         version = feed.browser.version()
         if version == self._version:
@@ -377,7 +377,7 @@ class _Source:
             if feed.cursor != self.cursor:
                 feed.to(self.cursor)
             items = feed.news(BATCH)
-        except Lost:
+        except FeedGap:
             feed = self._feed = Feed(feed.browser)
             feed.to_end()
             items = [reset(feed.cursor)]
@@ -386,7 +386,7 @@ class _Source:
             self._version = version
         return items
 
-    def _pass_by(self) -> list[Item]:
+    def _pass_by(self) -> list[FeedItem]:
         feed = self._opened()
         version = feed.browser.version()
         if version != self._version:

@@ -10,7 +10,7 @@ import apsw
 
 from whyfor.agents import NAMES
 from whyfor.capture import spool
-from whyfor.capture.discover import Found, Unreadable
+from whyfor.capture.discover import FoundFile, Unreadable
 from whyfor.capture.doorbell import answer
 from whyfor.capture.ingest import Ingest, wall_clock
 from whyfor.capture.permissions import tighten
@@ -20,16 +20,16 @@ from whyfor.locks import ingest_lock
 from whyfor.model.errors import Busy, CorruptStore, StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
-from whyfor.service.ingest import catch_up, log_error, sound, unwanted, writable
+from whyfor.service.ingest import catch_up, load_filters, log_error, sound, writable
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.forget import UNFINISHED, Tombstones, load, usable
+from whyfor.store.forget import UNFINISHED, Tombstones, load_tombstones, require_salt
 from whyfor.store.open import journal
 from whyfor.store.sqlite import connect, explained, fetch
-from whyfor.story.links.save import kept, link_project, publish, waiting
+from whyfor.story.links.save import journaled_transaction, link_project, projects_to_link, publish
 
 
-class Taking:
+class IncrementalIngest:
     """A connection that stays open; what it remembers holds until somebody else has written."""
 
     def __init__(self, settings: Settings) -> None:
@@ -46,7 +46,7 @@ class Taking:
         self._round: tuple[int, list[int]] | None = None  # newest signal when it began, projects left to link
         self._linked = False
 
-    def take(self, found: list[Found], wait: float) -> list[Found]:
+    def take(self, found: list[FoundFile], wait: float) -> list[FoundFile]:
         """Read these and the spool, under the lock; returns what could not be understood yet.
 
         Busy if somebody has the lock for longer than `wait`: nothing is lost then, it is all there the next time.
@@ -74,10 +74,10 @@ class Taking:
                 log_error(self.settings, StoreError(repair))
             raise Busy(error.message, "It was rebuilt; what is new is read again.") from error
 
-    def _run(self, found: list[Found]) -> Ingest:
+    def _run(self, found: list[FoundFile]) -> Ingest:
         settings = self.settings
         db = self._connected()
-        out = unwanted(settings, db)
+        out = load_filters(settings, db)
         with explained(settings.database):
             self._remember(db)
         known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
@@ -99,7 +99,7 @@ class Taking:
             db = self._connected()
             if self._round is None:
                 newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
-                self._round = newest, waiting(db)
+                self._round = newest, projects_to_link(db)
             newest, projects = self._round
             if projects:
                 outcome = link_project(db, journal(settings), projects.pop())
@@ -111,7 +111,7 @@ class Taking:
 
     def _finish(self, db: apsw.Connection, newest: int) -> None:
         if newest > Checkpoints(db).mark("signals"):
-            with kept(db, journal(self.settings)):
+            with journaled_transaction(db, journal(self.settings)):
                 Checkpoints(db).set_mark("signals", newest)
         if self._linked:
             publish(self.settings, db)
@@ -146,7 +146,7 @@ class Taking:
         version = int(fetch(db, "PRAGMA data_version")[0][0])
         if version != self._version or self._sources is None:
             self._sources = None
-            self._stones = usable(load(db, self.settings.home))
+            self._stones = require_salt(load_tombstones(db, self.settings.home))
             self._version = version
 
 

@@ -17,15 +17,15 @@ import apsw
 from whyfor import config
 from whyfor.agents import AGENTS, NAMES
 from whyfor.capture import tail
-from whyfor.capture.discover import Found, roots
-from whyfor.capture.doorbell import Bell, asked
+from whyfor.capture.discover import FoundFile, roots
+from whyfor.capture.doorbell import Doorbell, asked
 from whyfor.capture.watch import Watch
 from whyfor.config import Settings
-from whyfor.live.ingester import Taking, stamp
-from whyfor.live.tracker import Attending
+from whyfor.live.ingester import IncrementalIngest, stamp
+from whyfor.live.tracker import StatusTracker
 from whyfor.model.errors import Busy, NotFound, StoreError, WhyforError
 from whyfor.service.ingest import ingest, log_error
-from whyfor.story.status.standing import Audience
+from whyfor.story.status.standing import StatusSink
 
 LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the store
 BUSY = 0.2  # until a lock that somebody holds is tried again
@@ -42,22 +42,22 @@ FIRST_SWEEP = 30.0
 UNREAD = 50
 
 
-def watch(settings: Settings, hub: Audience, stop: threading.Event) -> None:
+def watch(settings: Settings, hub: StatusSink, stop: threading.Event) -> None:
     """Until somebody stops it; never raises."""
-    Watching(settings, hub).run(stop)
+    LiveLoop(settings, hub).run(stop)
 
 
-class Watching:
-    def __init__(self, settings: Settings, hub: Audience, clock: Callable[[], float] = time.monotonic) -> None:
+class LiveLoop:
+    def __init__(self, settings: Settings, hub: StatusSink, clock: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings
         self.hub = hub
         self._clock = clock
-        self._bell = Bell(settings.home)
+        self._bell = Doorbell(settings.home)
         self._watch = _watch(settings)
-        self._taking = Taking(settings)
-        self._attending = Attending(settings)
-        self._fresh: dict[str, Found] = {}  # to read now
-        self._backlog: dict[str, Found] = {}  # to read when there is time: what lay there before we began
+        self._taking = IncrementalIngest(settings)
+        self._attending = StatusTracker(settings)
+        self._fresh: dict[str, FoundFile] = {}  # to read now
+        self._backlog: dict[str, FoundFile] = {}  # to read when there is time: what lay there before we began
         self._begun = False
         self._spool: list[tuple[str, int]] = []
         self._drain = True
@@ -191,8 +191,8 @@ class Watching:
         self._watch.unread(unread[:UNREAD])
         self._look_due = 0.0  # to be told at once
 
-    def _slice(self) -> list[Found]:
-        batch: list[Found] = []
+    def _slice(self) -> list[FoundFile]:
+        batch: list[FoundFile] = []
         size = 0
         for item in [*self._fresh.values()] or [*self._backlog.values()]:
             size += tail.size(item.path)
@@ -201,7 +201,7 @@ class Watching:
             batch.append(item)
         return batch
 
-    def _passed(self, batch: list[Found]) -> None:
+    def _passed(self, batch: list[FoundFile]) -> None:
         for item in batch:
             self._fresh.pop(str(item.path), None)
             self._backlog.pop(str(item.path), None)
@@ -210,7 +210,7 @@ class Watching:
         """What is in config.toml holds from the next read on: something may be excluded since."""
         if stamp(self.settings.home / "config.toml") == self._taking.configured:
             return
-        fresh = Taking(self.settings)
+        fresh = IncrementalIngest(self.settings)
         fresh.settings = self.settings = config.load(self.settings.env)  # raises while it is not right
         self._taking.close()
         fresh.asked, self._taking = self._taking.asked, fresh

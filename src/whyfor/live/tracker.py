@@ -18,17 +18,17 @@ from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.signals import Signal
 from whyfor.processes import Ident, Processes
-from whyfor.service.recent_turns import lately
+from whyfor.service.recent_turns import recent_turns
 from whyfor.store.browse import Browser
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.open import reading
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
 from whyfor.story.status.judge import (
     NEW,
-    Sign,
     State,
     Status,
+    StatusInput,
     apply,
     of_event,
     of_process,
@@ -36,7 +36,7 @@ from whyfor.story.status.judge import (
     process,
     status,
 )
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary, due, renewed, summary
 
 ACTIVE = 100  # sessions
@@ -69,7 +69,7 @@ class _Attended:
         self.dirty = True
 
 
-class Attending:
+class StatusTracker:
     """Never writes. `look` learns what is new in the store, `judge` says whether anything stands otherwise now."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Attending:
         self._holders: dict[Ident, Key] = {}  # which session a process has open, as its registry says
         self._processes = Processes()
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[LiveStatus]:
         """Of all that are attended to, as last judged; what only opened and closed again is not worth showing."""
         clock, browser = self._clock(), self._opened()
         stale = {key: each for key, each in self._attended.items() if each.stale and clock >= each.read_due}
@@ -108,7 +108,7 @@ class Attending:
             if each.session is not None and each.status and (each.number is not None or each.status.phase != "exited"):
                 pid = process(each.state)
                 words = self._summary(browser, each, each.status)
-                found.append(Standing(each.session, each.status, words, pid=pid[0] if pid else None))
+                found.append(LiveStatus(each.session, each.status, words, pid=pid[0] if pid else None))
         return found
 
     def _to_tell(self, each: _Attended) -> bool:
@@ -120,7 +120,7 @@ class Attending:
     def _summary(self, browser: Browser, each: _Attended, status: Status) -> Summary:
         """From a few turns that are read for it and not kept."""
         if each.number is not None and self._to_tell(each):
-            each.summary = summary(lately(browser, each.number)[0], status)
+            each.summary = summary(recent_turns(browser, each.number)[0], status)
             each.made, each.grown = self._now(), False
         return renewed(each.summary, status) if each.summary else summary((), status)
 
@@ -137,7 +137,7 @@ class Attending:
         if version == self._version:
             return []
         self.learnt += 1
-        floor, change = Changes(browser.db).ends()  # first: what changes meanwhile is looked at again
+        floor, change = ChangeLog(browser.db).ends()  # first: what changes meanwhile is looked at again
         lengths = browser.lengths()
         newest = int(fetch(browser.db, "SELECT coalesce(max(id), 0) FROM signals")[0][0])
         shorter = any(lengths.get(number, 0) < last for number, last in self._seen.items())
@@ -197,7 +197,7 @@ class Attending:
 
     def _changed(self, browser: Browser, last: int) -> None:
         """Events that are otherwise now mean something else, too."""
-        while self._change < last and (changes := Changes(browser.db).after(self._change, _CHANGES)):
+        while self._change < last and (changes := ChangeLog(browser.db).after(self._change, _CHANGES)):
             self._change = changes[-1].number
             events = [change.event for change in changes if change.event is not None]
             names = browser.names(sorted({ident >> SEQ_BITS for ident in events}))
@@ -309,7 +309,7 @@ class Attending:
             self._holders = dict(list(self._holders.items())[-2 * ACTIVE :])
 
 
-def _tell(each: _Attended, sign: Sign | None) -> None:
+def _tell(each: _Attended, sign: StatusInput | None) -> None:
     if sign is not None:
         before, each.state = each.state, apply(each.state, sign)
         each.dirty = True

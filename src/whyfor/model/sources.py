@@ -30,7 +30,7 @@ class Source(msgspec.Struct):
     error: str | None = None
 
 
-class Problem(msgspec.Struct, frozen=True):
+class UnparsedRecord(msgspec.Struct, frozen=True):
     """A record that could not be parsed; its bytes are in the segment all the same."""
 
     start: int

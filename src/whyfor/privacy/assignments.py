@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from whyfor.privacy.rules import Words
+from whyfor.privacy.rules import NameParts
 from whyfor.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
 
 GENERIC = frozenset(
@@ -90,10 +90,10 @@ def is_value_key(key: str) -> bool:
     return _VALUE_KEY.fullmatch(key) is not None
 
 
-class Looker:
+class AssignmentFinder:
     """Looks at one kind of name."""
 
-    def __init__(self, rule: str, words: Words) -> None:
+    def __init__(self, rule: str, words: NameParts) -> None:
         self.rule = rule
         self.words = words
 

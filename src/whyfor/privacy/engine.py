@@ -110,7 +110,7 @@ class Engine:
         names: dict[bytes, list[_Look]] = {decoy.encode(): [] for decoy in rules.decoys}
         names |= dict.fromkeys(_MARKS, _ESCAPE)
         for kind in rules.names:
-            names |= {word.encode(): [assignments.Looker(kind.id, rules.words).look] for word in kind.words}
+            names |= {word.encode(): [assignments.AssignmentFinder(kind.id, rules.words).look] for word in kind.words}
         forms: dict[bytes, list[_Look]] = {}
         for rule in rules.rules:
             look = _Form(rule).look

@@ -44,7 +44,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignore: list[str] = []
 
 
-class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AssignmentRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Secrets that have no form: known by the name of what they are assigned to. One kind of name."""
 
     id: str
@@ -54,7 +54,7 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignore: list[str] = []
 
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NameParts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands beside the word in a name, and changes what it means."""
 
     about: frozenset[str] = frozenset()
@@ -65,16 +65,16 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Rules(msgspec.Struct, frozen=True):
     rules: list[Rule]
-    names: list[Names]
-    words: Words
+    names: list[AssignmentRule]
+    words: NameParts
     decoys: list[str]  # words that hold one of the names' words and mean something else
     allow: list[re.Pattern[bytes]] = []  # what a person says is no secret
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     rule: list[Rule] = []
-    names: list[Names] = []
-    words: Words = Words()
+    names: list[AssignmentRule] = []
+    words: NameParts = NameParts()
     decoys: list[str] = []
 
 

@@ -16,15 +16,15 @@ from litestar.types import Receive, Scope, Send
 
 from whyfor import __version__
 from whyfor.config import Settings
-from whyfor.live.board import Glances
+from whyfor.live.board import PreviewCache
 from whyfor.live.hub import Hub
 from whyfor.model.errors import WhyforError
 from whyfor.server import api, pages, problems
 from whyfor.server.guard import UNTIL, Guard
 from whyfor.server.page import TEMPLATES
 from whyfor.server.render import WEB, environment
-from whyfor.service.project_names import Names
-from whyfor.service.serve import Keys
+from whyfor.service.project_names import ProjectNames
+from whyfor.service.serve import AccessKeys
 
 
 class App(Litestar):
@@ -41,11 +41,11 @@ class App(Litestar):
             await self.guard(scope, receive, send, super().__call__)
 
 
-def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: Hub | None = None) -> App:
+def create_app(settings: Settings, *, port: int, keys: AccessKeys | None = None, hub: Hub | None = None) -> App:
     """What is served on a port of this machine; `hub` is told of news by whoever ingests, else it looks by itself."""
     hub = hub or Hub(settings)
-    glances = Glances(settings)
-    templates = environment(Names(settings))
+    glances = PreviewCache(settings)
+    templates = environment(ProjectNames(settings))
     templates.globals["approvals"] = lambda: sum(1 for each in hub.standings if each.status.approval)
     app = App(
         [
@@ -70,7 +70,7 @@ def create_app(settings: Settings, *, port: int, keys: Keys | None = None, hub: 
         request_max_body_size=0,
     )
     app.templates = templates
-    app.guard = Guard(keys or Keys(settings), port)
+    app.guard = Guard(keys or AccessKeys(settings), port)
     templates.globals["page_key"] = lambda: app.guard.start.make_page_key(UNTIL.get())
     return app
 

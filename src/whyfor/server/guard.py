@@ -17,7 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from whyfor.server.problems import Refusal, broken, refuse
 from whyfor.server.refused import SOURCE
 from whyfor.server.start import LIFE_SECONDS, Start
-from whyfor.service.serve import Keys
+from whyfor.service.serve import AccessKeys
 
 BODY_BYTES = 64 << 10
 TARGET_BYTES = 8 << 10  # path and query
@@ -46,7 +46,7 @@ UNTIL: ContextVar[int] = ContextVar("until")  # the second at which the key of w
 
 
 class Guard:
-    def __init__(self, keys: Keys, port: int) -> None:
+    def __init__(self, keys: AccessKeys, port: int) -> None:
         self.keys = keys
         self.start = Start(keys.token, port)
         self.hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))

@@ -22,7 +22,7 @@ def rendered(template: str, shown: dict[str, Any]) -> bytes:
     return TEMPLATES.get().get_template(template).render(shown).encode("utf-8", "replace")
 
 
-class Page(Template):
+class RenderedPage(Template):
     """Rendered already, in the thread that read what it shows: a long page must not hold up the streams."""
 
     def __init__(self, template: str, shown: dict[str, Any]) -> None:
@@ -41,4 +41,4 @@ class Page(Template):
 
 def page(template: str, *, here: str = "", **shown: Any) -> Template:
     """`here` is the page's word in the top bar: now, timeline, search or insights."""
-    return Page(template, {"here": here, **shown})
+    return RenderedPage(template, {"here": here, **shown})

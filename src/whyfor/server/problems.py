@@ -30,7 +30,7 @@ STATUS = {
 }
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ProblemDetails(msgspec.Struct, frozen=True):
     """RFC 9457, with our kind and the next command."""
 
     title: str
@@ -95,18 +95,20 @@ def broken(error: Exception) -> Refusal:
     return Refusal(500, "internal", f"unexpected: {type(error).__name__}", _BUG)
 
 
-def _problem(status: int, kind: str, message: str, hint: str = "") -> Problem:
-    return Problem(HTTPStatus(status).phrase, status, message, kind, hint)
+def _problem(status: int, kind: str, message: str, hint: str = "") -> ProblemDetails:
+    return ProblemDetails(HTTPStatus(status).phrase, status, message, kind, hint)
 
 
-def _answer(request: Request[Any, Any, Any], problem: Problem, headers: dict[str, str] | None = None) -> Response[Any]:
+def _answer(
+    request: Request[Any, Any, Any], problem: ProblemDetails, headers: dict[str, str] | None = None
+) -> Response[Any]:
     kept = {name: value for name, value in (headers or {}).items() if name.lower() in ("allow", "retry-after")}
     if _for_people(request.scope):
         return _Page(problem, status_code=problem.status, headers=kept)
     return Response(problem, status_code=problem.status, media_type=JSON, headers=kept)
 
 
-class _Page(Response[Problem]):
+class _Page(Response[ProblemDetails]):
     def to_asgi_response(self, *_: Any, **__: Any) -> ASGIResponse:
         return _Later(self.content, self.headers)
 
@@ -114,7 +116,7 @@ class _Page(Response[Problem]):
 class _Later(ASGIResponse):
     """A page of what went wrong; made in a thread, as all pages are, though an error is told on the loop."""
 
-    def __init__(self, problem: Problem, headers: dict[str, str]) -> None:
+    def __init__(self, problem: ProblemDetails, headers: dict[str, str]) -> None:
         super().__init__(status_code=problem.status, headers=headers)
         self.problem, self.given = problem, headers
 

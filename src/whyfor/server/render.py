@@ -25,7 +25,7 @@ from whyfor.model.text import clean, count, label, one_line, plain, plural
 from whyfor.model.times import to_iso
 from whyfor.service.export.document import agent_title
 from whyfor.service.export.prose import mind_hidden
-from whyfor.service.project_names import Names
+from whyfor.service.project_names import ProjectNames
 
 WEB = Path(__file__).parent.parent / "web"
 MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
@@ -59,7 +59,7 @@ _CLASSES = (
 )
 
 
-def environment(names: Names | None = None) -> Environment:
+def environment(names: ProjectNames | None = None) -> Environment:
     """Everything is escaped, whatever the file is called; a name that is not there is an error, not nothing."""
     made = Environment(
         loader=FileSystemLoader(WEB / "templates"),
@@ -343,7 +343,7 @@ def at_home(path: str | None, home: PurePath) -> str:
     return str("~" / place.relative_to(own)) if place.is_relative_to(own) else path or ""
 
 
-def project(identity: str | None, names: Names | None = None) -> str:
+def project(identity: str | None, names: ProjectNames | None = None) -> str:
     """What people call it: owner and name of a remote, the last part of a path."""
     if not identity:
         return "no project"

@@ -22,7 +22,7 @@ from whyfor.server.app import create_app
 from whyfor.server.connections import KEYLESS, Connection, Connections
 from whyfor.server.warm import warm
 from whyfor.service import serve as access
-from whyfor.service.notify import Notifying
+from whyfor.service.notify import Notifier
 from whyfor.terminal import say
 
 HOST = "127.0.0.1"
@@ -38,7 +38,7 @@ Ready = Callable[[access.Running, str, bool], None]  # told where it is, a link,
 
 def serve(settings: Settings, port: int | None, ready: Ready) -> None:
     """Until a signal; or, if a server runs already, just a link into that one."""
-    keys = access.Keys(settings)
+    keys = access.AccessKeys(settings)
     try:
         with access.alone(settings), bound(port) as listener:
             number = int(listener.getsockname()[1])
@@ -88,7 +88,7 @@ def bound(port: int | None) -> Iterator[socket.socket]:
 def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
     """What agents write is read as they write it, in a thread of its own; safe to be cut off, like every ingest."""
     stop = threading.Event()
-    audience = Notifying(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
+    audience = Notifier(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
     thread = threading.Thread(target=watch, args=(settings, audience, stop), name="whyfor-watch", daemon=True)
     thread.start()
     try:

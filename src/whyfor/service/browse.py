@@ -24,16 +24,16 @@ from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project, Session
-from whyfor.service.log import Story, Told, tell, tell_all
-from whyfor.service.pause import Paused, in_effect, told
-from whyfor.service.recent_turns import lately
-from whyfor.service.sessions import Turn, Where, understand
-from whyfor.service.status import Capture
+from whyfor.service.log import CommitStory, FullStory, full_story, stories_of
+from whyfor.service.pause import Paused, active_pauses, describe_pause
+from whyfor.service.recent_turns import recent_turns
+from whyfor.service.sessions import SessionFilter, Turn, understand
+from whyfor.service.status import LastCapture
 from whyfor.store.browse import Browser
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.story.repositories import ALL, repository_of
 from whyfor.story.status.judge import Status
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary, summary
 from whyfor.story.tokens import turns_of
 
@@ -58,7 +58,7 @@ class EventPage(msgspec.Struct, frozen=True):
     more: bool  # there are events after the last of these
 
 
-class Known(msgspec.Struct, frozen=True):
+class ProjectSummary(msgspec.Struct, frozen=True):
     """A project, how much is known of it, and whether its repository can be asked."""
 
     project: Project
@@ -67,7 +67,7 @@ class Known(msgspec.Struct, frozen=True):
     folder: str | None
 
 
-class Which(msgspec.Struct, frozen=True):
+class CommitFilter(msgspec.Struct, frozen=True):
     """Of a project's commits."""
 
     branch: str | None = None  # none: where HEAD is; "*": all of them
@@ -78,8 +78,8 @@ class Which(msgspec.Struct, frozen=True):
     since: int | None = None
     until: int | None = None
 
-    def fits(self, told: Told) -> bool:
-        commit, checkpoint = told.commit, told.checkpoint
+    def fits(self, story: CommitStory) -> bool:
+        commit, checkpoint = story.commit, story.checkpoint
         parts = checkpoint.parts if checkpoint else []
         note = checkpoint.annotation if checkpoint else None
         return (
@@ -96,13 +96,13 @@ class TimelinePage(msgspec.Struct, frozen=True):
     project: Project
     folder: str
     branches: list[str]
-    items: list[Told]
+    items: list[CommitStory]
     sessions: dict[str, Session]  # of the stories, by agent:id
     next: str | None
 
 
 class CaptureHealth(msgspec.Struct, frozen=True):
-    agents: list[Capture]
+    agents: list[LastCapture]
     paused: list[Paused]
 
 
@@ -110,7 +110,7 @@ class CaptureHealth(msgspec.Struct, frozen=True):
 
 
 def session_page(
-    settings: Settings, where: Where, *, limit: int, after: str | None = None, subagents: bool = False
+    settings: Settings, where: SessionFilter, *, limit: int, after: str | None = None, subagents: bool = False
 ) -> SessionPage:
     """Newest first."""
     before = _opened(after, tuple[_Whole, _Whole]) if after else None
@@ -151,18 +151,18 @@ def turn_page(settings: Settings, agent: str, session_id: str, *, after: int, li
     return found[:limit], len(found) > limit
 
 
-def summary_of(settings: Settings, agent: str, session_id: str, standings: Iterable[Standing]) -> Summary:
+def summary_of(settings: Settings, agent: str, session_id: str, standings: Iterable[LiveStatus]) -> Summary:
     """A session's last turns in three lines: as it stands, if anybody attends to it."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
         standing = next((each for each in standings if each.session.id == session.id), None)
         if standing and standing.summary:
             return standing.summary
-        found, _ = lately(Browser(library.db), session.id)
+        found, _ = recent_turns(Browser(library.db), session.id)
     return summary(found, standing.status if standing else _AT_REST)
 
 
-def _session(library: Library, agent: str, session_id: str) -> Session:
+def _session(library: OpenStore, agent: str, session_id: str) -> Session:
     if agent not in AGENTS:
         raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
     return library.reader.session(session_id, agent)
@@ -171,7 +171,7 @@ def _session(library: Library, agent: str, session_id: str) -> Session:
 # -- projects and their commits --------------------------------------------------------------------
 
 
-def projects(settings: Settings) -> list[Known]:
+def projects(settings: Settings) -> list[ProjectSummary]:
     """The one that was worked in last comes first."""
     with reading(settings) as library:
         known = library.reader.projects()
@@ -180,22 +180,24 @@ def projects(settings: Settings) -> list[Known]:
         for number, project in known:
             sessions, last = active.get(number, (0, None))
             there = project.path if project.path and to_path(project.path).is_dir() else None
-            found.append(Known(project, sessions, last, there))
+            found.append(ProjectSummary(project, sessions, last, there))
     return sorted(found, key=lambda item: (-(item.last_at or 0), item.project.identity))
 
 
-def timeline(settings: Settings, identity: str, which: Which, *, limit: int, after: str | None = None) -> TimelinePage:
+def timeline(
+    settings: Settings, identity: str, which: CommitFilter, *, limit: int, after: str | None = None
+) -> TimelinePage:
     """A project's commits and their stories, newest first."""
     with reading(settings) as library:
         project, folder = _repository(library, identity)
         tip, skip = _opened(after, tuple[str, _Count]) if after else (_tip(folder, which.branch), 0)
-        found: list[Told] = []
+        found: list[CommitStory] = []
         scanned = 0
         done = not tip
         while not done and len(found) < limit and scanned < _SCANNED:
             listed = _commits(folder, tip, skip, _STEP)
             done = len(listed) < _STEP
-            for one in tell(library, folder, [commit.sha for commit in listed]):
+            for one in stories_of(library, folder, [commit.sha for commit in listed]):
                 skip, scanned = skip + 1, scanned + 1
                 if which.fits(one):
                     found.append(one)
@@ -208,18 +210,18 @@ def timeline(settings: Settings, identity: str, which: Which, *, limit: int, aft
         return TimelinePage(project, to_text(folder), _branches(folder), found, sessions, more)
 
 
-def story_of(settings: Settings, sha: str) -> tuple[Story, GitPlace | None]:
+def story_of(settings: Settings, sha: str) -> tuple[FullStory, GitPlace | None]:
     """The story of a commit by its whole hash, and where git can be asked about it."""
     if not _SHA.fullmatch(sha):
         raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: whyfor log")
     with reading(settings) as library:
         folder = _folder(library, sha)
         nowhere = settings.home  # no repository: what was kept is told
-        told_of = tell(library, folder or nowhere, [sha])[0]
-        return tell_all(library, folder or nowhere, told_of), folder
+        told_of = stories_of(library, folder or nowhere, [sha])[0]
+        return full_story(library, folder or nowhere, told_of), folder
 
 
-def _folder(library: Library, sha: str) -> GitPlace | None:
+def _folder(library: OpenStore, sha: str) -> GitPlace | None:
     """Where git knows a commit: in its project; or in any, if nobody has looked at it yet."""
     number = Browser(library.db).project_of(sha)
     if number is not None:
@@ -228,7 +230,7 @@ def _folder(library: Library, sha: str) -> GitPlace | None:
     return next((folder for folder in _folders(library) if folder.is_dir() and has_commit(folder, sha)), None)
 
 
-def _folders(library: Library) -> Iterator[Path]:
+def _folders(library: OpenStore) -> Iterator[Path]:
     """A folder of each project that git can be asked in. A submodule's path is its git folder: its places then."""
     places = library.reader.places()
     for number, project in library.reader.projects():
@@ -238,7 +240,7 @@ def _folders(library: Library) -> Iterator[Path]:
             yield from (to_path(cwd) for cwd, of in places.items() if of == number)
 
 
-def _repository(library: Library, identity: str) -> tuple[Project, GitPlace]:
+def _repository(library: OpenStore, identity: str) -> tuple[Project, GitPlace]:
     for number, project in library.reader.projects():
         if project.identity == identity:
             found = repository_of(library.db, number)
@@ -280,8 +282,8 @@ def capture(settings: Settings) -> CaptureHealth:
     """When each agent was last heard of, and what is paused."""
     with reading(settings) as library:
         reader = library.reader
-        agents = [Capture(name, reader.last_record(name), reader.last_signal(name)) for name in AGENTS]
-    return CaptureHealth(agents, [told(pause) for pause in in_effect(settings)])
+        agents = [LastCapture(name, reader.last_record(name), reader.last_signal(name)) for name in AGENTS]
+    return CaptureHealth(agents, [describe_pause(pause) for pause in active_pauses(settings)])
 
 
 # -- cursors ---------------------------------------------------------------------------------------

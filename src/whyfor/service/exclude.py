@@ -16,14 +16,14 @@ from whyfor.model.sources import Source
 from whyfor.model.text import plural
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import reading
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 
 
 def excluded(settings: Settings, db: apsw.Connection | None = None) -> Excluded:
     """With a database, folders are also known by the project they once belonged to."""
     if db is None or not settings.exclude.projects:
         return Excluded(settings.exclude)
-    reader = Reader(db)
+    reader = StoreRows(db)
     places, projects = reader.places(), dict(reader.projects())
 
     def known(cwd: str) -> str | None:
@@ -37,11 +37,11 @@ def tell_hooks(settings: Settings, found: Excluded, db: apsw.Connection) -> None
     """Hooks cannot ask which project a folder belongs to where it is not a plain clone: they are told the folders."""
     folders: list[str] = []
     if found.projects:
-        reader = Reader(db)
+        reader = StoreRows(db)
         numbers = {number: project for number, project in reader.projects() if found.is_project(project.identity)}
         folders = [project.path for project in numbers.values() if project.path and project.path.startswith("/")]
         folders += [cwd for cwd, number in reader.places().items() if number in numbers]
-    exclude.write(settings, found, folders)
+    exclude.write_exclusions(settings, found, folders)
 
 
 def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:

@@ -15,9 +15,9 @@ import msgspec
 
 from whyfor.capture import spool, tail
 from whyfor.capture.discover import Unreadable, at_home, at_paths, chosen
-from whyfor.capture.filters.paused import Unwanted
+from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
-from whyfor.capture.ingest import Counts, Ingest, wall_clock
+from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
 from whyfor.capture.permissions import tighten
 from whyfor.capture.recover import Announce, is_damaged, rebuild_database, recover
 from whyfor.config import Settings
@@ -29,16 +29,16 @@ from whyfor.service.exclude import excluded, tell_hooks
 from whyfor.service.pause import settle
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.forget import UNFINISHED, load, usable
+from whyfor.store.forget import UNFINISHED, load_tombstones, require_salt
 from whyfor.store.open import journal
-from whyfor.store.pauses import load as load_pauses
-from whyfor.store.read import Reader
+from whyfor.store.pauses import load_pauses
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect, explained, transaction
 from whyfor.story.links.save import link_waiting, publish
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from whyfor.agents.base import Agent
-    from whyfor.capture.rebuild import Gap
+    from whyfor.capture.rebuild import MissingBytes
 
 LOCK_WAIT = 120.0
 BACKGROUND_WAIT = 600.0  # as long as a hook takes a started ingest's word that it will read the spool
@@ -72,7 +72,7 @@ class RebuildReport(msgspec.Struct):
     records: int
     events: int
     bytes: int
-    gaps: list[Gap]
+    gaps: list[MissingBytes]
     seconds: float
     repairs: list[str] = []
 
@@ -130,8 +130,8 @@ def _ingest(
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)
         try:
-            out = unwanted(settings, db)
-            stones = usable(load(db, settings.home))
+            out = load_filters(settings, db)
+            stones = require_salt(load_tombstones(db, settings.home))
             run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
             counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
             if counts.database_errors and is_damaged(settings):
@@ -142,7 +142,7 @@ def _ingest(
                 if link_waiting(db, journal(settings), linking):
                     publish(settings, db)
                 expired = _retain(settings, db)
-            totals = Reader(db).totals()
+            totals = StoreRows(db).totals()
         finally:
             db.close()
     return IngestReport(
@@ -173,13 +173,13 @@ def sound(settings: Settings) -> Iterator[None]:
         raise
 
 
-def unwanted(settings: Settings, db: apsw.Connection) -> Unwanted:
+def load_filters(settings: Settings, db: apsw.Connection) -> PauseFilter:
     """Pauses and exclusions as they are now; hooks are told the same."""
     with explained(settings.database):
         settle(settings, db, journal(settings))
         found = excluded(settings, db)
         tell_hooks(settings, found, db)
-        return Unwanted(Pauses(settings.home, load_pauses(db)), found)
+        return PauseFilter(Pauses(settings.home, load_pauses(db)), found)
 
 
 def _retain(settings: Settings, db: apsw.Connection) -> int:
@@ -196,7 +196,7 @@ def _retain(settings: Settings, db: apsw.Connection) -> int:
     return len(report.sessions) if report else 0
 
 
-def _count(db: apsw.Connection, counts: Counts) -> None:
+def _count(db: apsw.Connection, counts: IngestCounts) -> None:
     """So that other verbs can say it: nothing is left out silently."""
     marks = {"excluded": len(counts.excluded), "unplaced": len(counts.unplaced)}
     if any(Checkpoints(db).mark(name) != number for name, number in marks.items()):

@@ -13,8 +13,8 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
-from whyfor.service.sessions import Where, understand
-from whyfor.store.insights import STEP, Asked, Counted, Insights
+from whyfor.service.sessions import SessionFilter, understand
+from whyfor.store.insights import STEP, ApprovalWait, Insights, SessionCounts
 from whyfor.store.open import reading
 from whyfor.story.failures import KINDS, kind_of
 from whyfor.story.links.assemble import NOT_THEN
@@ -29,7 +29,7 @@ RECENT = 30  # days
 _QUESTIONS = frozenset({"AskUserQuestion", "request_user_input"})  # asked through the same hook, but no approval
 
 
-class Asking(msgspec.Struct, frozen=True):
+class InsightsRequest(msgspec.Struct, frozen=True):
     """Of which time and project; days are local, and whole."""
 
     period: str = "365"
@@ -55,7 +55,7 @@ class Day(msgspec.Struct, frozen=True):
     inside: bool  # of the period
 
 
-class Waits(msgspec.Struct, frozen=True):
+class ApprovalWaits(msgspec.Struct, frozen=True):
     """How long agents waited for approvals."""
 
     answered: int
@@ -88,16 +88,16 @@ class Overview(msgspec.Struct, frozen=True):
     bars: list[Bar]
     days: list[Day]
     busiest: Day | None
-    waits: Waits
+    waits: ApprovalWaits
     failures: list[Failure]
     projects: list[str]  # to choose from
 
 
-def overview(settings: Settings, asking: Asking, now: datetime | None = None) -> Overview:
+def overview(settings: Settings, asking: InsightsRequest, now: datetime | None = None) -> Overview:
     now = now or datetime.now().astimezone()
     since, until = _period(asking, now)
     with reading(settings) as library:
-        where = Where(since=str(since), until=str(until), identity=asking.project or None)
+        where = SessionFilter(since=str(since), until=str(until), identity=asking.project or None)
         filters = understand(library.reader, where)
         store = Insights(library.db)
         recent = now - timedelta(days=RECENT)
@@ -140,7 +140,7 @@ def spent(tokens: Tokens) -> int | None:
 # -- when ------------------------------------------------------------------------------------------
 
 
-def _period(asking: Asking, now: datetime) -> tuple[date, date]:
+def _period(asking: InsightsRequest, now: datetime) -> tuple[date, date]:
     if asking.by not in BY:
         raise BadInput(f"nothing to count by: {asking.by[:40]!r}", f"Count by: {', '.join(BY)}.")
     if asking.period not in PERIODS:
@@ -182,8 +182,8 @@ def _millis(day: date) -> int:
 # -- how much --------------------------------------------------------------------------------------
 
 
-def _bars(counted: list[Counted], by: str) -> list[Bar]:
-    groups: dict[str, list[Counted]] = {}
+def _bars(counted: list[SessionCounts], by: str) -> list[Bar]:
+    groups: dict[str, list[SessionCounts]] = {}
     for row in counted:
         groups.setdefault(row.agent if by == "agent" else row.project or "(unknown)", []).append(row)
     return [
@@ -192,7 +192,7 @@ def _bars(counted: list[Counted], by: str) -> list[Bar]:
     ]
 
 
-def _bar(name: str, sessions: int, rows: list[Counted], turns: int) -> Bar:
+def _bar(name: str, sessions: int, rows: list[SessionCounts], turns: int) -> Bar:
     tokens = total([row.tokens for row in rows])
     return Bar(name, sessions, turns, tokens, spent(tokens), sum(row.unknown for row in rows))
 
@@ -201,7 +201,7 @@ def _by_model(store: Insights, filters: Filters) -> list[Bar]:
     return [Bar(name, sessions, None, tokens, spent(tokens)) for name, sessions, tokens in store.by_model(filters)]
 
 
-def _middle(counted: list[Counted]) -> float | None:
+def _middle(counted: list[SessionCounts]) -> float | None:
     """How many turns the session in the middle has."""
     each = sorted((row.each, row.sessions) for row in counted if row.sessions)
     total = sum(sessions for _, sessions in each)
@@ -216,7 +216,7 @@ def _middle(counted: list[Counted]) -> float | None:
 # -- approvals and failures ------------------------------------------------------------------------
 
 
-def _waits(store: Insights, filters: Filters) -> Waits:
+def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
     told = _told(store, filters)
     written = {asked.session for asked in told}
     announced = store.announced_approvals(filters, _QUESTIONS)
@@ -227,20 +227,20 @@ def _waits(store: Insights, filters: Filters) -> Waits:
         bars[bisect_right(WAITS, wait)] += 1
     late = [wait for wait in seconds if wait >= LATE]
     middle = median(seconds) if seconds else None
-    return Waits(len(seconds), len(asked) - len(seconds), bars, middle, len(late), round(sum(late)))
+    return ApprovalWaits(len(seconds), len(asked) - len(seconds), bars, middle, len(late), round(sum(late)))
 
 
-def _told(store: Insights, filters: Filters) -> list[Asked]:
+def _told(store: Insights, filters: Filters) -> list[ApprovalWait]:
     """Requests of transcripts with the answer to the same request."""
-    found: list[Asked] = []
+    found: list[ApprovalWait] = []
     opened: dict[tuple[int, str], int] = {}
     for session, kind, at, data in store.told_approvals(filters):
         key = (session, str(data.get("request") or data.get("id") or ""))
         if kind == "approval.requested":
             opened[key] = at
         elif key in opened:
-            found.append(Asked(session, opened.pop(key), at))
-    return found + [Asked(session, at, None) for (session, _), at in opened.items()]
+            found.append(ApprovalWait(session, opened.pop(key), at))
+    return found + [ApprovalWait(session, at, None) for (session, _), at in opened.items()]
 
 
 def _failures(store: Insights, filters: Filters) -> list[Failure]:

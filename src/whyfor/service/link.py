@@ -22,16 +22,16 @@ from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project
 from whyfor.service.ingest import LOCK_WAIT
-from whyfor.service.log import inside, required, tell, top
+from whyfor.service.log import inside, required, stories_of, top
 from whyfor.service.sessions import find_session
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry
-from whyfor.store.open import Library, journal, reading
+from whyfor.store.open import OpenStore, journal, reading
 from whyfor.store.sqlite import fetch
-from whyfor.store.write import Writer
-from whyfor.story.links.assemble import Outcome
+from whyfor.store.write import EventWriter
+from whyfor.story.links.assemble import LinkOutcome
 from whyfor.story.links.resolve import compute
-from whyfor.story.links.save import apply, kept, link_project
+from whyfor.story.links.save import journaled_transaction, link_project, save_outcome
 from whyfor.story.repositories import Repository, repository_at
 
 Announce = Callable[[int], Callable[[int], None]]
@@ -63,8 +63,8 @@ def link_history(settings: Settings, cwd: Path, revisions: str | None, announce:
             return LinkReport(None, 0, 0, round(time.monotonic() - begun, 3))
         only = [c.sha for c in history.commits(folder, [revisions])] if revisions else None
         outcome = compute(db, repository, only=only, again=True, announce=announce)
-        with kept(db, record):
-            apply(db, record, outcome)
+        with journaled_transaction(db, record):
+            save_outcome(db, record, outcome)
         judged = [row[0] for row in outcome.seen]
         stories = sum(1 for c in Checkpoints(db).of_commits(judged).values() if c.parts)
     return LinkReport(repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3))
@@ -75,8 +75,8 @@ def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> R
     if found is None or found.id:
         return found
     now = wall_clock()
-    with kept(db, record):
-        number = Writer(db).learn_place(to_text(found.folder), found.project, [], now)
+    with journaled_transaction(db, record):
+        number = EventWriter(db).learn_place(to_text(found.folder), found.project, [], now)
         record.add(PlaceEntry(to_text(found.folder), found.project, now))
     return msgspec.structs.replace(found, id=number)
 
@@ -102,7 +102,7 @@ def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> l
     with reading(settings) as library:
         here = name_place(cwd)
         sha = required(library, commit, here)
-        told = tell(library, here, [sha])[0]
+        told = stories_of(library, here, [sha])[0]
         parts = told.checkpoint.parts if told.checkpoint else []
         if session is not None:
             wanted = find_session(library, session)
@@ -155,20 +155,20 @@ def _say(settings: Settings, repository: Repository | None, sha: str, *entries: 
     with writing(settings, LOCK_WAIT) as db:
         record = journal(settings)
         store = Checkpoints(db)
-        with kept(db, record):
+        with journaled_transaction(db, record):
             for entry in entries:
                 record.add(entry)
                 store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
         repository = _placed(db, record, repository)
-        outcome = compute(db, repository, only=[sha], again=True) if repository else Outcome(0)
-        with kept(db, record):
-            apply(db, record, outcome)
+        outcome = compute(db, repository, only=[sha], again=True) if repository else LinkOutcome(0)
+        with journaled_transaction(db, record):
+            save_outcome(db, record, outcome)
 
 
 # -- projects --------------------------------------------------------------------------------------
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownProject(msgspec.Struct, frozen=True):
     project: Project
     paths: list[str]
     aliases: list[str]
@@ -176,7 +176,7 @@ class Known(msgspec.Struct, frozen=True):
     stories: int
 
 
-def projects(settings: Settings) -> list[Known]:
+def projects(settings: Settings) -> list[KnownProject]:
     """Most sessions first."""
     with reading(settings) as library:
         db = library.db
@@ -191,7 +191,7 @@ def projects(settings: Settings) -> list[Known]:
         for cwd, number in sorted(library.reader.places().items()):
             places.setdefault(number, []).append(cwd)
         found = [
-            Known(
+            KnownProject(
                 project,
                 places.get(number, []),
                 aliases.get(project.identity, []),
@@ -219,8 +219,8 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
     with writing(settings, LOCK_WAIT) as db:
         record = journal(settings)
         now = wall_clock()
-        with kept(db, record):
-            writer = Writer(db)
+        with journaled_transaction(db, record):
+            writer = EventWriter(db)
             writer.learn_place(to_text(folder), project, [], now)
             record.add(PlaceEntry(to_text(folder), project, now))
             entry = AliasEntry(path, project, now)
@@ -235,7 +235,7 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
     return moved, LinkReport(project.identity, outcome.looked, found, seconds)
 
 
-def known_json(known: Known) -> dict[str, Any]:
+def known_json(known: KnownProject) -> dict[str, Any]:
     return {
         **msgspec.structs.asdict(known.project),
         "paths": known.paths,
@@ -245,7 +245,7 @@ def known_json(known: Known) -> dict[str, Any]:
     }
 
 
-def _known(library: Library, cwd: GitPlace) -> Repository:
+def _known(library: OpenStore, cwd: GitPlace) -> Repository:
     repository = repository_at(library.db, inside(cwd, _THERE))
     if repository is None:
         raise NotFound("no session of this repository is kept", "Read what your agents wrote: whyfor ingest")

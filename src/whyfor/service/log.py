@@ -21,7 +21,7 @@ from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.times import to_iso
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.story.links.assemble import NO_SESSION
 from whyfor.story.links.resolve import compute
 from whyfor.story.repositories import ALL, lost, repository_at
@@ -31,7 +31,7 @@ _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 MERGE = "context_reset"
 
 
-class Told(msgspec.Struct, frozen=True):
+class CommitStory(msgspec.Struct, frozen=True):
     """A commit and its story, or why it has none."""
 
     commit: history.Commit
@@ -41,7 +41,7 @@ class Told(msgspec.Struct, frozen=True):
     beside: list[Checkpoint] = []  # of its group, found only now
 
 
-class Said(msgspec.Struct, frozen=True):
+class StoryLine(msgspec.Struct, frozen=True):
     """One thing that was said for a commit."""
 
     role: str  # request | answer | question | closing words
@@ -54,13 +54,13 @@ class Said(msgspec.Struct, frozen=True):
     text: str
 
 
-class Story(msgspec.Struct, frozen=True):
-    told: Told
-    said: list[Said]
+class FullStory(msgspec.Struct, frozen=True):
+    told: CommitStory
+    said: list[StoryLine]
     sessions: dict[str, Session]  # by agent:id
     tokens: Tokens
     group: list[Checkpoint]  # all of its group, oldest first
-    reverts: Told | None = None
+    reverts: CommitStory | None = None
 
 
 # -- finding a commit ------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def inside(cwd: GitPlace, hint: str = "Go to one, or list sessions: whyfor sessi
     return folder
 
 
-def resolve(library: Library, reference: str | None, cwd: GitPlace) -> str | None:
+def resolve(library: OpenStore, reference: str | None, cwd: GitPlace) -> str | None:
     """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it is nothing of those."""
     name = "HEAD" if reference is None else reference
     store = Checkpoints(library.db)
@@ -103,7 +103,7 @@ def resolve(library: Library, reference: str | None, cwd: GitPlace) -> str | Non
     return None
 
 
-def required(library: Library, reference: str | None, cwd: GitPlace) -> str:
+def required(library: OpenStore, reference: str | None, cwd: GitPlace) -> str:
     sha = resolve(library, reference, cwd)
     if sha is None:
         name = "HEAD" if reference is None else reference
@@ -145,7 +145,7 @@ def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
     """The checkpoint of a commit; an error that says why if it has none."""
     here = name_place(cwd)
     with reading(settings) as library:
-        told = tell(library, here, [required(library, reference, here)])[0]
+        told = stories_of(library, here, [required(library, reference, here)])[0]
     if told.checkpoint is None or not told.checkpoint.parts:
         raise NotFound(f"{told.commit.sha[:10]} has no story: {told.reason}", "Commits with one: whyfor log")
     return told.checkpoint
@@ -154,11 +154,11 @@ def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
 # -- telling ---------------------------------------------------------------------------------------
 
 
-def tell(library: Library, cwd: GitPlace, shas: list[str]) -> list[Told]:
+def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[CommitStory]:
     """Commits in the order given. What is not in git any more is told from what was kept."""
     store = Checkpoints(library.db)
     folder = top(cwd)
-    there = history.resolve(folder, shas) if folder else {}
+    there = history.resolve_commits(folder, shas) if folder else {}
     found = (
         {c.sha: c for c in history.commits(folder, ["--no-walk=unsorted", *there.values()])} if folder and there else {}
     )
@@ -188,7 +188,7 @@ def _told(
     checkpoint: Checkpoint | None,
     seen: tuple[str | None, list[dict[str, Any]]] | None,
     judged: dict[str, Checkpoint],
-) -> Told:
+) -> CommitStory:
     if commit is None:
         if checkpoint is None:
             raise NotFound(f"commit {sha[:10]} is not in this repository", "See: whyfor log")
@@ -200,11 +200,15 @@ def _told(
     elif reason is None:
         reason = NO_SESSION
     if checkpoint is None:
-        return Told(commit, None, reason, nearby)
-    return Told(commit, checkpoint, reason, [], [c for c in judged.values() if c.group_root == checkpoint.group_root])
+        return CommitStory(commit, None, reason, nearby)
+    return CommitStory(
+        commit, checkpoint, reason, [], [c for c in judged.values() if c.group_root == checkpoint.group_root]
+    )
 
 
-def log(settings: Settings, cwd: Path, revisions: str | None, limit: int, *, everywhere: bool = False) -> list[Told]:
+def log(
+    settings: Settings, cwd: Path, revisions: str | None, limit: int, *, everywhere: bool = False
+) -> list[CommitStory]:
     """Newest first."""
     folder = inside(name_place(cwd))
     if ask(folder, "rev-parse", "--verify", "--quiet", "HEAD") is None and revisions is None:
@@ -214,17 +218,17 @@ def log(settings: Settings, cwd: Path, revisions: str | None, limit: int, *, eve
         if name.startswith("-"):
             raise BadInput(f"not a revision: {name}", "Give a commit, a branch, or a range such as main..HEAD.")
         found = history.commits(folder, ALL if everywhere else [name], limit=limit or None)
-        return tell(library, folder, [commit.sha for commit in reversed(found)])
+        return stories_of(library, folder, [commit.sha for commit in reversed(found)])
 
 
-def read(settings: Settings, reference: str | None, cwd: Path) -> Story:
+def read(settings: Settings, reference: str | None, cwd: Path) -> FullStory:
     here = name_place(cwd)
     with reading(settings) as library:
-        told = tell(library, here, [required(library, reference, here)])[0]
-        return tell_all(library, here, told)
+        told = stories_of(library, here, [required(library, reference, here)])[0]
+        return full_story(library, here, told)
 
 
-def tell_all(library: Library, cwd: GitPlace, told: Told) -> Story:
+def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStory:
     own = told.checkpoint.parts if told.checkpoint else []
     sessions = {part.name: _session(library, part) for part in own}
     said = [item for part in own for item in said_in(part, _asked_for(library, part, sessions))]
@@ -233,28 +237,28 @@ def tell_all(library: Library, cwd: GitPlace, told: Told) -> Story:
     members = {**kept, **{checkpoint.commit: checkpoint for checkpoint in told.beside}}
     group = sorted(members.values(), key=lambda member: (member.committed_at, member.commit))
     spans = [(sessions[part.name].id, part.first, part.last) for part in own]
-    return Story(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
+    return FullStory(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
 
 
-def _session(library: Library, part: Part) -> Session:
+def _session(library: OpenStore, part: Part) -> Session:
     return library.reader.session(part.session_id, part.agent)
 
 
-def _asked_for(library: Library, part: Part, sessions: dict[str, Session]) -> Iterable[StoredEvent]:
+def _asked_for(library: OpenStore, part: Part, sessions: dict[str, Session]) -> Iterable[StoredEvent]:
     """The range, from the last prompt before it on."""
     session = sessions[part.name].id
     return library.reader.events(session, library.reader.prompt_before(session, part.first), part.last)
 
 
-def said_in(part: Part, events: Iterable[StoredEvent]) -> list[Said]:
+def said_in(part: Part, events: Iterable[StoredEvent]) -> list[StoryLine]:
     """Prompts, answers, questions and closing words of a range; with no prompt in it, the one it stems from."""
 
-    def item(event: StoredEvent, role: str, by: str, text: str) -> Said:
-        return Said(role, by, part.agent, part.session_id, event.turn, event.seq, event.created_at, text)
+    def item(event: StoredEvent, role: str, by: str, text: str) -> StoryLine:
+        return StoryLine(role, by, part.agent, part.session_id, event.turn, event.seq, event.created_at, text)
 
-    found: list[Said] = []
-    before: Said | None = None
-    closing: dict[int, Said] = {}
+    found: list[StoryLine] = []
+    before: StoryLine | None = None
+    closing: dict[int, StoryLine] = {}
     for event in events:
         data = event.data or {}
         if event.kind == "user.prompt" and event.actor == "user" and event.text.strip():
@@ -278,16 +282,16 @@ def said_in(part: Part, events: Iterable[StoredEvent]) -> list[Said]:
     return sorted([*found, *closing.values()], key=lambda said: said.seq)
 
 
-def reverted(library: Library, cwd: GitPlace, told: Told) -> Told | None:
+def reverted(library: OpenStore, cwd: GitPlace, told: CommitStory) -> CommitStory | None:
     if (found := _REVERTS.search(told.commit.body)) and (sha := resolve(library, found[1], cwd)):
-        return tell(library, cwd, [sha])[0]
+        return stories_of(library, cwd, [sha])[0]
     return None
 
 
 # -- for machines ----------------------------------------------------------------------------------
 
 
-def told_json(told: Told) -> dict[str, Any]:
+def commit_story_json(told: CommitStory) -> dict[str, Any]:
     return {
         "commit": told.commit.sha,
         "subject": told.commit.subject,
@@ -337,7 +341,7 @@ def part_json(part: Part) -> dict[str, Any]:
     }
 
 
-def conversation_json(settings: Settings, told: Told) -> list[dict[str, Any]]:
+def conversation_json(settings: Settings, told: CommitStory) -> list[dict[str, Any]]:
     """Everything said and done in the ranges, by time."""
     if told.checkpoint is None:
         return []
@@ -376,23 +380,23 @@ def _line_json(event: StoredEvent, part: Part) -> dict[str, Any]:
     }
 
 
-def said_json(said: Said) -> dict[str, Any]:
+def story_line_json(said: StoryLine) -> dict[str, Any]:
     fields = msgspec.structs.asdict(said)
     fields["created_at"] = to_iso(said.created_at)
     return fields
 
 
-def story_json(settings: Settings, found: Story) -> dict[str, Any]:
+def story_json(settings: Settings, found: FullStory) -> dict[str, Any]:
     return {**story_summary_json(found), "conversation": conversation_json(settings, found.told)}
 
 
-def story_summary_json(found: Story) -> dict[str, Any]:
+def story_summary_json(found: FullStory) -> dict[str, Any]:
     """Without the conversation, which may be long."""
     checkpoint = found.told.checkpoint
     return {
-        **told_json(found.told),
+        **commit_story_json(found.told),
         "files": files_json(checkpoint) if checkpoint else [],
-        "related": [said_json(said) for said in found.said],
+        "related": [story_line_json(said) for said in found.said],
         "tokens": msgspec.structs.asdict(found.tokens) if checkpoint and checkpoint.parts else None,
         "group": [other.commit for other in found.group],
         "reverts": found.reverts.commit.sha if found.reverts else None,

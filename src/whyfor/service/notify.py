@@ -24,9 +24,9 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.text import one_line
 from whyfor.service.export.redacted import redacted
-from whyfor.service.project_names import Names
+from whyfor.service.project_names import ProjectNames
 from whyfor.story.status.judge import Status
-from whyfor.story.status.standing import Audience, Standing
+from whyfor.story.status.standing import LiveStatus, StatusSink
 
 Change = Literal["waiting_approval", "waiting", "failed", "finished"]
 CHANGES: tuple[Change, ...] = ("waiting_approval", "waiting", "failed", "finished")
@@ -57,7 +57,7 @@ $manager::CreateToastNotifier('Whyfor').Show([Windows.UI.Notifications.ToastNoti
 """
 
 
-class Wishes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NotifySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[notify] in config.toml."""
 
     desktop: bool = False
@@ -70,7 +70,7 @@ class Wishes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool((self.desktop or self.command) and self.when)
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notification(msgspec.Struct, frozen=True):
     """What a person is told."""
 
     status: Change
@@ -81,9 +81,9 @@ class Notice(msgspec.Struct, frozen=True):
     summary: str = ""  # not told: secrets in it give their beginnings in the title away
 
 
-def wishes(settings: Settings) -> Wishes:
+def notify_settings(settings: Settings) -> NotifySettings:
     try:
-        return msgspec.convert(settings.notify, Wishes)
+        return msgspec.convert(settings.notify, NotifySettings)
     except msgspec.ValidationError as error:
         raise BadInput(f"[notify] in config.toml is not right: {error}", HINT) from None
 
@@ -99,17 +99,17 @@ class _Known(msgspec.Struct):
     told: int = 0
 
 
-class Changes:
+class NoticeFinder:
     """Finds what a person would want to know in what is told of all sessions, again and again."""
 
     def __init__(self, now: Callable[[], int] = wall_clock) -> None:
         self._now = now
         self._known: dict[str, _Known] | None = None  # what stands when somebody begins to watch is no change
 
-    def among(self, standings: Iterable[Standing]) -> list[tuple[Standing, Change, int | None]]:
+    def among(self, standings: Iterable[LiveStatus]) -> list[tuple[LiveStatus, Change, int | None]]:
         """With how long the turn took that is over, if that is known."""
         before, self._known = self._known, {}
-        found: list[tuple[Standing, Change, int | None]] = []
+        found: list[tuple[LiveStatus, Change, int | None]] = []
         for standing in standings:
             known = (before or {}).get(standing.name) or _Known(Status("unknown", "", "low"))
             took = self._took(known, standing.status)
@@ -149,7 +149,7 @@ def _began(known: _Known, status: Status) -> int | None:
     return known.began if status.phase == "unknown" else None
 
 
-def _wanted(change: Change, took: int | None, status: Status, wished: Wishes) -> Change | None:
+def _wanted(change: Change, took: int | None, status: Status, wished: NotifySettings) -> Change | None:
     """A long turn's end is told as one; any other is a session that waits, if it still does."""
     long = took is not None and took >= wished.finished_after * 60_000
     if change in ("waiting", "finished") and long and "finished" in wished.when:
@@ -174,23 +174,23 @@ def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
 # -- telling ---------------------------------------------------------------------------------------
 
 
-class Notifying:
+class Notifier:
     """Stands between the loop and its audience, and tells a person in a thread of its own."""
 
     def __init__(
         self,
         settings: Settings,
-        hub: Audience,
+        hub: StatusSink,
         say: Callable[[str], None],
         looked_at: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.settings = settings
         self.hub = hub
         self._say = say  # told why notices fail, once
-        self._names = Names(settings)
+        self._names = ProjectNames(settings)
         self._looked_at = looked_at  # sessions that a person has before them: agent:id
-        self._changes = Changes()
-        self._queue: queue.Queue[tuple[Settings, Wishes, Notice] | None] = queue.Queue(WAITING)
+        self._changes = NoticeFinder()
+        self._queue: queue.Queue[tuple[Settings, NotifySettings, Notification] | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
         self._said: set[str] = set()
 
@@ -205,17 +205,17 @@ class Notifying:
     def publish(self) -> None:
         self.hub.publish()
 
-    def stand(self, standings: Iterable[Standing]) -> None:
+    def stand(self, standings: Iterable[LiveStatus]) -> None:
         standings = list(standings)
         self.hub.stand(standings)
         for standing, change, took in self._changes.among(standings):
             self._notice(standing, change, took)
 
-    def _notice(self, standing: Standing, change: Change, took: int | None) -> None:
+    def _notice(self, standing: LiveStatus, change: Change, took: int | None) -> None:
         """By what config.toml says now: changes are few, and it may have been edited since."""
         try:
             settings = config.load(self.settings.env)
-            wished = wishes(settings)
+            wished = notify_settings(settings)
         except WhyforError as error:
             self._failed(error.message)
             return
@@ -223,7 +223,7 @@ class Notifying:
         if wanted is None or standing.name in self._looked_at():
             return
         session, summary = standing.session, standing.summary
-        notice = Notice(
+        notice = Notification(
             wanted,
             standing.name,
             (session.project and self._names(session.project)) or session.project or session.cwd or "",
@@ -277,7 +277,7 @@ class Notifying:
                 files.replace(self.settings.home / _FAILED, words.encode("utf-8", "replace"))
 
 
-def tell(settings: Settings, wished: Wishes, notice: Notice) -> list[str]:
+def tell(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
     """All ways that are wished for; returns what went wrong with them."""
     notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
     words = {name: _short(getattr(notice, name)) for name in ("status", "session", "project", "title", "text")}
@@ -355,10 +355,10 @@ def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str
 # -- for doctor ------------------------------------------------------------------------------------
 
 
-def complaints(settings: Settings) -> list[str]:
+def notify_complaints(settings: Settings) -> list[str]:
     """Why notices that were asked for do not come."""
     try:
-        wished = wishes(settings)
+        wished = notify_settings(settings)
     except BadInput as error:
         return [error.message]
     if not wished.any:

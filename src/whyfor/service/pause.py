@@ -24,7 +24,7 @@ from whyfor.model.times import to_iso
 from whyfor.store import pauses as stored
 from whyfor.store.journal import Journal, PauseEntry
 from whyfor.store.open import journal, reading
-from whyfor.story.links.save import kept
+from whyfor.story.links.save import journaled_transaction
 
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 366 * 86_400
@@ -83,7 +83,7 @@ def pause(settings: Settings, scope: Scope, seconds: int | None = None) -> Pause
 
     now = _now()
     until = None if seconds is None else now + seconds * 1000
-    before = next((found for found in in_effect(settings) if scope.is_of(found)), None)
+    before = next((found for found in active_pauses(settings) if scope.is_of(found)), None)
     if before is None:
         begun = PauseEntry(
             f"{now}-{token_hex(4)}",
@@ -101,28 +101,28 @@ def pause(settings: Settings, scope: Scope, seconds: int | None = None) -> Pause
     _write(settings, begun)
     _current_hook(settings)
     _settle_soon(settings)
-    return PauseReport([told(begun)], _told_all(settings))
+    return PauseReport([describe_pause(begun)], _told_all(settings))
 
 
 def resume(settings: Settings, scope: Scope) -> PauseReport:
     now = _now()
     ended = [
         msgspec.structs.replace(found, until=now, folders=_with_new_trees(found))
-        for found in in_effect(settings)
+        for found in active_pauses(settings)
         if scope.is_of(found)
     ]
     for found in ended:
         _write(settings, found)
     _settle_soon(settings)
-    return PauseReport([told(found) for found in ended], _told_all(settings))
+    return PauseReport([describe_pause(found) for found in ended], _told_all(settings))
 
 
-def in_effect(settings: Settings) -> list[PauseEntry]:
+def active_pauses(settings: Settings) -> list[PauseEntry]:
     now = _now()
-    return [found for found in pauses.waiting(settings.home) if found.until is None or now < found.until]
+    return [found for found in pauses.pending_pauses(settings.home) if found.until is None or now < found.until]
 
 
-def told(found: PauseEntry) -> Paused:
+def describe_pause(found: PauseEntry) -> Paused:
     if found.session_id:
         return Paused("session", found.since, found.until, session=f"{found.agent}:{found.session_id}")
     if found.repository:
@@ -137,7 +137,7 @@ def paused_json(found: Paused) -> dict[str, Any]:
 
 
 def _told_all(settings: Settings) -> list[Paused]:
-    return [told(found) for found in in_effect(settings)]
+    return [describe_pause(found) for found in active_pauses(settings)]
 
 
 # -- what is paused ----------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def scope_of(settings: Settings, cwd: Path, repository: str | None, session: str
 
 
 def _repository(settings: Settings, folder: Path) -> Scope:
-    for known in in_effect(settings):  # it may be gone by now
+    for known in active_pauses(settings):  # it may be gone by now
         if known.repository and to_text(os.path.normpath(folder)) in (known.repository, *known.folders):
             return Scope(repository=known.repository, folders=known.folders)
     from whyfor.git import hooks as git_hooks
@@ -178,7 +178,7 @@ def _session(settings: Settings, given: str) -> Scope:
     agent, colon, ident = given.partition(":")
     if colon and agent in NAMES and ident:
         return Scope(agent, _plain(ident))
-    for known in in_effect(settings):
+    for known in active_pauses(settings):
         if known.session_id.startswith(given):
             return Scope(known.agent, known.session_id)
     from whyfor.service.sessions import find_session
@@ -238,18 +238,18 @@ def _not_a_time(text: str) -> BadInput:
 
 def settle(settings: Settings, db: apsw.Connection, record: Journal) -> None:
     """What began or ended since goes to the journal; hooks need not look at what is over. Under the ingest lock."""
-    fresh = pauses.waiting(settings.home)
+    fresh = pauses.pending_pauses(settings.home)
     if not fresh:
         return
-    before = {found.id: found for found in stored.load(db)}
+    before = {found.id: found for found in stored.load_pauses(db)}
     now = _now()
-    with kept(db, record):
-        for found in pauses.merged(before.values(), fresh):
+    with journaled_transaction(db, record):
+        for found in pauses.merge_pauses(before.values(), fresh):
             if found.until is None or now < found.until:
                 found = msgspec.structs.replace(found, folders=_with_new_trees(found))
             if before.get(found.id) != found:
                 record.add(found)
-                stored.save(db, found)
+                stored.save_pause(db, found)
     for found in fresh:
         if found.until is not None and found.until <= now:
             (settings.home / pauses.FOLDER / found.id).unlink(missing_ok=True)
@@ -275,7 +275,7 @@ def _with_new_trees(found: PauseEntry) -> list[str]:
 
 def _write(settings: Settings, found: PauseEntry) -> None:
     try:
-        pauses.write(settings.home, found)
+        pauses.write_pause(settings.home, found)
     except OSError as error:
         raise StoreError(
             f"cannot write to {settings.home}: {error.strerror}", "Nothing is paused. Check its permissions."

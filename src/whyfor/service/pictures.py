@@ -10,14 +10,14 @@ from typing import Any, cast
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Framing, Shape, Sink
-from whyfor.capture.records import Piece, records
+from whyfor.agents.base import Agent, Framing, Sink, SourceShape
+from whyfor.capture.records import SegmentPiece, records
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.store.converse import Conversations
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.story.conversation import find
 
 LARGEST = 12 << 20  # bytes
@@ -58,19 +58,19 @@ def picture(settings: Settings, agent: str, session_id: str, seq: int, index: in
     raise _missing()
 
 
-def _telling(library: Library, session: Session, key: int) -> Iterator[Any]:
+def _telling(library: OpenStore, session: Session, key: int) -> Iterator[Any]:
     """The record that told an event, found again by the event's key; only lines that may hold a picture are parsed."""
     for source in library.reader.files(session):
         if source.session_id != session.session_id and source.parent != session.session_id:
             continue
         for start, digest, gaps in library.reader.pieces(source):
-            piece = Piece(start, library.blobs.get(digest), gaps)
+            piece = SegmentPiece(start, library.blobs.get(digest), gaps)
             if any(hint in piece.data for hint in _HINTS):
                 yield from _in_piece(AGENTS[session.agent], source, piece, session, key)
 
 
-def _in_piece(agent: Agent, source: Source, piece: Piece, session: Session, key: int) -> Iterator[Any]:
-    shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+def _in_piece(agent: Agent, source: Source, piece: SegmentPiece, session: Session, key: int) -> Iterator[Any]:
+    shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
     for offset, line, record in records(source, [piece]):
         if line and not any(hint in line for hint in _HINTS):
             continue

@@ -10,7 +10,7 @@ from whyfor.model.text import label
 from whyfor.store.open import reading
 
 
-class Names:
+class ProjectNames:
     """Asks the store when it meets a project for the first time."""
 
     def __init__(self, settings: Settings) -> None:

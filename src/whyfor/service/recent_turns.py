@@ -11,7 +11,7 @@ EVENTS = 150  # of a session's end
 CUT = 1000  # characters of each of them
 
 
-def lately(browser: Browser, number: int) -> tuple[list[Turn], list[StoredEvent]]:
+def recent_turns(browser: Browser, number: int) -> tuple[list[Turn], list[StoredEvent]]:
     """The turns, and the events they are made from."""
     events = browser.tail(number, EVENTS, CUT)
     found = turns(events)[-TURNS - 1 :]

@@ -19,11 +19,11 @@ from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.search import Hit, held, marked, page
-from whyfor.service.sessions import Where, understand
-from whyfor.store.facets import Commit, Facets, Place
-from whyfor.store.open import Library, reading
+from whyfor.service.sessions import SessionFilter, understand
+from whyfor.store.facets import Facets, LinkedCommit, TurnMatch
+from whyfor.store.open import OpenStore, reading
 
-__all__ = ["CommitHit", "Found", "Hit", "Wanted", "find"]
+__all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "find"]
 
 NAMES = tuple(AGENTS)
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
@@ -41,7 +41,7 @@ _GIVEN = re.compile(r'(?<!\S)(project|agent|branch|before|after|since|until):("[
 _WORD = re.compile(r"[a-z0-9]{2,}")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SearchRequest(msgspec.Struct, frozen=True):
     """What a person typed and chose."""
 
     q: str = ""
@@ -67,7 +67,7 @@ class CommitHit(msgspec.Struct, frozen=True):
     marks: list[tuple[int, int]]
 
 
-class Counts(msgspec.Struct, frozen=True):
+class FacetCounts(msgspec.Struct, frozen=True):
     """Turns by filter, each with all other filters kept; none: too many to count, or not known."""
 
     turns: int | None
@@ -77,10 +77,10 @@ class Counts(msgspec.Struct, frozen=True):
     whens: dict[str, int | None]
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchPage(msgspec.Struct, frozen=True):
     hits: list[Hit | CommitHit]
     next: int | None
-    counts: Counts | None  # on the first page
+    counts: FacetCounts | None  # on the first page
     projects: list[Project]  # to choose from
     begun: str = ""  # nothing has the last word, so it was taken for the beginning of one
     meant: str = ""  # nothing was found, but something is near
@@ -89,22 +89,22 @@ class Found(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def find(settings: Settings, wanted: Wanted, *, limit: int) -> Found:
+def find(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage:
     with reading(settings) as library:
         projects = [project for _, project in library.reader.projects()]
         if not wanted.q.strip():
-            return Found([], None, None, projects)
+            return SearchPage([], None, None, projects)
         try:
             words, filters = _understood(library, wanted)
             query = _bounded(queries.parse(words))
         except (BadInput, NotFound) as error:
-            return Found([], None, None, projects, trouble=error.message, hint=error.hint)
+            return SearchPage([], None, None, projects, trouble=error.message, hint=error.hint)
         return _found(library, wanted, query, filters, projects, limit)
 
 
 def _found(
-    library: Library, wanted: Wanted, query: Query, filters: Filters, projects: list[Project], limit: int
-) -> Found:
+    library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, projects: list[Project], limit: int
+) -> SearchPage:
     begun = ""
     commits = _commits(library, query, filters)
     hits, following = _page(library, wanted, query, filters, commits, limit)
@@ -114,16 +114,16 @@ def _found(
         hits, following = _page(library, wanted, query, filters, commits, limit)
         begun = longer if hits else ""
     if wanted.after:
-        return Found(hits, following, None, projects, begun)
+        return SearchPage(hits, following, None, projects, begun)
     counts = _counts(library, wanted, query, filters, len(commits))
     partly = counts.kinds.get(wanted.kind) == 0 and any(isinstance(hit, Hit) for hit in hits)
-    return Found(hits, following, counts, projects, begun, "" if hits else _meant(library, wanted.q), partly)
+    return SearchPage(hits, following, counts, projects, begun, "" if hits else _meant(library, wanted.q), partly)
 
 
 # -- what was typed and chosen ---------------------------------------------------------------------
 
 
-def _understood(library: Library, wanted: Wanted) -> tuple[str, Filters]:
+def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters]:
     """The words, and the filters both chosen and typed; what is no filter after all stays a word."""
     if len(wanted.q) > LONGEST:
         raise BadInput(f"more than {LONGEST} characters", "Fewer words find more.")
@@ -134,7 +134,7 @@ def _understood(library: Library, wanted: Wanted) -> tuple[str, Filters]:
         raise BadInput(f"no such time: {wanted.when[:40]!r}", f"One of: {', '.join(filter(None, WHEN))}.")
     if unknown := [name for name in wanted.agents if name not in AGENTS]:
         raise BadInput(f"no such agent: {unknown[0][:40]!r}", f"Agents: {', '.join(AGENTS)}.")
-    where = Where(identity=wanted.project or None, since=wanted.when or None)
+    where = SessionFilter(identity=wanted.project or None, since=wanted.when or None)
     filters = msgspec.structs.replace(
         understand(library.reader, where),
         agents=wanted.agents,
@@ -159,7 +159,7 @@ def _bounded(query: Query) -> Query:
     return query
 
 
-def _narrowed(library: Library, filters: Filters, name: str, value: str) -> Filters | None:
+def _narrowed(library: OpenStore, filters: Filters, name: str, value: str) -> Filters | None:
     replace = msgspec.structs.replace
     if name == "agent":
         return replace(filters, agents=(value,)) if value in AGENTS else None
@@ -187,7 +187,7 @@ def _begun(typed: str) -> str:
     return typed.rstrip() + "*" if len(last) >= 3 and last.isalnum() and len(typed) < LONGEST else ""
 
 
-def _meant(library: Library, typed: str) -> str:
+def _meant(library: OpenStore, typed: str) -> str:
     """The same with each unknown word replaced by one that is written alike; empty if there is none."""
     known = Facets(library.db)
     better = []
@@ -203,7 +203,7 @@ def _meant(library: Library, typed: str) -> str:
 
 
 def _page(
-    library: Library, wanted: Wanted, query: Query, filters: Filters, commits: list[Commit], limit: int
+    library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, commits: list[LinkedCommit], limit: int
 ) -> tuple[list[Hit | CommitHit], int | None]:
     newest = wanted.sort == "time"
     if wanted.kind == "commits":
@@ -224,7 +224,7 @@ def _by_time(hits: list[Hit | CommitHit], commits: list[CommitHit]) -> list[Hit 
     )
 
 
-def _commits(library: Library, query: Query, filters: Filters) -> list[Commit]:
+def _commits(library: OpenStore, query: Query, filters: Filters) -> list[LinkedCommit]:
     """With a story, and all the words in what is known of them."""
     if query.tools or query.files or not query.clauses:
         return []
@@ -234,12 +234,12 @@ def _commits(library: Library, query: Query, filters: Filters) -> list[Commit]:
     return [commit for commit in rows if held("\n".join(_told(commit)), query)]
 
 
-def _told(commit: Commit) -> list[str]:
+def _told(commit: LinkedCommit) -> list[str]:
     note = commit.note
     return [commit.subject, *([note.intent, note.title, *note.alternatives, note.summary] if note else [])]
 
 
-def _shown(library: Library, commits: list[Commit], query: Query) -> Iterable[CommitHit]:
+def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
     agents = Facets(library.db).agents_of([commit.sha for commit in commits])
     for commit in commits:
         subject, subject_marks = marked(commit.subject, query)
@@ -262,12 +262,12 @@ def _shown(library: Library, commits: list[Commit], query: Query) -> Iterable[Co
 # -- counts ----------------------------------------------------------------------------------------
 
 
-def _counts(library: Library, wanted: Wanted, query: Query, filters: Filters, commits: int) -> Counts:
+def _counts(library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, commits: int) -> FacetCounts:
     replace = msgspec.structs.replace
     facets = Facets(library.db)
-    known: dict[Filters, list[Place]] = {}
+    known: dict[Filters, list[TurnMatch]] = {}
 
-    def places(**changed: Any) -> list[Place]:
+    def places(**changed: Any) -> list[TurnMatch]:
         """Most filters are not set, so that most of these are the same question."""
         which = replace(filters, **changed)
         if which not in known:
@@ -281,7 +281,7 @@ def _counts(library: Library, wanted: Wanted, query: Query, filters: Filters, co
     said = kinds[""]
     kinds[""] = said + told if said is not None and told is not None else None
     here = places()
-    return Counts(
+    return FacetCounts(
         turns=kinds["commits"] if wanted.kind == "commits" else _turns(here),
         sessions=len({place.session for place in here}) if len(here) <= COUNTED else None,
         kinds=kinds,
@@ -290,18 +290,18 @@ def _counts(library: Library, wanted: Wanted, query: Query, filters: Filters, co
     )
 
 
-def _turns(places: list[Place]) -> int | None:
+def _turns(places: list[TurnMatch]) -> int | None:
     return len({(place.session, place.turn) for place in places}) if len(places) <= COUNTED else None
 
 
-def _by_agent(places: list[Place]) -> dict[str, int | None]:
+def _by_agent(places: list[TurnMatch]) -> dict[str, int | None]:
     if len(places) > COUNTED:
         return dict.fromkeys(AGENTS)
     turns = Counter(agent for _, _, agent in {(place.session, place.turn, place.agent) for place in places})
     return {agent: turns[agent] for agent in AGENTS}
 
 
-def _by_when(places: list[Place]) -> dict[str, int | None]:
+def _by_when(places: list[TurnMatch]) -> dict[str, int | None]:
     now = datetime.now().astimezone()
     counts: dict[str, int | None] = {}
     for when in WHEN:

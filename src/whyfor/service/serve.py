@@ -39,7 +39,7 @@ class AlreadyServed(Busy):
     """Another server has this home."""
 
 
-class Keys:
+class AccessKeys:
     """What a client must show: scripts the token, a browser a cookie that a one-time link gave it.
 
     The token outlives the server; what a start of the server makes from it for browsers does not (server/start.py).

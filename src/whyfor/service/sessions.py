@@ -22,7 +22,7 @@ from whyfor.model.times import parse_when, to_iso
 from whyfor.recall import query as queries
 from whyfor.recall.search import Hit
 from whyfor.recall.search import search as find
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import StoreReader
 from whyfor.story.rewinds import abandoned
 from whyfor.story.tokens import turns_of
@@ -31,9 +31,9 @@ from whyfor.story.turns import Turn
 __all__ = [
     "Conversation",
     "Hit",
-    "Listed",
+    "SessionFamily",
+    "SessionFilter",
     "Turn",
-    "Where",
     "conversation",
     "event_json",
     "hit_json",
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-class Where(msgspec.Struct, frozen=True):
+class SessionFilter(msgspec.Struct, frozen=True):
     """Filters as people give them."""
 
     project: str | None = None
@@ -57,7 +57,7 @@ class Where(msgspec.Struct, frozen=True):
     identity: str | None = None  # a project's, exactly; for clients, whose words must not become paths
 
 
-class Listed(msgspec.Struct, frozen=True):
+class SessionFamily(msgspec.Struct, frozen=True):
     """A session with its subagents."""
 
     session: Session
@@ -72,7 +72,7 @@ class Conversation(msgspec.Struct, frozen=True):
     children: list[Session]
 
 
-def sessions(settings: Settings, where: Where, *, limit: int, everything: bool) -> list[Listed]:
+def sessions(settings: Settings, where: SessionFilter, *, limit: int, everything: bool) -> list[SessionFamily]:
     """Newest first; subagents under their parent."""
     with reading(settings) as library:
         filters = understand(library.reader, where)
@@ -81,16 +81,16 @@ def sessions(settings: Settings, where: Where, *, limit: int, everything: bool) 
         if everything:
             for child in library.reader.children([s.session_id for s in found]):
                 children.setdefault(f"{child.agent}:{child.parent_session_id}", []).append(child)
-        listed = [Listed(s, children.pop(f"{s.agent}:{s.session_id}", [])) for s in found]
+        listed = [SessionFamily(s, children.pop(f"{s.agent}:{s.session_id}", [])) for s in found]
         if everything and not limit:
             listed += _orphans(library.reader, filters, listed)
         return listed
 
 
-def _orphans(reader: StoreReader, filters: Filters, listed: list[Listed]) -> list[Listed]:
+def _orphans(reader: StoreReader, filters: Filters, listed: list[SessionFamily]) -> list[SessionFamily]:
     """Subagents whose parent's transcript is not here (deleted, or never written)."""
     shown = {s.id for item in listed for s in (item.session, *item.children)}
-    return [Listed(s, []) for s in reader.sessions(filters, limit=None, subagents=True) if s.id not in shown]
+    return [SessionFamily(s, []) for s in reader.sessions(filters, limit=None, subagents=True) if s.id not in shown]
 
 
 def conversation(settings: Settings, reference: str) -> Conversation:
@@ -117,12 +117,12 @@ def raw(settings: Settings, reference: str) -> Iterator[bytes]:
                 yield decode.whole(library.blobs.get(digest), start, gaps)
 
 
-def find_session(library: Library, reference: str) -> Session:
+def find_session(library: OpenStore, reference: str) -> Session:
     agent, _, rest = reference.partition(":")
     return library.reader.session(rest, agent) if agent in AGENTS and rest else library.reader.session(reference)
 
 
-def search(settings: Settings, words: str, where: Where, *, limit: int, newest: bool) -> list[Hit]:
+def search(settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool) -> list[Hit]:
     query = queries.parse(words)
     with reading(settings) as library:
         return find(library.reader, query, understand(library.reader, where), limit=limit, newest=newest)
@@ -131,7 +131,7 @@ def search(settings: Settings, words: str, where: Where, *, limit: int, newest: 
 # -- filters ---------------------------------------------------------------------------------------
 
 
-def understand(reader: StoreReader, where: Where) -> Filters:
+def understand(reader: StoreReader, where: SessionFilter) -> Filters:
     if where.agent and where.agent not in AGENTS:
         raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
     now = datetime.now().astimezone()
@@ -153,7 +153,7 @@ def _fields(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def _chosen(reader: StoreReader, where: Where) -> tuple[int, ...] | None:
+def _chosen(reader: StoreReader, where: SessionFilter) -> tuple[int, ...] | None:
     if where.identity:
         found = tuple(number for number, project in reader.projects() if project.identity == where.identity)
         if not found:

@@ -8,13 +8,13 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.sessions import Tokens
-from whyfor.service.sessions import Where, understand
+from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.insights import Insights
 from whyfor.store.open import reading
 from whyfor.story.tokens import total
 
 
-class Row(msgspec.Struct, frozen=True):
+class StatsRow(msgspec.Struct, frozen=True):
     name: str
     sessions: int
     turns: int | None  # a turn may use several models: not counted by model
@@ -26,13 +26,13 @@ class Stats(msgspec.Struct, frozen=True):
     subagents: int
     turns: int
     tokens: Tokens
-    by_agent: list[Row]
-    by_project: list[Row]
-    by_day: list[Row]
-    by_model: list[Row]
+    by_agent: list[StatsRow]
+    by_project: list[StatsRow]
+    by_day: list[StatsRow]
+    by_model: list[StatsRow]
 
 
-def stats(settings: Settings, where: Where) -> Stats:
+def stats(settings: Settings, where: SessionFilter) -> Stats:
     with reading(settings) as library:
         filters = understand(library.reader, where)
         groups = {by: _rows(library.reader.grouped(by, filters)) for by in ("agent", "project", "day", "model")}
@@ -47,6 +47,8 @@ def stats(settings: Settings, where: Where) -> Stats:
     )
 
 
-def _rows(found: list[tuple[Any, ...]]) -> list[Row]:
-    rows = [Row(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found]
+def _rows(found: list[tuple[Any, ...]]) -> list[StatsRow]:
+    rows = [
+        StatsRow(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found
+    ]
     return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))

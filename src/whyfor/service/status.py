@@ -17,11 +17,21 @@ from whyfor.git.worktree import WorkTreeState, find_changes
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.times import to_iso
-from whyfor.service.log import Said, Told, inside, required, said_json, tell, tell_all, told_json, top
-from whyfor.service.pause import Paused, in_effect, paused_json, told
+from whyfor.service.log import (
+    CommitStory,
+    StoryLine,
+    commit_story_json,
+    full_story,
+    inside,
+    required,
+    stories_of,
+    story_line_json,
+    top,
+)
+from whyfor.service.pause import Paused, active_pauses, describe_pause, paused_json
 from whyfor.service.sessions import session_json
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
 from whyfor.story.repositories import repository_at
@@ -30,7 +40,7 @@ ACTIVE = 30 * 60_000  # a session is active if it wrote something in the last ha
 RECENT = 30 * 86_400_000
 
 
-class Open(msgspec.Struct, frozen=True):
+class OpenWork(msgspec.Struct, frozen=True):
     """Work of a session that no commit holds yet."""
 
     session: Session
@@ -38,48 +48,48 @@ class Open(msgspec.Struct, frozen=True):
     files: list[str]  # it wrote since, and that differ from the last commit now
 
 
-class Capture(msgspec.Struct, frozen=True):
+class LastCapture(msgspec.Struct, frozen=True):
     agent: str
     last_record_at: int | None
     last_hook_at: int | None
 
 
-class Status(msgspec.Struct, frozen=True):
-    head: Told | None
+class StatusReport(msgspec.Struct, frozen=True):
+    head: CommitStory | None
     active: list[Session]
-    open: list[Open]
-    capture: list[Capture]
+    open: list[OpenWork]
+    capture: list[LastCapture]
     paused: list[Paused]
     unread: dict[str, str] = {}  # files sessions wrote that could not be compared with the last commit, and why
 
 
-def status(settings: Settings, cwd: Path) -> Status:
+def status(settings: Settings, cwd: Path) -> StatusReport:
     folder = top(name_place(cwd))
     with reading(settings) as library:
         sha = ask(folder, "rev-parse", "--verify", "--quiet", "HEAD") if folder else None
-        head = tell(library, folder, [sha])[0] if folder and sha else None
+        head = stories_of(library, folder, [sha])[0] if folder and sha else None
         repository = repository_at(library.db, folder) if folder else None
         sessions = _recent(library, repository.id) if repository else []
         wrote = {session.id: _wrote(library, session) for session in sessions}
         state = WorkTreeState(frozenset(), {})
         if isinstance(folder, Path):  # a bare repository has no files
             state = find_changes(folder, sha, {path for paths in wrote.values() for path in paths})
-        return Status(
+        return StatusReport(
             head,
             [session for session in sessions if _active(library, session)],
             [found for session in sessions if (found := _open(library, session, wrote[session.id] & state.changed))],
-            [Capture(name, library.reader.last_record(name), library.reader.last_signal(name)) for name in AGENTS],
-            [told(pause) for pause in in_effect(settings)],
+            [LastCapture(name, library.reader.last_record(name), library.reader.last_signal(name)) for name in AGENTS],
+            [describe_pause(pause) for pause in active_pauses(settings)],
             state.unread,
         )
 
 
-def _recent(library: Library, project: int) -> list[Session]:
+def _recent(library: OpenStore, project: int) -> list[Session]:
     since = wall_clock() - RECENT
     return library.reader.sessions(Filters(projects=(project,), since=since), limit=None, subagents=False)
 
 
-def _active(library: Library, session: Session) -> bool:
+def _active(library: OpenStore, session: Session) -> bool:
     if session.ended_at is None or wall_clock() - session.ended_at > ACTIVE:
         return False
     rows = fetch(
@@ -90,14 +100,14 @@ def _active(library: Library, session: Session) -> bool:
     return rows[0][0] is None or rows[0][0] < session.ended_at
 
 
-def _last_linked(library: Library, session: Session) -> int:
+def _last_linked(library: OpenStore, session: Session) -> int:
     """The last record of a session that a commit holds; 0 if none does."""
     rows = fetch(library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,))
     last: int = rows[0][0]
     return last
 
 
-def _wrote(library: Library, session: Session) -> set[str]:
+def _wrote(library: OpenStore, session: Session) -> set[str]:
     """Files it wrote since its last commit, and its subagents with it."""
     last = _last_linked(library, session)
     rows = fetch(
@@ -109,7 +119,7 @@ def _wrote(library: Library, session: Session) -> set[str]:
     return {path for (path,) in rows}
 
 
-def _open(library: Library, session: Session, files: set[str]) -> Open | None:
+def _open(library: OpenStore, session: Session, files: set[str]) -> OpenWork | None:
     """The session with the files that are in no commit yet; None if there are none."""
     if not files:
         return None
@@ -119,17 +129,17 @@ def _open(library: Library, session: Session, files: set[str]) -> Open | None:
         "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND actor='user'",
         (session.id, (session.id << SEQ_BITS) + last),
     )[0][0]
-    return Open(session, prompts, sorted(files))
+    return OpenWork(session, prompts, sorted(files))
 
 
-def _ended(library: Library, session: int, seq: int) -> int:
+def _ended(library: OpenStore, session: int, seq: int) -> int:
     rows = fetch(library.db, "SELECT created_at FROM events WHERE id=?", ((session << SEQ_BITS) + seq,))
     return rows[0][0] or 0 if rows else 0
 
 
-def status_json(found: Status) -> dict[str, Any]:
+def status_json(found: StatusReport) -> dict[str, Any]:
     return {
-        "head": told_json(found.head) if found.head else None,
+        "head": commit_story_json(found.head) if found.head else None,
         "active": [session_json(session) for session in found.active],
         "open": [{"session": session_json(o.session), "prompts": o.prompts, "files": o.files} for o in found.open],
         "capture": [
@@ -144,27 +154,27 @@ def status_json(found: Status) -> dict[str, Any]:
 # -- between two commits ---------------------------------------------------------------------------
 
 
-class Between(msgspec.Struct, frozen=True):
+class CommitRange(msgspec.Struct, frozen=True):
     """What was said between two commits: after the first, up to and with the second."""
 
-    commits: list[Told]  # newest first
+    commits: list[CommitStory]  # newest first
     sessions: list[tuple[Session, int]]  # with the messages that were new
     messages: int
     tokens: Tokens
-    prompts: list[Said]
+    prompts: list[StoryLine]
 
 
-def between(settings: Settings, cwd: Path, old: str, new: str) -> Between:
+def between(settings: Settings, cwd: Path, old: str, new: str) -> CommitRange:
     folder = inside(name_place(cwd))
     with reading(settings) as library:
         first, last = required(library, old, folder), required(library, new, folder)
         found = history.commits(folder, [f"{first}..{last}"])
-        told = tell(library, folder, [commit.sha for commit in reversed(found)])
+        stories = stories_of(library, folder, [commit.sha for commit in reversed(found)])
         sessions: dict[int, tuple[Session, int]] = {}
         spans: list[tuple[int, int, int]] = []
-        prompts: dict[tuple[str, int], Said] = {}
-        for one in told:
-            story = tell_all(library, folder, one)
+        prompts: dict[tuple[str, int], StoryLine] = {}
+        for one in stories:
+            story = full_story(library, folder, one)
             for part in one.checkpoint.parts if one.checkpoint else []:
                 session = story.sessions[part.name]
                 before = sessions.get(session.id, (session, 0))[1]
@@ -173,8 +183,8 @@ def between(settings: Settings, cwd: Path, old: str, new: str) -> Between:
             for said in story.said:
                 if said.by == "person":
                     prompts[said.session_id, said.seq] = said
-        return Between(
-            told,
+        return CommitRange(
+            describe_pause,
             list(sessions.values()),
             sum(number for _, number in sessions.values()),
             Checkpoints(library.db).spent(_disjoint(spans)),
@@ -194,11 +204,11 @@ def _disjoint(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     return found
 
 
-def between_json(found: Between) -> dict[str, Any]:
+def between_json(found: CommitRange) -> dict[str, Any]:
     return {
-        "commits": [told_json(told) for told in found.commits],
+        "commits": [commit_story_json(describe_pause) for describe_pause in found.commits],
         "sessions": [{**session_json(session), "new_messages": number} for session, number in found.sessions],
         "messages": found.messages,
         "tokens": msgspec.structs.asdict(found.tokens),
-        "prompts": [said_json(said) for said in found.prompts],
+        "prompts": [story_line_json(said) for said in found.prompts],
     }

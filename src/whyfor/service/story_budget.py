@@ -13,19 +13,21 @@ from whyfor.config import Settings
 from whyfor.git.history import Commit
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import WhyforError
-from whyfor.service.log import MERGE, Told, tell
+from whyfor.service.log import MERGE, CommitStory, stories_of
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"
 WAIT = 1.0  # seconds a page waits for it
 DAY = 86_400_000
 _lock = threading.Lock()
-_running: dict[tuple[str, str], Future[dict[str, Told]]] = {}  # one look per repository at a time
+_running: dict[tuple[str, str], Future[dict[str, CommitStory]]] = {}  # one look per repository at a time
 
 
-def tell_soon(library: Library, folder: GitPlace | None, commits: Sequence[Commit], begun: int | None) -> list[Told]:
+def stories_within(
+    library: OpenStore, folder: GitPlace | None, commits: Sequence[Commit], begun: int | None
+) -> list[CommitStory]:
     """In the order given; `begun` is when the project's first session began."""
     store = Checkpoints(library.db)
     shas = [commit.sha for commit in commits]
@@ -38,12 +40,12 @@ def tell_soon(library: Library, folder: GitPlace | None, commits: Sequence[Commi
         checkpoint = kept.get(commit.sha)
         if checkpoint is not None:
             merge = checkpoint.is_merge and not checkpoint.parts
-            found.append(Told(commit, checkpoint, MERGE if merge else None))
+            found.append(CommitStory(commit, checkpoint, MERGE if merge else None))
         elif commit.sha in judged:
             found.append(judged[commit.sha])
         else:
             reason, nearby = seen.get(commit.sha, (_unseen(commit, fresh), []))
-            found.append(Told(commit, None, reason or NO_SESSION, nearby))
+            found.append(CommitStory(commit, None, reason or NO_SESSION, nearby))
     return found
 
 
@@ -51,7 +53,7 @@ def _unseen(commit: Commit, fresh: list[str]) -> str:
     return MERGE if commit.is_merge else NOT_YET if commit.sha in fresh else NOT_THEN
 
 
-def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, Told]:
+def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, CommitStory]:
     """What a look finds within a moment; whoever asks again finds what it has found since."""
     key = (str(settings.home), str(folder))
     with _lock:
@@ -70,10 +72,10 @@ def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, 
     return found
 
 
-def _look(settings: Settings, folder: GitPlace, shas: list[str], future: Future[dict[str, Told]]) -> None:
+def _look(settings: Settings, folder: GitPlace, shas: list[str], future: Future[dict[str, CommitStory]]) -> None:
     try:
         with reading(settings) as library:
-            found = {told.commit.sha: told for told in tell(library, folder, shas)}
+            found = {told.commit.sha: told for told in stories_of(library, folder, shas)}
     except Exception as error:  # whoever waits for it is told
         future.set_exception(error)
     else:

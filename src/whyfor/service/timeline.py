@@ -21,14 +21,14 @@ from whyfor.model.checkpoints import EVIDENCE, Checkpoint, Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project, Session
-from whyfor.service.browse import Which
+from whyfor.service.browse import CommitFilter
 from whyfor.service.commit import as_commit
-from whyfor.service.log import Told
-from whyfor.service.story_budget import tell_soon
-from whyfor.service.timeline_lanes import Slice, Span, lanes
+from whyfor.service.log import CommitStory
+from whyfor.service.story_budget import stories_within
+from whyfor.service.timeline_lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.open import Library, reading
-from whyfor.store.ranges import Known, Ranges, Word
+from whyfor.store.open import OpenStore, reading
+from whyfor.store.ranges import CommitMark, Ranges, SpokenWord
 from whyfor.story.repositories import ALL, Repository, repository_of
 
 WINDOW = 4000  # commits of a branch that are looked through at a time
@@ -39,7 +39,7 @@ _PLACE = re.compile(r"(\*|[0-9a-f]{40}|[0-9a-f]{64})\.(\d{1,9})")
 _FRESH = 10.0  # seconds a repository's place is taken for granted
 
 
-class Share(msgspec.Struct, frozen=True):
+class LinkedShare(msgspec.Struct, frozen=True):
     """Of the commits that fit: how many, linked how."""
 
     commits: int
@@ -51,12 +51,12 @@ class Share(msgspec.Struct, frozen=True):
         return sum(self.evidence.values())
 
 
-class Entry(msgspec.Struct):
+class TimelineEntry(msgspec.Struct):
     """One row: a commit, and what of its story fits into two lines."""
 
-    told: Told
+    told: CommitStory
     agents: list[str] = []
-    said: Word | None = None  # the request it comes from
+    said: SpokenWord | None = None  # the request it comes from
     answered: bool = False  # what was said answers the agent's own question
     prompts: int = 0
     answers: int = 0
@@ -68,21 +68,21 @@ class Entry(msgspec.Struct):
     sessions: list[str] = []
 
 
-class Pending(msgspec.Struct, frozen=True):
+class PendingWork(msgspec.Struct, frozen=True):
     """What sessions did that no commit holds yet."""
 
     sessions: list[Session]
     files: int
 
 
-class Row(msgspec.Struct, frozen=True):
+class TimelineRow(msgspec.Struct, frozen=True):
     kind: str  # open | day | story | quiet
     at: int | None
-    entry: Entry | None
-    lanes: list[Slice]
+    entry: TimelineEntry | None
+    lanes: list[LaneSlice]
 
 
-class Timeline(msgspec.Struct, frozen=True):
+class TimelineView(msgspec.Struct, frozen=True):
     project: Project
     folder: str | None
     worktrees: int
@@ -91,9 +91,9 @@ class Timeline(msgspec.Struct, frozen=True):
     branch: str  # whose commits these are; "*": all
     authors: list[tuple[str, str]]  # name and address
     since: int | None
-    share: Share
-    rows: list[Row]
-    pending: Pending | None
+    share: LinkedShare
+    rows: list[TimelineRow]
+    pending: PendingWork | None
     shown: int  # how many of the commits that fit are on this page and those before it
     next: str | None
 
@@ -101,12 +101,12 @@ class Timeline(msgspec.Struct, frozen=True):
 def timeline(
     settings: Settings,
     identity: str,
-    which: Which,
+    which: CommitFilter,
     *,
     after: str | None = None,
     open_sessions: Iterable[str] = (),
     limit: int = PAGE,
-) -> Timeline:
+) -> TimelineView:
     """`open_sessions` are those known to be running, as agent:id."""
     with reading(settings) as library:
         known = Checkpoints(library.db).project(identity)
@@ -115,7 +115,7 @@ def timeline(
         return _Page(library, known[0], known[1], which, frozenset(open_sessions)).page(after, limit)
 
 
-def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[Word]]]]:
+def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[SpokenWord]]]]:
     """What was said for a commit, session by session."""
     with reading(settings) as library:
         found = Checkpoints(library.db).of_commits([sha]).get(sha)
@@ -156,7 +156,7 @@ def _listed(folder: str, tip: str, stamp: str, skip: int, since: int | None, unt
 _places: dict[tuple[str, int], tuple[float, Repository | None]] = {}
 
 
-def _repository(library: Library, number: int) -> Repository | None:
+def _repository(library: OpenStore, number: int) -> Repository | None:
     """Asking git whether a folder is still the project costs more than all else."""
     key = (str(library.settings.home), number)
     known = _places.get(key)
@@ -167,7 +167,7 @@ def _repository(library: Library, number: int) -> Repository | None:
 
 class _Page:
     def __init__(
-        self, library: Library, number: int, project: Project, which: Which, open_sessions: frozenset[str]
+        self, library: OpenStore, number: int, project: Project, which: CommitFilter, open_sessions: frozenset[str]
     ) -> None:
         self.library = library
         self.ranges = Ranges(library.db)
@@ -180,7 +180,7 @@ class _Page:
         self.folder = self.repository.folder if self.repository else None
         self.sessions: dict[str, Session] = {}
 
-    def page(self, after: str | None, limit: int) -> Timeline:
+    def page(self, after: str | None, limit: int) -> TimelineView:
         branches, refs = self._refs()
         branch, tip = self._tip(refs)
         start = 0
@@ -202,7 +202,7 @@ class _Page:
         first = not (after or which.author or which.tag or which.until is not None or which.story is False)
         pending = self._pending(line.commits[0].committed_at if line.commits else 0) if first else None
         before = sum(base + n < start for n in fits)
-        return Timeline(
+        return TimelineView(
             project=self.project,
             folder=to_text(self.folder) if self.folder else None,
             worktrees=self._worktrees(),
@@ -252,7 +252,7 @@ class _Page:
             return _Line([], more=False)
         return _listed(str(self.folder), tip, stamp if tip == "*" else "", skip, since, until)
 
-    def _fits(self, commit: history.Commit, known: Known | None) -> bool:
+    def _fits(self, commit: history.Commit, known: CommitMark | None) -> bool:
         which = self.which
         return (
             (not which.author or which.author.lower() in f"{commit.author} {commit.email}".lower())
@@ -267,13 +267,13 @@ class _Page:
 
     # -- stories ---------------------------------------------------------------------------------
 
-    def _entries(self, commits: Sequence[history.Commit]) -> list[Entry]:
+    def _entries(self, commits: Sequence[history.Commit]) -> list[TimelineEntry]:
         """Groups stand where their newest commit does, the root first."""
-        told = tell_soon(self.library, self.folder, commits, self.ranges.begun(self.number))
+        told = stories_within(self.library, self.folder, commits, self.ranges.begun(self.number))
         self._meet(part for one in told if one.checkpoint for part in one.checkpoint.parts)
         was = self.ranges.before(self.number, [commit.sha for commit in commits])
         entries = [self._entry(one, was.get(one.commit.sha, [])) for one in told]
-        groups: dict[str, list[Entry]] = {}
+        groups: dict[str, list[TimelineEntry]] = {}
         for entry in entries:
             if (kept := entry.told.checkpoint) and kept.parts:
                 groups.setdefault(kept.group_root, []).append(entry)
@@ -282,14 +282,14 @@ class _Page:
             members.sort(key=lambda entry: entry.told.commit.committed_at)
             members.sort(key=lambda entry: _kept(entry).id != root)
             self._join(root, members, sizes.get(root, len(members)))
-        placed: list[Entry] = []
+        placed: list[TimelineEntry] = []
         for entry in entries:
             kept = entry.told.checkpoint
             own = groups.pop(kept.group_root, []) if kept and kept.parts else [entry]
             placed += own
         return placed
 
-    def _join(self, root: str, members: list[Entry], size: int) -> None:
+    def _join(self, root: str, members: list[TimelineEntry], size: int) -> None:
         here = _kept(members[0]).id == root
         for number, entry in enumerate(members):
             entry.child = number > 0
@@ -299,9 +299,9 @@ class _Page:
                 first = next(iter(self.store.beginning("id", root)), None)
                 members[0].root = first
 
-    def _entry(self, told: Told, was: list[str]) -> Entry:
+    def _entry(self, told: CommitStory, was: list[str]) -> TimelineEntry:
         parts = told.checkpoint.parts if told.checkpoint else []
-        entry = Entry(told, was=was, agents=list(dict.fromkeys(part.agent for part in parts)))
+        entry = TimelineEntry(told, was=was, agents=list(dict.fromkeys(part.agent for part in parts)))
         entry.sessions = [part.name for part in parts]
         entry.prompts = sum(part.prompts for part in parts)
         for number, part in enumerate(parts):
@@ -326,7 +326,7 @@ class _Page:
         for session in self.library.reader.by_number(list(numbers.values())).values():
             self.sessions[f"{session.agent}:{session.session_id}"] = session
 
-    def _pending(self, since: int) -> Pending | None:
+    def _pending(self, since: int) -> PendingWork | None:
         """Sessions that wrote something since their last commit, or are still open, later than the newest one."""
         numbers = dict(self.ranges.lately(self.number, since, _PENDING))
         if not numbers:
@@ -342,12 +342,12 @@ class _Page:
                 found.append(session)
                 files |= written
                 self.sessions.setdefault(name, session)
-        return Pending(found, len(files)) if found else None
+        return PendingWork(found, len(files)) if found else None
 
     # -- rows and lanes --------------------------------------------------------------------------
 
-    def _rows(self, entries: list[Entry], pending: Pending | None) -> list[Row]:
-        rows: list[tuple[str, int | None, Entry | None]] = []
+    def _rows(self, entries: list[TimelineEntry], pending: PendingWork | None) -> list[TimelineRow]:
+        rows: list[tuple[str, int | None, TimelineEntry | None]] = []
         if pending is not None:
             rows.append(("open", int(time.time() * 1000), None))
         day = ""
@@ -361,9 +361,11 @@ class _Page:
             rows.append(("story" if story else "quiet", at, entry))
         times = [at if kind != "day" else None for kind, at, _ in rows]
         drawn = lanes(times, self._spans(rows, pending))
-        return [Row(kind, at, entry, pieces) for (kind, at, entry), pieces in zip(rows, drawn, strict=True)]
+        return [TimelineRow(kind, at, entry, pieces) for (kind, at, entry), pieces in zip(rows, drawn, strict=True)]
 
-    def _spans(self, rows: Sequence[tuple[str, int | None, Entry | None]], pending: Pending | None) -> list[Span]:
+    def _spans(
+        self, rows: Sequence[tuple[str, int | None, TimelineEntry | None]], pending: PendingWork | None
+    ) -> list[SessionSpan]:
         tied: dict[str, set[int]] = {}
         for number, (_, _, entry) in enumerate(rows):
             for name in entry.sessions if entry else ():
@@ -380,11 +382,11 @@ class _Page:
             active = self.ranges.active(session.id, max(times))
             start = session.started_at or min((since for since, _ in active), default=min(times))
             end = session.ended_at or start
-            spans.append(Span(name, session.agent, start, end, active, frozenset(own), open=name in waiting))
+            spans.append(SessionSpan(name, session.agent, start, end, active, frozenset(own), open=name in waiting))
         return spans
 
 
-def _kept(entry: Entry) -> Checkpoint:
+def _kept(entry: TimelineEntry) -> Checkpoint:
     assert entry.told.checkpoint is not None  # only commits with a story are in a group
     return entry.told.checkpoint
 
@@ -399,9 +401,9 @@ def _authors(commits: Sequence[history.Commit]) -> list[tuple[str, str]]:
     return [(names[email], email) for email in sorted(count, key=lambda email: -count[email])[:100]]
 
 
-def _share(commits: Sequence[history.Commit], known: dict[str, Known], *, more: bool) -> Share:
+def _share(commits: Sequence[history.Commit], known: dict[str, CommitMark], *, more: bool) -> LinkedShare:
     evidence = dict.fromkeys(EVIDENCE[:-1], 0)
     for commit in commits:
         if (found := known.get(commit.sha)) and found.evidence in evidence:
             evidence[found.evidence] += 1
-    return Share(len(commits), more, {name: number for name, number in evidence.items() if number})
+    return LinkedShare(len(commits), more, {name: number for name, number in evidence.items() if number})

@@ -16,7 +16,7 @@ WORK, IDLE, NONE = "work", "idle", ""
 _EVER = 1 << 62
 
 
-class Span(msgspec.Struct, frozen=True):
+class SessionSpan(msgspec.Struct, frozen=True):
     """A session in time: when it was there, when it did something, and which rows hold its words."""
 
     name: str
@@ -28,7 +28,7 @@ class Span(msgspec.Struct, frozen=True):
     open: bool = False
 
 
-class Slice(msgspec.Struct, frozen=True):
+class LaneSlice(msgspec.Struct, frozen=True):
     """A session in one row: above and below the row's middle."""
 
     lane: int
@@ -39,10 +39,10 @@ class Slice(msgspec.Struct, frozen=True):
     head: bool = False  # its mark, on top of all
 
 
-def lanes(times: Sequence[int | None], spans: Sequence[Span]) -> list[list[Slice]]:
+def lanes(times: Sequence[int | None], spans: Sequence[SessionSpan]) -> list[list[LaneSlice]]:
     """For each row the sessions in it, by lane."""
     gaps = _gaps(times)
-    found: list[list[Slice]] = [[] for _ in times]
+    found: list[list[LaneSlice]] = [[] for _ in times]
     until = [-1] * LANES  # the last row each lane is taken in
     shapes = sorted(((span, _states(gaps, span)) for span in spans), key=lambda item: (item[1][0], item[0].start))
     for span, (first, last, states) in shapes:
@@ -55,7 +55,7 @@ def lanes(times: Sequence[int | None], spans: Sequence[Span]) -> list[list[Slice
             knot = row in span.rows
             if above or below or knot:
                 head = span.open and row == 0
-                found[row].append(Slice(lane, span.agent, NONE if head else above, below, knot, head))
+                found[row].append(LaneSlice(lane, span.agent, NONE if head else above, below, knot, head))
     return [sorted(row, key=lambda piece: piece.lane) for row in found]
 
 
@@ -74,7 +74,7 @@ def _gaps(times: Sequence[int | None]) -> list[tuple[int, int]]:
     return [*gaps, (min(above, below), max(above, below))]
 
 
-def _states(gaps: Sequence[tuple[int, int]], span: Span) -> tuple[int, int, list[str]]:
+def _states(gaps: Sequence[tuple[int, int]], span: SessionSpan) -> tuple[int, int, list[str]]:
     """The first and last row of a session, and what it does in each gap."""
     states = [_state(gap, span) for gap in gaps]
     there = [number for number, state in enumerate(states) if state]
@@ -89,7 +89,7 @@ def _states(gaps: Sequence[tuple[int, int]], span: Span) -> tuple[int, int, list
     return first, last, states
 
 
-def _state(gap: tuple[int, int], span: Span) -> str:
+def _state(gap: tuple[int, int], span: SessionSpan) -> str:
     since, until = gap
     end = _EVER if span.open else span.end - CLOSING
     if span.start >= until or end <= since:
@@ -97,5 +97,5 @@ def _state(gap: tuple[int, int], span: Span) -> str:
     return _work(gap, span)
 
 
-def _work(gap: tuple[int, int], span: Span) -> str:
+def _work(gap: tuple[int, int], span: SessionSpan) -> str:
     return WORK if any(begun < gap[1] and done > gap[0] for begun, done in span.active) else IDLE

@@ -10,7 +10,7 @@ import msgspec
 from whyfor.model.events import StoredEvent
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.store.read import Reader, session_filter
+from whyfor.store.read import StoreRows, session_filter
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
 
@@ -20,7 +20,7 @@ _OLDEST = -(1 << 62)  # stands for an unknown beginning: such sessions come last
 class Browser:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
-        self.reader = Reader(db)
+        self.reader = StoreRows(db)
 
     def sessions(
         self, filters: Filters, before: tuple[int, int] | None, limit: int, *, subagents: bool

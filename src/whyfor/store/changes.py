@@ -23,7 +23,7 @@ _LAST = f"max({_FLOOR}, coalesce((SELECT max(id) FROM changes), 0))"
 _decode = msgspec.json.Decoder(set[int]).decode
 
 
-class Change(msgspec.Struct, frozen=True):
+class ChangeRecord(msgspec.Struct, frozen=True):
     number: int
     event: int | None  # its id
     commit: str | None
@@ -31,7 +31,7 @@ class Change(msgspec.Struct, frozen=True):
     sessions: set[int] = set()  # that have or had a part in the commit
 
 
-class Changes:
+class ChangeLog:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
@@ -40,7 +40,7 @@ class Changes:
         [(floor, last)] = fetch(self.db, f"SELECT {_FLOOR}, {_LAST}")
         return floor, last
 
-    def after(self, number: int, limit: int) -> list[Change]:
+    def after(self, number: int, limit: int) -> list[ChangeRecord]:
         rows = fetch(
             self.db,
             "SELECT c.id, c.event, c.sha, p.identity, c.sessions FROM changes c LEFT JOIN projects p "
@@ -48,7 +48,7 @@ class Changes:
             (number, limit),
         )
         return [
-            Change(ident, event, sha, project, _decode(sessions) if sessions else set())
+            ChangeRecord(ident, event, sha, project, _decode(sessions) if sessions else set())
             for ident, event, sha, project, sessions in rows
         ]
 
@@ -90,7 +90,7 @@ class Changes:
         rows = None
         if old is not None:
             try:
-                floor, last = Changes(old).ends()
+                floor, last = ChangeLog(old).ends()
                 rows = fetch(old, "SELECT * FROM changes") if _alike(old, self.db) else None
             except apsw.Error:
                 rows = None  # it is made again because it is damaged

@@ -10,7 +10,7 @@ import msgspec
 
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part
 from whyfor.model.sessions import Project, Tokens
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.journal import AliasEntry, NoteEntry, OverrideEntry
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch, first
@@ -204,12 +204,12 @@ class Checkpoints:
                 "WHERE agent=? AND session_id=?",
                 (checkpoint.commit, *(getattr(part, name) for name in _PART), part.agent, part.session_id),
             )
-        Changes(self.db).add_story(checkpoint.commit, project, before | self._told_by(checkpoint.commit))
+        ChangeLog(self.db).add_story(checkpoint.commit, project, before | self._told_by(checkpoint.commit))
 
     def remove(self, commit: str) -> None:
         project, before = self._clear(commit)
         if project is not None:
-            Changes(self.db).add_story(commit, project, before)
+            ChangeLog(self.db).add_story(commit, project, before)
 
     def _clear(self, commit: str) -> tuple[int | None, set[int]]:
         """Nothing is kept of it; returns the project it was of and the sessions that told of it."""

@@ -18,7 +18,7 @@ _MASK = (1 << SEQ_BITS) - 1
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
-class Beat(msgspec.Struct, gc=False):
+class EventHead(msgspec.Struct, gc=False):
     """One event without its words. The size of a long text is known without reading it."""
 
     seq: int
@@ -31,7 +31,7 @@ class Beat(msgspec.Struct, gc=False):
     rewound: str | None
 
 
-class Tie(msgspec.Struct, gc=False):
+class CallRef(msgspec.Struct, gc=False):
     """What ties an event to a call: a call itself, its result, a request to allow it, a question, a subagent."""
 
     seq: int
@@ -47,7 +47,7 @@ class Conversations:
     def _all(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         return fetch(self.db, sql, values)
 
-    def beats(self, session: int) -> list[Beat]:
+    def beats(self, session: int) -> list[EventHead]:
         base = session << SEQ_BITS
         sql = (
             "SELECT id - ?1, turn, kind, created_at, octet_length(text), "
@@ -56,9 +56,9 @@ class Conversations:
             "CASE WHEN kind='status.changed' THEN data ->> '$.rewound_to' END "
             "FROM events WHERE id BETWEEN ?1 AND ?2"
         )
-        return [Beat(*row) for row in self._all(sql, (base, base + _MASK))]
+        return [EventHead(*row) for row in self._all(sql, (base, base + _MASK))]
 
-    def ties(self, session: int, first: int, last: int) -> list[Tie]:
+    def ties(self, session: int, first: int, last: int) -> list[CallRef]:
         base = session << SEQ_BITS
         sql = (
             "SELECT * FROM (SELECT id - ?1, kind, coalesce(data ->> '$.id', data ->> '$.request') AS ident, "
@@ -66,9 +66,9 @@ class Conversations:
             "'tool.result', 'approval.requested', 'approval.resolved', 'question.asked', 'subagent.started')) "
             "WHERE ident IS NOT NULL"
         )
-        return [Tie(seq, kind, str(ident), size) for seq, kind, ident, size in self._all(sql, (base, first, last))]
+        return [CallRef(seq, kind, str(ident), size) for seq, kind, ident, size in self._all(sql, (base, first, last))]
 
-    def answers(self, session: int, after: int, idents: Iterable[str]) -> list[Tie]:
+    def answers(self, session: int, after: int, idents: Iterable[str]) -> list[CallRef]:
         """Results of calls, however long after them."""
         base = session << SEQ_BITS
         sql = (
@@ -77,7 +77,7 @@ class Conversations:
             "AND data ->> '$.id' IN (SELECT value FROM json_each(?4))"
         )
         wanted = msgspec.json.encode(list(idents)).decode()
-        return [Tie(*row) for row in self._all(sql, (base, after, _MASK, wanted))]
+        return [CallRef(*row) for row in self._all(sql, (base, after, _MASK, wanted))]
 
     def places(self, session: int, seqs: Iterable[int] | None = None) -> list[tuple[int, str | None, str | None]]:
         """Where events (or all) stand in a conversation that is a tree: seq, own id, id of what they follow."""

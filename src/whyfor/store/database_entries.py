@@ -24,7 +24,7 @@ from whyfor.store.journal import (
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.pauses import load as load_pauses
+from whyfor.store.pauses import load_pauses
 from whyfor.store.sqlite import fetch
 
 _SEGMENT = (

@@ -14,7 +14,7 @@ from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
 
 
-class Place(NamedTuple):
+class TurnMatch(NamedTuple):
     """A piece of a turn that matches."""
 
     session: int
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     project: int | None
 
 
-class Commit(NamedTuple):
+class LinkedCommit(NamedTuple):
     """A commit with a story."""
 
     sha: str
@@ -40,7 +40,7 @@ class Facets:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def places(self, query: Query, filters: Filters, limit: int) -> list[Place]:
+    def places(self, query: Query, filters: Filters, limit: int) -> list[TurnMatch]:
         """As the index has them, unranked: cheap however many there are."""
         where, values = doc_filter(filters)
         rows = fetch(
@@ -50,9 +50,9 @@ class Facets:
             f"{''.join(' AND ' + each for each in where)} LIMIT ?",
             (compile_query(query, filters.fields), *values, limit),
         )
-        return [Place(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
+        return [TurnMatch(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
 
-    def commits(self, words: list[str], filters: Filters, limit: int) -> list[Commit]:
+    def commits(self, words: list[str], filters: Filters, limit: int) -> list[LinkedCommit]:
         """Newest first; of the words (ASCII, lower case) each stands somewhere in what is known of the commit."""
         where = ["c.evidence IS NOT NULL", "c.superseded_by IS NULL"]
         values: list[Any] = []
@@ -83,7 +83,7 @@ class Facets:
             (*values, limit),
         )
         return [
-            Commit(sha, subject, at, evidence, confidence, project, _note(note))
+            LinkedCommit(sha, subject, at, evidence, confidence, project, _note(note))
             for sha, subject, at, evidence, confidence, project, note in rows
         ]
 

@@ -105,7 +105,7 @@ def salt(home: Path, *, make: bool = False, anew: bool = False) -> bytes:
     return path.read_bytes()
 
 
-def load(db: apsw.Connection, home: Path) -> Tombstones:
+def load_tombstones(db: apsw.Connection, home: Path) -> Tombstones:
     found = Tombstones(salt(home), set(), set(), {}, set(), set())
     for kind, name in fetch(db, "SELECT kind, name FROM forgotten"):
         if kind == "session":
@@ -121,7 +121,7 @@ def load(db: apsw.Connection, home: Path) -> Tombstones:
     return found
 
 
-def usable(found: Tombstones) -> Tombstones:
+def require_salt(found: Tombstones) -> Tombstones:
     """They are asked before anything is stored: what cannot be asked must not let all through."""
     if found.lost:
         raise StoreError(LOST, LOST_HINT)
@@ -134,7 +134,7 @@ def reasons(db: apsw.Connection) -> dict[str, str]:
     return {sha: STORY if kind == "commit" else SESSION for kind, sha in sorted(rows, reverse=True)}
 
 
-def bury(db: apsw.Connection, entry: ForgottenEntry) -> None:
+def save_tombstones(db: apsw.Connection, entry: ForgottenEntry) -> None:
     rows = [("session", name) for name in entry.sessions]
     rows += [("commit", sha) for sha in entry.commits]
     rows += [("lost", sha) for sha in entry.lost]
@@ -183,7 +183,7 @@ def delete_session(db: apsw.Connection, session: int) -> None:
     db.execute("DELETE FROM sessions WHERE id=?", (session,))
 
 
-def empty_source(db: apsw.Connection, source: int) -> None:
+def reset_source(db: apsw.Connection, source: int) -> None:
     """As if nothing of it had been read; what the file looked like stays, so that it is not opened again."""
     for table in ("segments", "unparsed", "unknown_types", "hiding"):
         db.execute(f"DELETE FROM {table} WHERE source_id=?", (source,))
@@ -194,7 +194,7 @@ def empty_source(db: apsw.Connection, source: int) -> None:
     )
 
 
-def unhint(db: apsw.Connection, names: set[tuple[str, str]]) -> None:
+def drop_hints(db: apsw.Connection, names: set[tuple[str, str]]) -> None:
     """Hints of commits that name these sessions."""
     for sha, nearby in fetch(db, "SELECT sha, nearby FROM commits WHERE nearby IS NOT NULL"):
         hints = msgspec.json.decode(nearby)

@@ -26,7 +26,7 @@ _RETURNED = "r.kind='tool.result'"
 _PROMPTED = "r.kind='user.prompt' AND r.actor='user'"
 
 
-class Counted(NamedTuple):
+class SessionCounts(NamedTuple):
     """Of one agent in one project: sessions with the same number of turns each."""
 
     agent: str
@@ -40,7 +40,7 @@ class Counted(NamedTuple):
     tokens: Tokens
 
 
-class Asked(NamedTuple):
+class ApprovalWait(NamedTuple):
     """An approval an agent waited for, and when the next thing happened that ends the wait."""
 
     session: int
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     answered_at: int | None
 
 
-class Wrong(NamedTuple):
+class FailedStep(NamedTuple):
     session: int
     turn: int
     kind: str
@@ -60,7 +60,7 @@ class Insights:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def counted(self, filters: Filters, recent: int = 0) -> list[Counted]:
+    def counted(self, filters: Filters, recent: int = 0) -> list[SessionCounts]:
         where, values = _where(filters)
         sums = ", ".join(f"sum(s.{name})" for name in _TOKENS)
         rows = fetch(
@@ -74,7 +74,7 @@ class Insights:
             (recent, *values),
         )
         return [
-            Counted(agent, project, each, sessions, lately or 0, subagents, turns, unknown, Tokens(*tokens))
+            SessionCounts(agent, project, each, sessions, lately or 0, subagents, turns, unknown, Tokens(*tokens))
             for agent, project, each, sessions, lately, subagents, turns, unknown, *tokens in rows
         ]
 
@@ -110,7 +110,7 @@ class Insights:
         found = fetch(self.db, f"SELECT min(s.started_at) FROM sessions s WHERE {where}", values)[0][0]
         return int(found) if found is not None else None
 
-    def wrong(self, filters: Filters) -> list[Wrong]:
+    def wrong(self, filters: Filters) -> list[FailedStep]:
         """What went wrong in main sessions."""
         where, values = _where(filters)
         rows = fetch(
@@ -120,7 +120,7 @@ class Insights:
             f"WHERE s.parent IS NULL AND {where}",
             values,
         )
-        return [Wrong(session, turn, kind, head, bool(ran)) for session, turn, kind, head, ran in rows]
+        return [FailedStep(session, turn, kind, head, bool(ran)) for session, turn, kind, head, ran in rows]
 
     def commits(self, filters: Filters, beyond: str) -> tuple[int, int]:
         """Commits with a story, and all that could have one: no merges, none without it for the reason `beyond`."""
@@ -157,7 +157,7 @@ class Insights:
         )
         return [(number, kind, at, msgspec.json.decode(data) if data else {}) for number, kind, at, data in rows]
 
-    def announced_approvals(self, filters: Filters, questions: frozenset[str]) -> list[Asked]:
+    def announced_approvals(self, filters: Filters, questions: frozenset[str]) -> list[ApprovalWait]:
         """As hooks announce them; they end with the next result in that session, if no prompt comes first."""
         where, values = _where(filters)
         after = {"session": "s.id", "at": "g.at"}
@@ -177,7 +177,7 @@ class Insights:
             if isinstance(child := told.get("agent_id"), str) and child:
                 returned = self._returned(name, child, at)
             ended = returned if returned is not None and (prompted is None or returned <= prompted) else None
-            found.append(Asked(number, at, ended))
+            found.append(ApprovalWait(number, at, ended))
         return found
 
     def _returned(self, parent: str, child: str, at: int) -> int | None:

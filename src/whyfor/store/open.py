@@ -12,26 +12,26 @@ from whyfor.model.errors import NotFound
 from whyfor.store import schema
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect, explained
 
 
-class Library:
+class OpenStore:
     """What is kept, to read from."""
 
     def __init__(self, settings: Settings, db: apsw.Connection) -> None:
         self.settings = settings
         self.db = db
-        self.reader = Reader(db)
+        self.reader = StoreRows(db)
         self.blobs = FolderBlobs(settings.segments)
 
 
 @contextmanager
-def reading(settings: Settings) -> Iterator[Library]:
+def reading(settings: Settings) -> Iterator[OpenStore]:
     db = _opened(settings)
     try:
         with explained(settings.database):
-            yield Library(settings, db)
+            yield OpenStore(settings, db)
     finally:
         db.close()
 

@@ -16,11 +16,11 @@ from whyfor.store.journal import PauseEntry
 from whyfor.store.sqlite import fetch
 
 
-def load(db: apsw.Connection) -> list[PauseEntry]:
+def load_pauses(db: apsw.Connection) -> list[PauseEntry]:
     return [msgspec.json.decode(body, type=PauseEntry) for (body,) in fetch(db, "SELECT body FROM pauses ORDER BY id")]
 
 
-def save(db: apsw.Connection, pause: PauseEntry) -> None:
+def save_pause(db: apsw.Connection, pause: PauseEntry) -> None:
     db.execute("INSERT OR REPLACE INTO pauses VALUES(?,?)", (pause.id, msgspec.json.encode(pause).decode()))
 
 

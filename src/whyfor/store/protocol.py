@@ -11,7 +11,7 @@ from whyfor.model.gaps import Gap
 from whyfor.model.query import Filters, Match, Query
 from whyfor.model.sessions import Project, Session
 from whyfor.model.signals import Process, Signal
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import SegmentEntry
 
 
@@ -51,7 +51,7 @@ class StoreWriter(Protocol):
     def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
         """The same of all sources: id, generation, agent, session."""
 
-    def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None: ...
+    def add_problems(self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]) -> None: ...
 
     def add_signals(self, signals: list[Signal]) -> None: ...
 

@@ -17,7 +17,7 @@ _QUESTIONS = 50  # of one stretch whose answers are looked for
 WORD_MAX = 8000  # characters of one thing that was said
 
 
-class Word(msgspec.Struct, frozen=True):
+class SpokenWord(msgspec.Struct, frozen=True):
     """One thing that was said: by a person (prompt, answer) or an agent (question, its last words of a turn)."""
 
     role: str  # request | answer | question | closing words
@@ -32,7 +32,7 @@ class Word(msgspec.Struct, frozen=True):
         return "person" if self.role in ("request", "answer") else "agent"
 
 
-class Known(msgspec.Struct, frozen=True):
+class CommitMark(msgspec.Struct, frozen=True):
     """What a list of commits needs to know of one: how it is linked, its tag, whose words are in it."""
 
     evidence: str | None
@@ -56,7 +56,7 @@ class Ranges:
 
     # -- one stretch of a session ------------------------------------------------------------------
 
-    def words(self, session: int, first: int, last: int) -> list[Word]:
+    def words(self, session: int, first: int, last: int) -> list[SpokenWord]:
         """What was said in a stretch, in order; of what the agent said, the last words of each turn."""
         base = session << SEQ_BITS
         text = f"substr(text, 1, {WORD_MAX}), length(text) > {WORD_MAX}"
@@ -74,7 +74,7 @@ class Ranges:
             span,
         )
         found = [
-            Word("request" if kind == "user.prompt" else "question", seq, turn, at, said, bool(cut))
+            SpokenWord("request" if kind == "user.prompt" else "question", seq, turn, at, said, bool(cut))
             for seq, kind, turn, at, said, cut in asked
         ]
         questions = [word.seq for word in found if word.role == "question"][:_QUESTIONS]
@@ -82,7 +82,7 @@ class Ranges:
         found += [word for seq in questions if (word := self._answer(base, seq, last))]
         return sorted(found, key=lambda word: word.seq)
 
-    def _answer(self, base: int, question: int, last: int) -> Word | None:
+    def _answer(self, base: int, question: int, last: int) -> SpokenWord | None:
         rows = fetch(
             self.db,
             "SELECT id - ?, turn, created_at, json_extract(data, '$.answers') FROM events WHERE id > ? AND id <= ? AND "
@@ -93,7 +93,7 @@ class Ranges:
             return None
         seq, turn, at, answers = rows[0]
         said = "; ".join(map(str, msgspec.json.decode(answers).values()))
-        return Word("answer", seq, turn, at, said[:WORD_MAX], len(said) > WORD_MAX) if said else None
+        return SpokenWord("answer", seq, turn, at, said[:WORD_MAX], len(said) > WORD_MAX) if said else None
 
     def done(self, session: int, first: int, last: int) -> tuple[int, int]:
         """How many tools were called and questions asked in a stretch."""
@@ -106,7 +106,7 @@ class Ranges:
         )
         return int(rows[0][0]), int(rows[0][1])
 
-    def last_request(self, session: int, first: int, last: int) -> Word | None:
+    def last_request(self, session: int, first: int, last: int) -> SpokenWord | None:
         """The last thing a person asked for in a stretch, in as many words as fit a line."""
         base = session << SEQ_BITS
         rows = fetch(
@@ -188,7 +188,7 @@ class Ranges:
 
     # -- commits at large --------------------------------------------------------------------------
 
-    def known(self, shas: Iterable[str]) -> dict[str, Known]:
+    def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
         """Of commits that have a story."""
         rows = fetch(
             self.db,
@@ -197,7 +197,9 @@ class Ranges:
             "WHERE c.evidence IS NOT NULL AND c.sha IN (SELECT value FROM json_each(?))",
             (_json(list(shas)),),
         )
-        return {sha: Known(evidence, tag, frozenset((names or "").split(","))) for sha, evidence, tag, names in rows}
+        return {
+            sha: CommitMark(evidence, tag, frozenset((names or "").split(","))) for sha, evidence, tag, names in rows
+        }
 
     def kept(self, project: int, since: int, limit: int) -> list[str]:
         """Commits with a story that were not replaced, newest first."""
@@ -260,9 +262,9 @@ class Ranges:
         return [(agent, session) for agent, session in fetch(self.db, sql, (sha,))]
 
 
-def _word(role: str, row: tuple[Any, ...]) -> Word:
+def _word(role: str, row: tuple[Any, ...]) -> SpokenWord:
     seq, turn, at, text, cut = row
-    return Word(role, seq, turn, at, text, bool(cut))
+    return SpokenWord(role, seq, turn, at, text, bool(cut))
 
 
 def _json(value: Any) -> str:

@@ -40,7 +40,7 @@ _COLUMNS = {
 }
 
 
-class Reader:
+class StoreRows:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 

@@ -14,8 +14,8 @@ from whyfor.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
 from whyfor.model.paths import below
 from whyfor.model.sessions import Project
 from whyfor.model.signals import Process, Signal
-from whyfor.model.sources import Problem, Source
-from whyfor.store.changes import Changes
+from whyfor.model.sources import Source, UnparsedRecord
+from whyfor.store.changes import ChangeLog
 from whyfor.store.docs import index_session, index_title
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.segments import Segments
@@ -27,7 +27,7 @@ _COUNTED = ("user.prompt", "assistant.message")
 _encode = msgspec.json.Encoder().encode
 
 
-class Live:
+class SessionCounters:
     """A session while it is being written: counters that go to its row when the batch ends."""
 
     __slots__ = ("dirty_from", "id", "indexed_title", "known", "named", "row", "usage_changed")
@@ -41,9 +41,9 @@ class Live:
         self.named = False  # a legacy title names one of its messages
         self.indexed_title = _own_title(row)
 
-    def copy(self) -> Live:
+    def copy(self) -> SessionCounters:
         """Return the same as it is now; its keys are looked up from then on."""
-        other = Live(self.id, dict(self.row), created=False)
+        other = SessionCounters(self.id, dict(self.row), created=False)
         for name in ("dirty_from", "usage_changed", "named", "indexed_title"):
             setattr(other, name, getattr(self, name))
         return other
@@ -60,17 +60,19 @@ _ROW = """
 """.split()
 
 
-class Writer(Segments):
+class EventWriter(Segments):
     """Applies findings inside the caller's transactions; one per ingest, under the ingest lock."""
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self._live: dict[tuple[str, str], Live] = {}
-        self._changed: dict[int, Live] = {}
+        self._live: dict[tuple[str, str], SessionCounters] = {}
+        self._changed: dict[int, SessionCounters] = {}
         self._leaves: set[int] | None = None  # keys of messages that legacy titles name
         self._titles_added = False
-        self._before: dict[tuple[str, str], Live | None] | None = None  # sessions as they were before an attempt
-        self._log = Changes(db)
+        self._before: dict[tuple[str, str], SessionCounters | None] | None = (
+            None  # sessions as they were before an attempt
+        )
+        self._log = ChangeLog(db)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -90,7 +92,7 @@ class Writer(Segments):
             if self.db.in_transaction:
                 self.db.execute("RELEASE attempt")
 
-    def _set_back(self, sessions: dict[tuple[str, str], Live | None]) -> None:
+    def _set_back(self, sessions: dict[tuple[str, str], SessionCounters | None]) -> None:
         for key, before in sessions.items():
             now = self._live.pop(key, None)
             if now is not None and before is None:
@@ -144,7 +146,7 @@ class Writer(Segments):
         source.position = source.tail = source.records = source.unparsed = 0
         source.state = {}
 
-    def add_problems(self, source: Source, problems: list[Problem], unknown: dict[str, int]) -> None:
+    def add_problems(self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]) -> None:
         rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
         self.db.executemany("INSERT OR IGNORE INTO unparsed VALUES(?,?,?,?,?)", rows)
         self.db.executemany(
@@ -263,7 +265,7 @@ class Writer(Segments):
 
     # -- sessions and events ---------------------------------------------------------------------
 
-    def live(self, agent: str, session_id: str, parent: str | None) -> Live:
+    def live(self, agent: str, session_id: str, parent: str | None) -> SessionCounters:
         key = (agent, session_id)
         live = self._live.get(key)
         if self._before is not None and key not in self._before:
@@ -272,17 +274,17 @@ class Writer(Segments):
             live = self._live[key] = self._load(agent, session_id, parent)
         return live
 
-    def _load(self, agent: str, session_id: str, parent: str | None) -> Live:
+    def _load(self, agent: str, session_id: str, parent: str | None) -> SessionCounters:
         row = first(
             self.db, f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?", (agent, session_id)
         )
         if row is not None:
-            return Live(int(row[0]), dict(zip(_ROW, row[1:], strict=True)), created=False)
+            return SessionCounters(int(row[0]), dict(zip(_ROW, row[1:], strict=True)), created=False)
         self.db.execute("INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)", (agent, session_id, parent))
         fresh: dict[str, Any] = dict.fromkeys(_ROW)
         fresh.update(parent=parent, title_rank=-1)
         fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
-        return Live(self.db.last_insert_rowid(), fresh, created=True)
+        return SessionCounters(self.db.last_insert_rowid(), fresh, created=True)
 
     def whereabouts(self, agent: str, session_id: str) -> str | None:
         """The folder a session is known to have begun in."""
@@ -313,7 +315,7 @@ class Writer(Segments):
         if live := self._live.get((agent, session_id)):
             live.known = None
 
-    def _events(self, live: Live, bucket: Bucket, observed_at: int, mutable: bool) -> list[int]:
+    def _events(self, live: SessionCounters, bucket: Bucket, observed_at: int, mutable: bool) -> list[int]:
         """Insert the new, replace the changed; returns the turn of each event of the bucket."""
         events = _latest(bucket.events) if mutable else bucket.events
         places = self._existing(live, [event.key for event in events])  # key → seq, turn
@@ -358,7 +360,7 @@ class Writer(Segments):
         self._touches(live, bucket, places)
         return [places[event.key][1] for event in bucket.events]
 
-    def _touches(self, live: Live, bucket: Bucket, places: dict[int, tuple[int, int]]) -> None:
+    def _touches(self, live: SessionCounters, bucket: Bucket, places: dict[int, tuple[int, int]]) -> None:
         """A file may be named by a later record than the event that touched it."""
         if not bucket.touches:
             return
@@ -371,7 +373,7 @@ class Writer(Segments):
         for seq, _ in earlier.values():
             self._dirty(live, seq)
 
-    def _existing(self, live: Live, keys: list[int]) -> dict[int, tuple[int, int]]:
+    def _existing(self, live: SessionCounters, keys: list[int]) -> dict[int, tuple[int, int]]:
         """Which of these the session has already: key → seq and turn."""
         if live.known is not None:
             keys = [key for key in keys if key in live.known]
@@ -403,7 +405,7 @@ class Writer(Segments):
             if row["ended_at"] is None or when > row["ended_at"]:
                 row["ended_at"] = when
 
-    def _answered_turn(self, live: Live, bucket: Bucket) -> int | None:
+    def _answered_turn(self, live: SessionCounters, bucket: Bucket) -> int | None:
         """A result that was kept apart belongs to the turn of its call, however late we see it."""
         call = bucket.facts.get("answers")
         if call is None:
@@ -420,7 +422,7 @@ class Writer(Segments):
         )
         return found is not None
 
-    def _replace(self, live: Live, seq: int, turn: int, event: Event) -> None:
+    def _replace(self, live: SessionCounters, seq: int, turn: int, event: Event) -> None:
         """A later version of an event takes its place."""
         data = _encode(event.data).decode() if event.data else None
         ident = (live.id << SEQ_BITS) + seq
@@ -437,10 +439,10 @@ class Writer(Segments):
         if first_prompt and live.row["title_rank"] <= TITLE_PROMPT:
             live.row["title_rank"], live.row["title"] = TITLE_PROMPT, _headline(event.text)
 
-    def _dirty(self, live: Live, seq: int) -> None:
+    def _dirty(self, live: SessionCounters, seq: int) -> None:
         live.dirty_from = seq if live.dirty_from is None else min(live.dirty_from, seq)
 
-    def _usage(self, live: Live, usage: Spent, turns: list[int]) -> None:
+    def _usage(self, live: SessionCounters, usage: Spent, turns: list[int]) -> None:
         if not usage:
             return
         live.usage_changed = True
@@ -461,7 +463,7 @@ class Writer(Segments):
             [(live.id, key, *row) for key, row in merged.items()],
         )
 
-    def _facts(self, live: Live, bucket: Bucket) -> None:
+    def _facts(self, live: SessionCounters, bucket: Bucket) -> None:
         facts, row = bucket.facts, live.row
         if row["cwd"] is None and (cwd := facts.get("cwd")):
             row["cwd"] = cwd
@@ -532,7 +534,7 @@ class Writer(Segments):
                 live.indexed_title = titles[live.id]
         self._titles_added = False
 
-    def _index_title(self, live: Live) -> None:
+    def _index_title(self, live: SessionCounters) -> None:
         title = _own_title(live.row)
         if title != live.indexed_title and title:
             index_title(self.db, live.id, title, live.row["started_at"])

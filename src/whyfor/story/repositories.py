@@ -14,9 +14,9 @@ from whyfor.git.run import ask
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import fetch
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 
@@ -37,10 +37,10 @@ class Repository(msgspec.Struct, frozen=True):
 
 def repository_of(db: apsw.Connection, project: int) -> Repository | None:
     """A folder of the project that is still there and still that project."""
-    known = dict(Reader(db).projects())
+    known = dict(StoreRows(db).projects())
     if project not in known:
         return None
-    places = [cwd for cwd, number in Reader(db).places().items() if number == project]
+    places = [cwd for cwd, number in StoreRows(db).places().items() if number == project]
     for folder in dict.fromkeys(path for path in (known[project].path, *places) if path):
         same = still(folder, known[project]) or identify(folder).identity == known[project].identity
         if same and to_path(folder).is_dir():
@@ -58,7 +58,7 @@ def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
     if known is None:
         found = _repository(0, project, folder, [])
         return found if wrote_below(db, found.folders) else None
-    places = [cwd for cwd, number in Reader(db).places().items() if number == known[0]]
+    places = [cwd for cwd, number in StoreRows(db).places().items() if number == known[0]]
     return _repository(known[0], known[1], folder, places)
 
 
@@ -74,14 +74,14 @@ def _repository(number: int, project: Project, folder: GitPlace, places: list[st
 
 def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None:
     """The project the folder was known for, if it still is that."""
-    number = Reader(db).places().get(to_text(folder))
-    project = dict(Reader(db).projects()).get(number) if number is not None else None
+    number = StoreRows(db).places().get(to_text(folder))
+    project = dict(StoreRows(db).projects()).get(number) if number is not None else None
     return (number, project) if number is not None and project and still(to_text(folder), project) else None
 
 
 def _formerly(db: apsw.Connection, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
     """The same repository before it had this remote or this root commit, if nothing was read of it since."""
-    for identity, root in Writer(db).former(project):
+    for identity, root in EventWriter(db).former(project):
         if root is None or has_commit(folder, root):
             return Checkpoints(db).project(identity)
     return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
 from whyfor.store.converse import Conversations
-from whyfor.store.open import Library
+from whyfor.store.open import OpenStore
 from whyfor.story.turns import Turn, turns
 
 
@@ -34,7 +34,7 @@ def spent(
     return found
 
 
-def turns_of(library: Library, session: Session, events: Iterable[StoredEvent]) -> list[Turn]:
+def turns_of(library: OpenStore, session: Session, events: Iterable[StoredEvent]) -> list[Turn]:
     """With their tokens, and the requests that only hooks told of."""
     store = Conversations(library.db)
     made = turns(events, signals=store.signals(session.agent, session.session_id))

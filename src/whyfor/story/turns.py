@@ -15,7 +15,7 @@ from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
 from whyfor.story.links.activity import SHELLS
 from whyfor.story.links.edits import PATHS, first, is_edit
-from whyfor.story.status.approvals import Asked, approvals
+from whyfor.story.status.approvals import ApprovalRequest, approvals
 from whyfor.story.status.inputs import of_event, of_signal
 
 _KINDS: Mapping[str, frozenset[str]] = {
@@ -47,7 +47,7 @@ class Turn(msgspec.Struct):
     tools: dict[str, int] = {}
     kinds: dict[str, int] = {}  # the same calls by what they do: shell, edit, read, …
     files: list[str] = []  # it wrote to
-    approvals: list[Asked] = []
+    approvals: list[ApprovalRequest] = []
     failures: int = 0
     errors: list[str] = []
     questions: list[str] = []
@@ -139,7 +139,7 @@ def _finished(making: _Making, spent: Mapping[int, Tokens]) -> Turn:
 # -- approvals -------------------------------------------------------------------------------------
 
 
-def _approvals(events: list[StoredEvent], signals: Iterable[Signal]) -> list[Asked]:
+def _approvals(events: list[StoredEvent], signals: Iterable[Signal]) -> list[ApprovalRequest]:
     hooks = [sign for signal in signals if (sign := of_signal(signal))]
     if not any(sign.kind == "asked" for sign in hooks) and not any(event.kind in _ASKING for event in events):
         return []
@@ -148,7 +148,7 @@ def _approvals(events: list[StoredEvent], signals: Iterable[Signal]) -> list[Ask
     return approvals([*map(of_event, told), *hooks], refused)
 
 
-def _share(made: list[Turn], asked: list[Asked]) -> None:
+def _share(made: list[Turn], asked: list[ApprovalRequest]) -> None:
     """Each request to the turn that had begun when it was made."""
     dated = sorted((turn.started_at, turn.turn, turn) for turn in made if turn.started_at is not None)
     starts = [start for start, _, _ in dated]

@@ -25,7 +25,7 @@ from whyfor.config import Settings
 from whyfor.live.hub import Hub
 from whyfor.live.loop import watch
 from whyfor.server.app import create_app
-from whyfor.service.serve import Keys, Running
+from whyfor.service.serve import AccessKeys, Running
 
 PACKAGE = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[3] / ".cache" / "axe"
@@ -50,7 +50,7 @@ class Site:
 
     def __init__(self, settings: Settings, *, watching: bool = False, port: int = 0) -> None:
         self.settings = settings
-        self.keys = Keys(settings)
+        self.keys = AccessKeys(settings)
         self.hub = Hub(settings)
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from whyfor.model.sessions import Session, Tokens
-from whyfor.story.status.judge import Approval, Status
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.judge import PendingApproval, Status
+from whyfor.story.status.standing import LiveStatus
 
 
 def now() -> int:
@@ -40,17 +40,20 @@ def session(ident: str, **facts: Any) -> Session:
 
 def standing(
     ident: str, phase: str, *, pid: int | None = None, status: dict[str, Any] | None = None, **facts: Any
-) -> Standing:
+) -> LiveStatus:
     known: dict[str, Any] = {
         "evidence": "Stop hook",
         "confidence": "high",
         "since": now() - 60_000,
         "heard_at": now() - 3000,
     }
-    return Standing(session(ident, **facts), Status(phase, **{**known, **(status or {})}), pid=pid)
+    return LiveStatus(session(ident, **facts), Status(phase, **{**known, **(status or {})}), pid=pid)
 
 
-def asking(ident: str, action: str, tool: str = "Bash", **facts: Any) -> Standing:
-    status = {"approval": Approval("permission", now() - 100_000, tool, action, certain=True), "since": now() - 100_000}
+def asking(ident: str, action: str, tool: str = "Bash", **facts: Any) -> LiveStatus:
+    status = {
+        "approval": PendingApproval("permission", now() - 100_000, tool, action, certain=True),
+        "since": now() - 100_000,
+    }
     given = {**status, **facts.pop("status", {}), "evidence": "PermissionRequest hook"}
     return standing(ident, "waiting_approval", pid=48213, status=given, **facts)

@@ -8,19 +8,19 @@ import pytest
 
 from whyfor.model.events import StoredEvent
 from whyfor.server.pages.diffs import painted
-from whyfor.story.conversation.diffs import Change, Row, changes, compare
+from whyfor.story.conversation.diffs import DiffRow, FileDiff, changes, compare
 
 
 def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") -> StoredEvent:
     return StoredEvent(1, 1, kind, "transcript", "high", None, 0, "assistant", text, name, data)
 
 
-def told(name: str, given: Any, outcome: dict[str, Any] | None = None) -> list[Change]:
+def told(name: str, given: Any, outcome: dict[str, Any] | None = None) -> list[FileDiff]:
     text = given if isinstance(given, str) else ""
     return changes(_event("tool.call", name, {"input": given}, text), _event("tool.result", None, outcome or {}))
 
 
-def plain(change: Change) -> list[tuple[str, int | None, int | None, str]]:
+def plain(change: FileDiff) -> list[tuple[str, int | None, int | None, str]]:
     return [(row.sign, row.old, row.new, row.text) for row in change.rows]
 
 
@@ -102,22 +102,25 @@ def test_a_line_that_looks_like_a_header_is_a_line() -> None:
 def test_odd_shapes_are_no_diff_and_no_error(odd: Any) -> None:
     outcome = odd if isinstance(odd, dict) else {"patch": odd}
     for given in ({"file_path": "f.py", "old_string": "1", "new_string": "2"}, {"file_path": 3, "content": 4}, odd):
-        assert all(isinstance(change, Change) for change in told("Edit", given, outcome))
+        assert all(isinstance(change, FileDiff) for change in told("Edit", given, outcome))
 
 
 def test_words_that_differ_are_marked_and_nothing_in_them_is_markup() -> None:
-    rows = [Row("-", "price = <b>(1) & tax"), Row("+", "price = <b>(22) & tax")]
+    rows = [DiffRow("-", "price = <b>(1) & tax"), DiffRow("+", "price = <b>(22) & tax")]
     compare(rows)
     assert [[row.text[a:b] for a, b in row.marks] for row in rows] == [["1"], ["22"]]
     for path in ("f.py", "", "f.unknown"):
         old, new = painted(rows, path)
         assert '<em class="w">22</em>' in new.replace('<span class="s">', "").replace("</span>", "")
         assert "&lt;b" in old and "<b>" not in old
-    moved = [Row("-", "    return ends_after_three(server)"), Row("+", "        return ends_after_four(server)")]
+    moved = [
+        DiffRow("-", "    return ends_after_three(server)"),
+        DiffRow("+", "        return ends_after_four(server)"),
+    ]
     compare(moved)
     assert [[row.text[a:b] for a, b in row.marks] for row in moved] == [["three"], ["four"]], "an indent is no word"
 
 
 def test_what_cannot_be_seen_is_shown() -> None:
-    assert "⟨U+202E⟩" in painted([Row("+", "a\u202eb")], "")[0]
-    assert "␛" in painted([Row("+", "a\x1b[31mb")], "f.py")[0]
+    assert "⟨U+202E⟩" in painted([DiffRow("+", "a\u202eb")], "")[0]
+    assert "␛" in painted([DiffRow("+", "a\x1b[31mb")], "f.py")[0]

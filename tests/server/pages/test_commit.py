@@ -17,7 +17,7 @@ from whyfor.model.checkpoints import Annotation, Note
 from whyfor.model.errors import NotFound
 from whyfor.server.pages.commit import alternative, steps
 from whyfor.server.pages.diffs import emphasised, visible
-from whyfor.service.commit import SHOWN_EACH, behind
+from whyfor.service.commit import SHOWN_EACH, commit_page
 from whyfor.service.ingest import ingest
 from whyfor.service.link import note
 
@@ -78,7 +78,7 @@ def test_counts_of_lines_are_gits_own(shop: Shop) -> None:
     for name, sha in shop.commits.items():
         if name == "merge":
             continue
-        found = behind(shop.settings, sha, project="example.com/acme/checkout")
+        found = commit_page(shop.settings, sha, project="example.com/acme/checkout")
         out = subprocess.run(
             ["git", "-C", str(shop.repo.path), "show", "--numstat", "--format=", sha],
             check=True,
@@ -90,7 +90,7 @@ def test_counts_of_lines_are_gits_own(shop: Shop) -> None:
 
 
 def _labels(shop_home: Path, sha: str) -> list[str]:
-    found = behind(settings_of(shop_home), sha)
+    found = commit_page(settings_of(shop_home), sha)
     return [row.who.label for file in found.files for hunk in file.hunks for row in hunk.rows if row.who and row.first]
 
 
@@ -264,14 +264,14 @@ def test_without_its_repository_what_was_kept_is_told(tmp_path: Path, page: Page
 @pytest.mark.parametrize("sha", ["0" * 40, "HEAD", "--all", "../../etc/passwd", "0" * 39])
 def test_what_is_no_commit_is_not_found(shop: Shop, sha: str) -> None:
     with pytest.raises(NotFound):
-        behind(shop.settings, sha)
+        commit_page(shop.settings, sha)
 
 
 def test_a_commit_that_was_not_seen_yet_is_found_by_its_project(shop: Shop, tmp_path: Path) -> None:
     sha = shop.commits["first"]
-    assert behind(shop.settings, sha, project="example.com/acme/checkout").told.commit.sha == sha
+    assert commit_page(shop.settings, sha, project="example.com/acme/checkout").told.commit.sha == sha
     with pytest.raises(NotFound):
-        behind(shop.settings, "1" * 40, project="example.com/acme/checkout")
+        commit_page(shop.settings, "1" * 40, project="example.com/acme/checkout")
 
 
 # -- keys, folds, no script --------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ from whyfor.model.times import parse_iso
 from whyfor.server.charts import calendar, histogram, quarters
 from whyfor.server.pages.insights import rows
 from whyfor.service.ingest import ingest
-from whyfor.service.insights import PERIODS, WAITS, Asking, Bar, Day, Overview, overview, spent
-from whyfor.service.sessions import Where
+from whyfor.service.insights import PERIODS, WAITS, Bar, Day, InsightsRequest, Overview, overview, spent
+from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
 from whyfor.store.insights import Insights
 from whyfor.store.sqlite import connect, fetch
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 from whyfor.story.failures import KINDS, kind_of
 
 from .browser import Complaints, Site
@@ -99,7 +99,7 @@ def asked(settings: Settings) -> None:
     ]
     db = connect(settings.database)
     with db:
-        Writer(db).add_signals(signals)
+        EventWriter(db).add_signals(signals)
     db.close()
 
 
@@ -109,8 +109,8 @@ def site(home: Settings) -> Iterator[Site]:
         yield site
 
 
-def told(found: Overview, project: str = "") -> Where:
-    return Where(since=str(found.since), until=str(found.until), identity=project or None)
+def told(found: Overview, project: str = "") -> SessionFilter:
+    return SessionFilter(since=str(found.since), until=str(found.until), identity=project or None)
 
 
 def by(found: Overview) -> dict[str, tuple[int, int | None, Tokens]]:
@@ -128,7 +128,7 @@ def counted(rows: list[object]) -> dict[str, tuple[int, int | None, Tokens]]:
 @pytest.mark.parametrize("project", ["", "/code/shop", "/code/other"])
 def test_the_numbers_are_those_of_the_command(home: Settings, period: str, project: str) -> None:
     for way in ("agent", "project", "model"):
-        found = overview(home, Asking(period=period, project=project, by=way), NOW)
+        found = overview(home, InsightsRequest(period=period, project=project, by=way), NOW)
         same: Stats = stats(home, told(found, project))
         assert (found.sessions, found.subagents, found.turns) == (same.sessions, same.subagents, same.turns)
         assert found.tokens == same.tokens
@@ -138,11 +138,11 @@ def test_the_numbers_are_those_of_the_command(home: Settings, period: str, proje
 
 
 def test_what_is_counted_is_what_is_there(home: Settings) -> None:
-    found = overview(home, Asking(period="365"), NOW)
+    found = overview(home, InsightsRequest(period="365"), NOW)
     assert (found.sessions, found.subagents) == (25, 1)
     assert found.turns == sum(number % 4 + 1 for number in range(20)) + 5 + 7 + 1 + 2 + 1
     assert found.unknown == 1
-    month = overview(home, Asking(period="30"), NOW)
+    month = overview(home, InsightsRequest(period="30"), NOW)
     assert month.since == date(2026, 5, 2) and month.until == date(2026, 5, 31)
     assert (month.sessions, month.recent) == (23, 23)
 
@@ -152,16 +152,16 @@ def test_a_day_is_a_day_where_one_is(home: Settings, zone: str, monkeypatch: pyt
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
-        found = overview(home, Asking(), datetime(2026, 5, 31, 12, 0).astimezone())
+        found = overview(home, InsightsRequest(), datetime(2026, 5, 31, 12, 0).astimezone())
         days = {str(day.date): day.turns for day in found.days if day.turns}
-        assert days == {row.name: row.turns for row in stats(home, Where()).by_day if row.turns}
+        assert days == {row.name: row.turns for row in stats(home, SessionFilter()).by_day if row.turns}
     finally:
         monkeypatch.undo()
         time.tzset()
 
 
 def test_before_the_first_capture_nothing_is_known(home: Settings) -> None:
-    found = overview(home, Asking(), NOW)
+    found = overview(home, InsightsRequest(), NOW)
     assert len(found.days) == 52 * 7 + NOW.weekday() + 1
     known = [day for day in found.days if day.turns is not None]
     assert known[0].date == date(2026, 1, 5) and known[0].turns == 7
@@ -170,14 +170,14 @@ def test_before_the_first_capture_nothing_is_known(home: Settings) -> None:
 
 
 def test_waits_are_from_the_question_to_the_result(home: Settings) -> None:
-    waits = overview(home, Asking(), NOW).waits
+    waits = overview(home, InsightsRequest(), NOW).waits
     assert (waits.answered, waits.unknown, waits.median) == (4, 1, 3.0)
     assert waits.bars == [0, 4, 0, 0, 0, 0, 0, 0]
-    assert overview(home, Asking(project="/code/other"), NOW).waits.answered == 0
+    assert overview(home, InsightsRequest(project="/code/other"), NOW).waits.answered == 0
 
 
 def test_failures_are_counted_once_a_turn(home: Settings) -> None:
-    found = {one.kind: one.turns for one in overview(home, Asking(), NOW).failures}
+    found = {one.kind: one.turns for one in overview(home, InsightsRequest(), NOW).failures}
     assert set(found) == set(KINDS)
     assert {kind: number for kind, number in found.items() if number} == {
         "command": 2,
@@ -224,15 +224,15 @@ def test_an_index_answers_as_the_events_would(home: Settings) -> None:
 @pytest.mark.parametrize(
     "asking",
     [
-        Asking(period="7"),
-        Asking(by="mood"),
-        Asking(since="yesterday"),
-        Asking(until="2026-13-01"),
-        Asking(since="2026-05-02", until="2026-05-01"),
-        Asking(project="/etc"),
+        InsightsRequest(period="7"),
+        InsightsRequest(by="mood"),
+        InsightsRequest(since="yesterday"),
+        InsightsRequest(until="2026-13-01"),
+        InsightsRequest(since="2026-05-02", until="2026-05-01"),
+        InsightsRequest(project="/etc"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(home: Settings, asking: Asking) -> None:
+def test_what_cannot_be_asked_is_refused(home: Settings, asking: InsightsRequest) -> None:
     with pytest.raises(WhyforError):
         overview(home, asking, NOW)
 
@@ -283,7 +283,7 @@ def test_no_waits_make_no_columns() -> None:
 
 def test_the_page_shows_what_the_command_says(site: Site, page: Page) -> None:
     site.open(page, "/insights?since=2026-05-01&until=2026-05-31")
-    same = stats(site.settings, Where(since="2026-05-01", until="2026-05-31"))
+    same = stats(site.settings, SessionFilter(since="2026-05-01", until="2026-05-31"))
     names, values = page.locator(".stat dt"), page.locator(".stat dd:first-of-type")
     tiles = dict(zip(names.all_inner_texts(), values.all_inner_texts(), strict=True))
     assert tiles["Sessions"] == str(same.sessions)

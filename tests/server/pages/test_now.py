@@ -23,8 +23,8 @@ from whyfor.model.sessions import Session
 from whyfor.service.ingest import ingest
 from whyfor.service.pause import Scope, pause
 from whyfor.store.open import reading
-from whyfor.story.status.judge import Approval, Sign, apply, of_event, status, told
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.judge import PendingApproval, StatusInput, apply, of_event, status, told
+from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
@@ -49,7 +49,7 @@ def kept(demo: Home) -> list[Session]:
         return library.reader.sessions(Filters(), limit=None, subagents=False)
 
 
-def real(session: Session, phase: str, **facts: object) -> Standing:
+def real(session: Session, phase: str, **facts: object) -> LiveStatus:
     return msgspec.structs.replace(standing(session.session_id, phase, **facts), session=session)  # type: ignore[arg-type]
 
 
@@ -145,7 +145,9 @@ def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, pa
     with reading(settings) as library:
         (session,) = library.reader.sessions(Filters(), limit=None, subagents=False)
         seen = told(of_event(event) for event in library.reader.events(session.id))
-    asked = status(apply(seen, Sign("asked", now(), "PermissionRequest hook", "hook", tool="Bash")), now()).approval
+    asked = status(
+        apply(seen, StatusInput("asked", now(), "PermissionRequest hook", "hook", tool="Bash")), now()
+    ).approval
     assert asked and asked.cut and len(asked.action or "") < len(command)
     with Site(settings) as site:
         site.hub.stand([real(session, "waiting_approval", status={"approval": asked})])
@@ -171,20 +173,20 @@ def test_nothing_in_a_command_is_invisible(site: Site, page: Page, stand: Callab
 @pytest.mark.parametrize(
     ("approval", "words"),
     [
-        (Approval("permission", 0, "Bash", "ls"), "Wants to run a command"),
-        (Approval("permission", 0, "Edit", "x", "/home/ada/checkout/a.py"), "Wants to change a file"),
-        (Approval("permission", 0, "Edit", "x", "/etc/passwd"), "Wants to write outside its folder"),
-        (Approval("permission", 0, "Read", "x", "/home/ada/checkouts/a.py"), "Wants to read outside its folder"),
-        (Approval("permission", 0, "mcp__db__query", "{}"), "Wants to use mcp__db__query"),
-        (Approval("plan", 0, "ExitPlanMode", "1. do it"), "Wants you to agree to its plan"),
-        (Approval("permission", 0), "Wants to use a tool"),
-        (Approval("permission", 0, "Bash", "ls", cut=True), "There is more of it than is kept here."),
-        (Approval("permission", 0, "Bash", "ls", certain=False), "Several of its calls could be meant"),
-        (Approval("permission", 0, "Bash"), "It has not told yet what exactly."),
+        (PendingApproval("permission", 0, "Bash", "ls"), "Wants to run a command"),
+        (PendingApproval("permission", 0, "Edit", "x", "/home/ada/checkout/a.py"), "Wants to change a file"),
+        (PendingApproval("permission", 0, "Edit", "x", "/etc/passwd"), "Wants to write outside its folder"),
+        (PendingApproval("permission", 0, "Read", "x", "/home/ada/checkouts/a.py"), "Wants to read outside its folder"),
+        (PendingApproval("permission", 0, "mcp__db__query", "{}"), "Wants to use mcp__db__query"),
+        (PendingApproval("plan", 0, "ExitPlanMode", "1. do it"), "Wants you to agree to its plan"),
+        (PendingApproval("permission", 0), "Wants to use a tool"),
+        (PendingApproval("permission", 0, "Bash", "ls", cut=True), "There is more of it than is kept here."),
+        (PendingApproval("permission", 0, "Bash", "ls", certain=False), "Several of its calls could be meant"),
+        (PendingApproval("permission", 0, "Bash"), "It has not told yet what exactly."),
     ],
 )
 def test_what_is_asked_is_said_in_words(
-    site: Site, page: Page, stand: Callable[..., None], approval: Approval, words: str
+    site: Site, page: Page, stand: Callable[..., None], approval: PendingApproval, words: str
 ) -> None:
     stand(asking("asks", "", status={"approval": approval}))
     site.open(page)
@@ -506,7 +508,9 @@ def test_everybody_can_use_it(
 ) -> None:
     stand(
         asking("asks", COMMAND),
-        asking("writes", "x", status={"approval": Approval("permission", now(), "Edit", "x", "/etc/x", cut=True)}),
+        asking(
+            "writes", "x", status={"approval": PendingApproval("permission", now(), "Edit", "x", "/etc/x", cut=True)}
+        ),
         real(kept[0], "waiting"),
         standing("asked", "waiting", status={"questions": ["Which?"]}),
         real(kept[1], "running", status={"activity": "Bash: ls", "activity_at": now()}),
@@ -520,10 +524,10 @@ def test_everybody_can_use_it(
 
 
 def test_nothing_a_transcript_says_acts(site: Site, context: BrowserContext, stand: Callable[..., None]) -> None:
-    def everywhere(text: str, number: int) -> list[Standing]:
+    def everywhere(text: str, number: int) -> list[LiveStatus]:
         facts: dict[str, Any] = {"title": text, "branch": text, "models": [text], "project": text, "cwd": text}
         told: dict[str, Any] = {"evidence": text, "activity": text, "failed": text}
-        approval = Approval("permission", now(), text, text, text, certain=False, subagent=text)
+        approval = PendingApproval("permission", now(), text, text, text, certain=False, subagent=text)
         return [
             asking(f"a{number}", text, status={"approval": approval}, **facts),
             standing(f"w{number}", "waiting", status={"questions": [text, text]}, **facts),

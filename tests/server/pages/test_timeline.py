@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.links.workshop import Agent, Clock, Repo, body
 from whyfor.model.checkpoints import Note
-from whyfor.service.browse import Which
+from whyfor.service.browse import CommitFilter
 from whyfor.service.ingest import ingest
 from whyfor.service.link import note, unlink
 from whyfor.service.timeline import timeline
@@ -113,7 +113,7 @@ def test_sessions_are_lanes_tied_to_their_commits(store: Site, shop: Shop, page:
 def test_a_running_session_is_not_in_a_commit_yet_whether_or_not_it_changed_a_file(shop: Shop) -> None:
     big, working = (shop.sessions[name].session_id for name in ("big", "open"))
     for running, names in (([], {working}), ([f"claude:{big}"], {working, big})):
-        found = timeline(shop.settings, PROJECT, Which(), open_sessions=running).pending
+        found = timeline(shop.settings, PROJECT, CommitFilter(), open_sessions=running).pending
         assert found is not None and found.files == 1
         assert {session.session_id for session in found.sessions} == names
 
@@ -226,10 +226,10 @@ def test_what_makes_no_sense_is_said(store: Site, page: Page, complaints: list[s
 
 
 def test_pages_are_of_one_list_and_hold_every_commit_once(shop: Shop) -> None:
-    whole = timeline(shop.settings, PROJECT, Which())
+    whole = timeline(shop.settings, PROJECT, CommitFilter())
     seen, after, shown = [], None, []
     while True:
-        part = timeline(shop.settings, PROJECT, Which(), after=after, limit=4)
+        part = timeline(shop.settings, PROJECT, CommitFilter(), after=after, limit=4)
         seen += [row.entry.told.commit.sha for row in part.rows if row.entry]
         shown.append(part.shown)
         after = part.next
@@ -241,9 +241,9 @@ def test_pages_are_of_one_list_and_hold_every_commit_once(shop: Shop) -> None:
 
 
 def test_a_group_that_begins_on_another_page_says_where(shop: Shop) -> None:
-    names = [row.entry.told.commit.sha for row in timeline(shop.settings, PROJECT, Which()).rows if row.entry]
+    names = [row.entry.told.commit.sha for row in timeline(shop.settings, PROJECT, CommitFilter()).rows if row.entry]
     cut = names.index(shop.commits["keys"]) + 1  # after the child, which is newer, before its root
-    entries = [row.entry for row in timeline(shop.settings, PROJECT, Which(), limit=cut).rows if row.entry]
+    entries = [row.entry for row in timeline(shop.settings, PROJECT, CommitFilter(), limit=cut).rows if row.entry]
     assert entries[-1].told.commit.sha == shop.commits["changelog"]
     assert (entries[-1].root, entries[-1].child) == (shop.commits["keys"], False)
 
@@ -284,7 +284,7 @@ def test_a_commit_nobody_looked_at_yet_is_judged_on_the_spot(tmp_path: Path) -> 
     shop.repo.commit("Take the webhooks in")
     (row,) = (
         row
-        for row in timeline(shop.settings, PROJECT, Which()).rows
+        for row in timeline(shop.settings, PROJECT, CommitFilter()).rows
         if row.entry and row.entry.told.commit.sha == shop.repo.head
     )
     assert row.kind == "story"

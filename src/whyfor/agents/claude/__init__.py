@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import FileAgent, OnError, Reader, Record, Shape, head_records, walk
+from whyfor.agents.base import FileAgent, OnError, Record, RecordReader, SourceShape, head_records, walk
 
 
 class Claude(FileAgent):
@@ -28,13 +28,13 @@ class Claude(FileAgent):
         yield from transcripts
         yield from others
 
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
+    def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         if path.name.endswith(".meta.json") and path.name.startswith("agent-"):
             parent = _sidecar_parent(path)
             agent_id = path.name.removeprefix("agent-").removesuffix(".meta.json")
-            return Shape("document", subagent_id(agent_id, parent), parent, sidecar="meta") if parent else None
+            return SourceShape("document", subagent_id(agent_id, parent), parent, sidecar="meta") if parent else None
         if path.parent.name == "tool-results":
-            return Shape("blob", path.parent.parent.name, sidecar="result")
+            return SourceShape("blob", path.parent.parent.name, sidecar="result")
         found = False
         for record in head_records(head):
             kind = record.get("type")
@@ -42,13 +42,13 @@ class Claude(FileAgent):
             if isinstance(session, str) and isinstance(kind, str) and "payload" not in record:
                 whose = record.get("agentId")
                 if isinstance(whose, str) and (record.get("isSidechain") or path.name.startswith("agent-")):
-                    return Shape("lines", subagent_id(whose, session), session)
-                return Shape("lines", session)
+                    return SourceShape("lines", subagent_id(whose, session), session)
+                return SourceShape("lines", session)
             found = found or (kind in ("summary", "file-history-snapshot", "custom-title", "ai-title"))
             found = found or ("parentUuid" in record and "message" in record)
-        return Shape("lines", path.name.removesuffix(".jsonl")) if found else None
+        return SourceShape("lines", path.name.removesuffix(".jsonl")) if found else None
 
-    def reader(self, shape: Shape, state: Record) -> Reader:
+    def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.claude.read import (  # most commands read nothing
             MetaReader,
             ResultReader,

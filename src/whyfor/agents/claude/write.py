@@ -11,7 +11,7 @@ from typing import Any
 
 from whyfor.agents.base import Record, as_dict, as_list, as_str
 from whyfor.agents.claude import AGENT
-from whyfor.agents.conversation import File, Place, Said, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.model.times import to_iso
 
 TREE = ("user", "assistant", "attachment", "system")
@@ -60,7 +60,7 @@ class ClaudeWriter:
 
     # -- one session -----------------------------------------------------------------------------
 
-    def exact(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         """The whole tree, other branches too; the last line is the leaf that is resumed."""
         starts = _starts(records)
         kept = [_moved(r, starts, place) for r in _mended(records) if r.get("type") not in LEFT_OUT]
@@ -84,10 +84,10 @@ class ClaudeWriter:
         wanted.update(r["uuid"] for r in tree if calls.intersection(self.answers(r)))
         return [r for r in tree if r["uuid"] in wanted and r.get("subtype") != "compact_boundary"]
 
-    def spoken(self, said: Iterable[Said]) -> list[Record]:
+    def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
         return [_line(item) for item in said]
 
-    def joined(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         starts = _starts(records)
         chain: list[Record] = []
         for record in records:
@@ -97,17 +97,17 @@ class ClaudeWriter:
 
     # -- files -----------------------------------------------------------------------------------
 
-    def files(self, records: Sequence[Record], place: Place) -> list[File]:
-        return [File(_folder(place) / f"{place.session_id}.jsonl", lines(records))]
+    def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
+        return [NewFile(_folder(place) / f"{place.session_id}.jsonl", lines(records))]
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: Place) -> File | None:
+    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
         """Subagents and large results stand in a folder named after the session."""
         before, _, below = path.replace("\\", "/").rpartition(f"/{session_id}/")
         target = _folder(place) / place.session_id / (below if before else f"subagents/{path.rsplit('/', 1)[-1]}")
         if records is None:
-            return File(target, b"")
+            return NewFile(target, b"")
         starts = _starts(records)
-        return File(target, lines(_moved(record, starts, place) for record in records))
+        return NewFile(target, lines(_moved(record, starts, place) for record in records))
 
 
 def _blocks(record: Record) -> list[Record]:
@@ -155,7 +155,7 @@ def _starts(records: Sequence[Record]) -> set[str]:
     return set(first.values())
 
 
-def _moved(record: Record, starts: set[str], place: Place) -> Record:
+def _moved(record: Record, starts: set[str], place: NewSession) -> Record:
     """The same line in the new session, saying where it comes from as the agent's own branches do."""
     changed: Record = {"sessionId": place.session_id}
     if record.get("cwd") in starts:
@@ -165,7 +165,7 @@ def _moved(record: Record, starts: set[str], place: Place) -> Record:
     return {**record, **changed}
 
 
-def _line(said: Said) -> Record:
+def _line(said: SpokenLine) -> Record:
     message: Record = {"role": said.role, "content": said.text}
     if said.role == "assistant":
         message = {**message, "model": said.model or "unknown", "content": [{"type": "text", "text": said.text}]}
@@ -180,11 +180,11 @@ def _line(said: Said) -> Record:
     }
 
 
-def _title(place: Place) -> Record:
+def _title(place: NewSession) -> Record:
     return {"type": "custom-title", "customTitle": place.title, "sessionId": place.session_id}
 
 
-def _folder(place: Place) -> Path:
+def _folder(place: NewSession) -> Path:
     return AGENT.roots(place.home, place.env)[0] / project_folder(os.path.realpath(place.cwd), place.env)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str, flatten
 from whyfor.agents.codex.content import decoded, image
-from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
 from whyfor.model.events import Touch
 from whyfor.model.ids import fold
@@ -25,7 +25,7 @@ class Calls:
 
     # -- items -----------------------------------------------------------------------------------
 
-    def call(self, item: Record, at: Here) -> None:
+    def call(self, item: Record, at: RecordPlace) -> None:
         ident = as_str(item.get("call_id")) or as_str(item.get("id"))
         name, given = _name(item), _given(item)
         text = flatten(given)
@@ -48,18 +48,18 @@ class Calls:
             data = {"id": ident, "questions": questions}
             at.add("question.asked", fold(key, "ask"), "assistant", asked, data=data)
 
-    def _spawned(self, ident: str, key: int, given: Record, at: Here) -> None:
+    def _spawned(self, ident: str, key: int, given: Record, at: RecordPlace) -> None:
         kind = as_str(given.get("agent_type")) or as_str(given.get("task_name"))
         task = as_str(given.get("message"))
         at.add("subagent.started", fold(key, "sub"), "assistant", task, kind, {"id": ident, "prompt": task})
 
-    def hosted(self, item: Record, at: Here) -> None:
+    def hosted(self, item: Record, at: RecordPlace) -> None:
         """A tool that the model's provider runs: its result is not written down."""
         given = as_dict(item.get("action")) or {"prompt": as_str(item.get("revised_prompt"))}
         data = {"id": item.get("id"), "input": given}
         at.add("tool.call", at.key(item.get("id")), "assistant", flatten(given), HOSTED[item["type"]], data)
 
-    def output(self, item: Record, at: Here) -> None:
+    def output(self, item: Record, at: RecordPlace) -> None:
         ident, output = as_str(item.get("call_id")), item.get("output")
         text, code, failed = outcome(item.get("tools") if "output" not in item else output)
         known = self.known.get(ident, {})
@@ -89,14 +89,14 @@ class Calls:
             while len(self.known) > _CALLS_MAX:
                 del self.known[next(iter(self.known))]
 
-    def _touch(self, ident: str, paths: Collection[str], action: str, at: Here) -> None:
+    def _touch(self, ident: str, paths: Collection[str], action: str, at: RecordPlace) -> None:
         if paths:
             key = fold(ident)
             at.bucket.touches.extend(Touch(key, path.removeprefix("file://"), action) for path in paths)
 
     # -- events that say how a call ended --------------------------------------------------------
 
-    def ran(self, call: object, event: Record, at: Here) -> None:
+    def ran(self, call: object, event: Record, at: RecordPlace) -> None:
         """How a command ended: mostly known before its output, later when it ran in the background."""
         ident = as_str(call)
         if not ident or event.get("source") in ("user_shell", "userShell"):  # `<user_shell_command>` tells it
@@ -129,7 +129,7 @@ class Calls:
             paths = [as_str(part.get("path")) for part in parsed if part.get("type") == "read"]
             self._touch(ident, dict.fromkeys(filter(None, paths)), "read", at)
 
-    def patched(self, call: object, event: Record, at: Here) -> None:
+    def patched(self, call: object, event: Record, at: RecordPlace) -> None:
         ident = as_str(call)
         changes = as_dict(event.get("changes"))
         status = event.get("status")
@@ -151,7 +151,7 @@ class Calls:
             moved = [as_str(as_dict(change).get("move_path")) for change in changes.values()]
             self._touch(ident, [*changes, *filter(None, moved)], "write", at)
 
-    def asked_server(self, call: object, event: Record, at: Here) -> None:
+    def asked_server(self, call: object, event: Record, at: RecordPlace) -> None:
         ident = as_str(call)
         result = as_dict(event.get("result"))
         failed = "Err" in result or event.get("status") == "failed"
@@ -166,7 +166,7 @@ class Calls:
         elif known is not None and failed:
             known["failed"] = True
 
-    def _nested(self, ident: str, name: str, given: Record, output: str, result: Record, at: Here) -> None:
+    def _nested(self, ident: str, name: str, given: Record, output: str, result: Record, at: RecordPlace) -> None:
         """A tool that a script of the model called: only its end is written down."""
         data = {"id": ident, "input": given, "nested": True}
         at.add("tool.call", at.key(ident), "assistant", flatten(given), name, data)
@@ -175,7 +175,7 @@ class Calls:
 
     # -- subagents and approvals -----------------------------------------------------------------
 
-    def activity(self, item: Record, at: Here) -> None:
+    def activity(self, item: Record, at: RecordPlace) -> None:
         ident = as_str(item.get("id")) or as_str(item.get("event_id"))
         kind, thread = item.get("kind"), item.get("agent_thread_id")
         name = as_str(item.get("agent_path"))
@@ -189,18 +189,18 @@ class Calls:
             data = {"session": thread, "status": kind}
             at.add("subagent.stopped", at.key(ident, "stopped"), "subagent", "", name, data)
 
-    def approval(self, event: Record, at: Here) -> None:
+    def approval(self, event: Record, at: RecordPlace) -> None:
         ident = as_str(event.get("call_id"))
         text = _command(event.get("command")) or as_str(event.get("reason"))
         at.add("approval.requested", at.key(ident, "approval"), "assistant", text, data={"id": ident or None})
 
-    def assessed(self, event: Record, at: Here) -> None:
+    def assessed(self, event: Record, at: RecordPlace) -> None:
         ident, status = as_str(event.get("target_item_id")) or as_str(event.get("id")), event.get("status")
         if status in ("approved", "denied"):
             data = {"id": ident, "decision": status}
             at.add("approval.resolved", at.key(ident, "assessed"), "system", data=data)
 
-    def _declined(self, ident: str, at: Here) -> None:
+    def _declined(self, ident: str, at: RecordPlace) -> None:
         at.add("approval.resolved", at.key(ident, "denied"), "user", data={"id": ident, "decision": "denied"})
 
 

@@ -7,7 +7,7 @@ from whyfor.model.events import Event
 from whyfor.model.ids import fold, fold_bytes
 
 
-class Here:
+class RecordPlace:
     """Where a record's events go, when, and what identifies it when it has no id."""
 
     __slots__ = ("bucket", "line", "offset", "out", "when")

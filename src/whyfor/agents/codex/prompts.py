@@ -7,7 +7,7 @@ from typing import Any
 
 from whyfor.agents.base import MARKER, Record, as_dict, as_int, as_list, as_str
 from whyfor.agents.codex.content import decoded, image, texts
-from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
 from whyfor.agents.codex.thread import Thread
 from whyfor.model.ids import fold
@@ -65,7 +65,7 @@ class Prompts:
         self.state = state
         self.thread = thread
 
-    def message(self, item: Record, parts: list[Any], at: Here) -> None:
+    def message(self, item: Record, parts: list[Any], at: RecordPlace) -> None:
         """A message of the user's: what they wrote and showed, and what was put beside it."""
         origins = _origins(item)
         words: list[str] = []
@@ -89,7 +89,7 @@ class Prompts:
             self.state["heard"] = (as_int(self.state.get("heard")) or 0) + 1
             self._prompt(text, images, at.key(item.get("id")), at)
 
-    def shown(self, event: Record, at: Here) -> None:
+    def shown(self, event: Record, at: RecordPlace) -> None:
         """The same prompt once more, as the screen showed it; only a file without the item needs it."""
         text = as_str(event.get("message"))
         if event.get("kind") not in (None, "plain") or text.lstrip().startswith(INJECTED):
@@ -100,7 +100,7 @@ class Prompts:
         elif text.strip():
             self._prompt(text, [], at.key(), at)
 
-    def from_agent(self, item: Record, at: Here) -> None:
+    def from_agent(self, item: Record, at: RecordPlace) -> None:
         """Agents of a team writing to each other; the payload is often encrypted."""
         content = item.get("content")
         text = content if isinstance(content, str) else texts(content)
@@ -112,14 +112,14 @@ class Prompts:
         elif said.strip():
             at.add("status.changed", key, "subagent", said, data=data)
 
-    def _prompt(self, text: str, images: list[Record], key: int, at: Here) -> None:
+    def _prompt(self, text: str, images: list[Record], key: int, at: RecordPlace) -> None:
         data: Record = {"images": images} if images else {}
         before, marker, request = text.partition(_REQUEST)
         if marker and before.lstrip().startswith("# "):
             text, data["context"] = request.strip(), before.strip()[:_CONTEXT_MAX]
         at.add("user.prompt", key, "assistant" if self.state.get("side") else "user", text, data=data)
 
-    def _told(self, text: str, key: int, at: Here) -> None:
+    def _told(self, text: str, key: int, at: RecordPlace) -> None:
         """Text that was put in the user's mouth, where it says more than the model's own context."""
         if text.startswith("<user_shell_command>") and (ran := re.match(_SHELL, text)):
             output, code, _ = outcome(ran[2])

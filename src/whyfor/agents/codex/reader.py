@@ -7,15 +7,15 @@ from collections.abc import Callable
 from whyfor.agents.base import Record, Sink, as_dict, as_list, as_str
 from whyfor.agents.codex.calls import HOSTED, Calls
 from whyfor.agents.codex.content import texts
-from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.prompts import Prompts
 from whyfor.agents.codex.records import CALLS, OUTPUTS, RECORDS, unwrapped
 from whyfor.agents.codex.thread import Thread
-from whyfor.agents.codex.turns import Turns
-from whyfor.agents.codex.usage import Tokens
+from whyfor.agents.codex.turns import TurnTracker
+from whyfor.agents.codex.usage import TokenCounter
 from whyfor.model.times import parse_iso
 
-Handler = Callable[[Record, Here], None]
+Handler = Callable[[Record, RecordPlace], None]
 
 SILENT_ITEMS = frozenset(
     str.split(
@@ -63,8 +63,8 @@ class RolloutReader:
         self.thread = thread = Thread(state)
         self.prompts = prompts = Prompts(state, thread)
         self.calls = calls = Calls(state)
-        self.turns = turns = Turns(state)
-        tokens = Tokens(state)
+        self.turns = turns = TurnTracker(state)
+        tokens = TokenCounter(state)
         self.items: dict[str, Handler] = {
             **dict.fromkeys(CALLS, calls.call),
             **dict.fromkeys(OUTPUTS, calls.output),
@@ -117,7 +117,7 @@ class RolloutReader:
             return
         handler = self._handler(kind, payload, out)
         if handler is not None:
-            handler(payload, Here(out, parse_iso(record.get("timestamp")), offset, line))
+            handler(payload, RecordPlace(out, parse_iso(record.get("timestamp")), offset, line))
 
     def _handler(self, kind: str, payload: Record, out: Sink) -> Handler | None:
         name = as_str(payload.get("type"))
@@ -135,14 +135,14 @@ class RolloutReader:
         """The oldest files: one JSON document, rewritten as it grows; an item is known by its place."""
         head = as_dict(record.get("session"))
         begun = parse_iso(head.get("timestamp"))
-        self.thread.meta(head, Here(out, begun, 0, b"session"))
+        self.thread.meta(head, RecordPlace(out, begun, 0, b"session"))
         for index, item in enumerate(as_list(record.get("items"))):
             if isinstance(item, dict) and (handler := self._handler("response_item", item, out)):
-                handler(item, Here(out, parse_iso(item.get("timestamp")) or begun, index, b"item"))
+                handler(item, RecordPlace(out, parse_iso(item.get("timestamp")) or begun, index, b"item"))
 
     # -- what the model said ---------------------------------------------------------------------
 
-    def _message(self, item: Record, at: Here) -> None:
+    def _message(self, item: Record, at: RecordPlace) -> None:
         content, role = item.get("content"), item.get("role")
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
         if role == "assistant":
@@ -150,18 +150,18 @@ class RolloutReader:
         elif role == "user":
             self.prompts.message(item, parts, at)
 
-    def _reasoning(self, item: Record, at: Here) -> None:
+    def _reasoning(self, item: Record, at: RecordPlace) -> None:
         parts = [*as_list(item.get("summary")), *as_list(item.get("content"))]
         self._said("assistant.thinking", item, texts(parts), at)
 
-    def _said(self, kind: str, item: Record, text: str, at: Here) -> None:
+    def _said(self, kind: str, item: Record, text: str, at: RecordPlace) -> None:
         if text.strip():
             model = self.state.get("model")
             at.add(kind, at.key(item.get("id")), "assistant", text, data={"model": model} if model else None)
 
     # -- items of a turn, as newer versions show them --------------------------------------------
 
-    def _item_completed(self, event: Record, at: Here) -> None:
+    def _item_completed(self, event: Record, at: RecordPlace) -> None:
         item, thread = as_dict(event.get("item")), event.get("thread_id")
         if isinstance(thread, str) and thread != at.bucket.session_id:
             return  # a reviewer's, shown in the thread that asked for it

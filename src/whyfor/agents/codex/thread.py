@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
-from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.records import parent
 from whyfor.model.times import parse_iso
 
@@ -30,7 +30,7 @@ class Thread:
             state["inherits"] = _is_older(payload.get("turn_id"), own)
         return bool(state.get("inherits"))
 
-    def meta(self, meta: Record, at: Here) -> None:
+    def meta(self, meta: Record, at: RecordPlace) -> None:
         """Its own head comes first; heads of threads it was copied from, and its own again, may follow."""
         own, ident = at.bucket.session_id, as_str(meta.get("id"))
         first = "root" not in self.state
@@ -61,7 +61,7 @@ class Thread:
         }
         self._place(as_str(meta.get("cwd")), branch, told if first else {}, first, at)
 
-    def turn_context(self, payload: Record, at: Here) -> None:
+    def turn_context(self, payload: Record, at: RecordPlace) -> None:
         if isinstance(model := payload.get("model"), str):
             self.state["model"] = model
         if isinstance(turn := payload.get("turn_id"), str):
@@ -69,10 +69,10 @@ class Thread:
         if cwd := as_str(payload.get("cwd")):
             self.moved(cwd, at)
 
-    def moved(self, cwd: str, at: Here) -> None:
+    def moved(self, cwd: str, at: RecordPlace) -> None:
         self._place(cwd, "", {}, False, at)
 
-    def _place(self, cwd: str, branch: str, told: Record, first: bool, at: Here) -> None:
+    def _place(self, cwd: str, branch: str, told: Record, first: bool, at: RecordPlace) -> None:
         """Where the session is: said at its start and again when it changes."""
         before = as_list(self.state.get("place")) or ["", ""]
         place = [cwd or before[0], branch or before[1]]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from whyfor.agents.base import TITLE_AGENT, Record, as_dict, as_int, as_str, flatten
-from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.here import RecordPlace
 from whyfor.model.ids import fold
 
 
-class Turns:
+class TurnTracker:
     def __init__(self, state: Record) -> None:
         self.state = state
 
-    def started(self, event: Record, at: Here) -> None:
+    def started(self, event: Record, at: RecordPlace) -> None:
         turn = event.get("turn_id")
         if isinstance(turn, str):
             self.state["turn"] = turn
         at.add("turn.started", at.key(turn, "started"), "system", data={"turn_id": turn} if turn else None)
 
-    def completed(self, event: Record, at: Here) -> None:
+    def completed(self, event: Record, at: RecordPlace) -> None:
         turn = event.get("turn_id")
         data = {"turn_id": turn, "duration_ms": as_int(event.get("duration_ms"))}
         error = event.get("error")
@@ -27,7 +27,7 @@ class Turns:
         known = {key: value for key, value in data.items() if value is not None}
         at.add("turn.completed", at.key(turn, "completed"), "system", data=known)
 
-    def aborted(self, event: Record, at: Here) -> None:
+    def aborted(self, event: Record, at: RecordPlace) -> None:
         turn, reason = event.get("turn_id"), as_str(event.get("reason"))
         data = {
             "turn_id": turn,
@@ -39,10 +39,10 @@ class Turns:
         actor = "user" if reason == "interrupted" else "system"
         at.add("turn.completed", at.key(turn, "completed"), actor, data=known)
 
-    def error(self, event: Record, at: Here) -> None:
+    def error(self, event: Record, at: RecordPlace) -> None:
         self._erred(event, at.key(), at)
 
-    def _erred(self, event: Record, key: int, at: Here) -> None:
+    def _erred(self, event: Record, key: int, at: RecordPlace) -> None:
         text = as_str(event.get("message")) or flatten(event, 2000)
         mark = fold(text, self.state.get("turn"))
         if self.state.get("erred") != mark:  # some versions repeat it at the end of the turn
@@ -50,22 +50,22 @@ class Turns:
             info = event.get("codex_error_info")
             at.add("error", key, "system", text, data={"info": info} if info else None)
 
-    def compacted(self, payload: Record, at: Here) -> None:
+    def compacted(self, payload: Record, at: RecordPlace) -> None:
         self.state["compacted"] = True
         at.add("compaction", at.key(), "system", as_str(payload.get("message")))
 
-    def context_compacted(self, event: Record, at: Here) -> None:
+    def context_compacted(self, event: Record, at: RecordPlace) -> None:
         if not self.state.pop("compacted", False):  # the record with the summary stands before it
             at.add("compaction", at.key(event.get("id")), "system")
 
-    def rolled_back(self, event: Record, at: Here) -> None:
+    def rolled_back(self, event: Record, at: RecordPlace) -> None:
         at.add("status.changed", at.key(), "user", data={"rolled_back_turns": as_int(event.get("num_turns"))})
 
-    def renamed(self, event: Record, at: Here) -> None:
+    def renamed(self, event: Record, at: RecordPlace) -> None:
         if event.get("thread_id") in (None, at.bucket.session_id):
             at.bucket.title(TITLE_AGENT, event.get("thread_name"))
 
-    def reviewed(self, event: Record, at: Here) -> None:
+    def reviewed(self, event: Record, at: RecordPlace) -> None:
         if "review_output" in event:
             text = as_str(as_dict(event["review_output"]).get("overall_explanation"))
             at.add("status.changed", at.key(event.get("id")), "system", text, data={"review": "finished"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
-from whyfor.agents.codex.here import Here
+from whyfor.agents.codex.here import RecordPlace
 from whyfor.model.events import Usage
 from whyfor.model.ids import fold
 
@@ -16,11 +16,11 @@ _TOKENS = (
 )
 
 
-class Tokens:
+class TokenCounter:
     def __init__(self, state: Record) -> None:
         self.state = state
 
-    def record(self, payload: Record, at: Here) -> None:
+    def record(self, payload: Record, at: RecordPlace) -> None:
         """Newer versions write one per response; the `token_count` that follows says the same."""
         total = _figures(as_dict(payload.get("thread_token_usage")))
         counted = any(total) and total == self.state.get("total")
@@ -30,7 +30,7 @@ class Tokens:
             key = fold("codex", ident) if ident else fold("codex", self._owner(payload), *total)
             self._count(key, as_dict(payload.get("usage")), at)
 
-    def event(self, event: Record, at: Here) -> None:
+    def event(self, event: Record, at: RecordPlace) -> None:
         """Repeated without a new response, too: a changed total counts. Copies in a fork get the same key."""
         if self.state.get("records"):
             return
@@ -50,7 +50,7 @@ class Tokens:
         turn = payload.get("turn_id") or self.state.get("turn")
         return str(turn or self.state.get("root") or "")
 
-    def _count(self, key: int, usage: Record, at: Here) -> None:
+    def _count(self, key: int, usage: Record, at: RecordPlace) -> None:
         prompt, cached, written, output, reasoning = [as_int(usage.get(name)) for name in _TOKENS]
         if prompt is not None:
             prompt = max(0, prompt - (cached or 0) - (written or 0))

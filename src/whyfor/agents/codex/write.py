@@ -11,7 +11,7 @@ from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
 from whyfor.agents.codex import AGENT
 from whyfor.agents.codex.prompts import INJECTED
 from whyfor.agents.codex.records import CALLS, OUTPUTS, unwrapped
-from whyfor.agents.conversation import File, Place, Said, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.model.times import to_iso
 
 # Of a head: where the thread came from, which is no longer so.
@@ -59,7 +59,7 @@ class CodexWriter:
 
     # -- one thread ------------------------------------------------------------------------------
 
-    def exact(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         head = _head(records)
         wrapped = [_wrapped(record) for record in records]
         heads = [as_dict(record.get("payload")) for record in wrapped if record.get("type") == "session_meta"]
@@ -87,10 +87,10 @@ class CodexWriter:
                 found.append({"timestamp": when, **_response(payload)})
         return found
 
-    def spoken(self, said: Iterable[Said]) -> list[Record]:
+    def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
         return [{"timestamp": to_iso(item.at), **_response(_message(item.role, item.text))} for item in said]
 
-    def joined(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         """In the older dialect, which asks for nothing but a head; what its screen shows stands beside each item."""
         written = [_meta({}, records[0].get("timestamp") if records else None, place)]
         for record in records:
@@ -100,12 +100,12 @@ class CodexWriter:
 
     # -- files -----------------------------------------------------------------------------------
 
-    def files(self, records: Sequence[Record], place: Place) -> list[File]:
+    def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         when = datetime.fromtimestamp(place.now / 1000)
         folder = AGENT.roots(place.home, place.env)[0] / f"{when:%Y}" / f"{when:%m}" / f"{when:%d}"
-        return [File(folder / f"rollout-{when:%Y-%m-%dT%H-%M-%S}-{place.session_id}.jsonl", lines(records))]
+        return [NewFile(folder / f"rollout-{when:%Y-%m-%dT%H-%M-%S}-{place.session_id}.jsonl", lines(records))]
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: Place) -> File | None:
+    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
         return None  # a subagent's thread stands by itself; its report is in the conversation
 
 
@@ -143,7 +143,7 @@ def _replacement(payload: Record) -> list[Record]:
     return [_message("user", text)] if (text := as_str(payload.get("message"))) else []
 
 
-def _meta(head: Record, when: Any, place: Place) -> Record:
+def _meta(head: Record, when: Any, place: NewSession) -> Record:
     when = when or to_iso(place.now)
     kept = {name: value for name, value in head.items() if name not in _BEGINNINGS}
     if not isinstance(kept.get("source"), str):
@@ -159,7 +159,7 @@ def _meta(head: Record, when: Any, place: Place) -> Record:
     return {"timestamp": when, "type": "session_meta", "payload": kept}
 
 
-def _moved(record: Record, former: set[str], starts: set[str], place: Place) -> Record:
+def _moved(record: Record, former: set[str], starts: set[str], place: NewSession) -> Record:
     payload = dict(as_dict(record.get("payload")))
     payload |= {name: place.session_id for name in ("thread_id", "session_id") if payload.get(name) in former}
     settings = as_dict(payload.get("thread_settings"))
@@ -176,7 +176,7 @@ def _numbered(records: list[Record], paginated: bool) -> list[Record]:
     return [{**record, "ordinal": number} for number, record in enumerate(records)]
 
 
-def _named(place: Place) -> Record:
+def _named(place: NewSession) -> Record:
     named = {"type": "thread_name_updated", "thread_id": place.session_id, "thread_name": place.title}
     return {"timestamp": to_iso(place.now), "type": "event_msg", "payload": named}
 

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.base import FileAgent, OnError, Reader, Record, Shape, as_dict, as_str, head_records, walk
+from whyfor.agents.base import (
+    FileAgent,
+    OnError,
+    Record,
+    RecordReader,
+    SourceShape,
+    as_dict,
+    as_str,
+    head_records,
+    walk,
+)
 
 INVESTIGATE = "Your task is to do a deep investigation of the codebase"
 _SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
@@ -38,27 +48,27 @@ class Gemini(FileAgent):
                 subagents.append(path)
         yield from subagents
 
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
+    def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         first = next(head_records(head, 1), None)
         if (first is None and re.match(_SESSION, head)) or (first and "messages" in first):
             return _document_shape(path, head, first)
         for record in head_records(head):
             session, changes = record.get("sessionId"), record.get("$set")
             if isinstance(session, str) and isinstance(record.get("projectHash"), str) and "type" not in record:
-                return Shape("lines", session, _parent(path), cwd=_project_folder(path))
+                return SourceShape("lines", session, _parent(path), cwd=_project_folder(path))
             if isinstance(changes, dict) and ("lastUpdated" in changes or "messages" in changes):
                 # Its first line is damaged: the name has a subagent's id, and the beginning of any other's.
                 ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
-                return Shape("lines", ident, _parent(path), cwd=_project_folder(path))
+                return SourceShape("lines", ident, _parent(path), cwd=_project_folder(path))
         return None
 
-    def reader(self, shape: Shape, state: Record) -> Reader:
+    def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.gemini.read import SessionReader  # most commands read nothing
 
         return SessionReader(state, shape)
 
 
-def _document_shape(path: Path, head: bytes, whole: Record | None) -> Shape | None:
+def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShape | None:
     """The older dialect: pretty-printed, so that its first bytes are no JSON by themselves."""
     if whole is not None:
         session, start = whole.get("sessionId"), as_str(whole.get("startTime"))
@@ -73,8 +83,8 @@ def _document_shape(path: Path, head: bytes, whole: Record | None) -> Shape | No
     parent, cwd = _parent(path), _project_folder(path)
     if parent is None and (subagent or re.search(_FIRST_TASK, head[:4096])):
         # In this dialect a subagent has a file of its own, but its parent's session id in it.
-        return Shape("document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd)
-    return Shape("document", session, parent, cwd=cwd)
+        return SourceShape("document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd)
+    return SourceShape("document", session, parent, cwd=cwd)
 
 
 def _parent(path: Path) -> str | None:

@@ -11,8 +11,8 @@ from whyfor.agents.base import (
     TITLE_AGENT,
     Bucket,
     Record,
-    Shape,
     Sink,
+    SourceShape,
     as_dict,
     as_int,
     as_list,
@@ -59,7 +59,7 @@ _SEEN_MAX = 8000  # messages, texts and calls that are remembered, to know them 
 class SessionReader:
     """One session, in either dialect: a message that comes again with more in it replaces its events."""
 
-    def __init__(self, state: Record, shape: Shape) -> None:
+    def __init__(self, state: Record, shape: SourceShape) -> None:
         self.state = state
         self.cwd = shape.cwd
         self.parent = shape.parent

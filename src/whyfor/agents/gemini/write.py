@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents.base import Record, as_dict, as_list, as_str
-from whyfor.agents.conversation import File, Place, Said, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.agents.gemini import AGENT
 from whyfor.model.times import to_iso
 
@@ -49,7 +49,7 @@ class GeminiWriter:
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def exact(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         return self.joined(self.live(records), place)
 
     def live(self, records: Sequence[Record]) -> list[Record]:
@@ -74,10 +74,10 @@ class GeminiWriter:
         kept = (_settled(message, answered) for message in found.values() if not _context(message))
         return [message for message in kept if message is not None]
 
-    def spoken(self, said: Iterable[Said]) -> list[Record]:
+    def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
         return [_message(item) for item in said]
 
-    def joined(self, records: Sequence[Record], place: Place) -> list[Record]:
+    def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         begun = next((record["timestamp"] for record in records if record.get("timestamp")), to_iso(place.now))
         # Updated today: what is older than a month is cleared away when the agent starts.
         header: Record = {
@@ -95,7 +95,7 @@ class GeminiWriter:
 
     # -- files -----------------------------------------------------------------------------------
 
-    def files(self, records: Sequence[Record], place: Place) -> list[File]:
+    def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         root = AGENT.roots(place.home, place.env)[0]
         registry = root.parent / "projects.json"
         known = _registry(registry)
@@ -103,16 +103,16 @@ class GeminiWriter:
         slug = _slug(place.cwd, projects, root)
         stamp = (to_iso(place.now) or "")[:16].replace(":", "-")
         path = root / slug / "chats" / f"session-{stamp}-{place.session_id[:8]}.jsonl"
-        files = [File(path, lines(records))]
+        files = [NewFile(path, lines(records))]
         for folder in (root, root.parent / "history"):
             if not (mark := folder / slug / OWNER).exists():
-                files.append(File(mark, place.cwd.encode()))
+                files.append(NewFile(mark, place.cwd.encode()))
         if projects.get(place.cwd) != slug:
             body = msgspec.json.encode({**known, "projects": {**projects, place.cwd: slug}})
-            files.append(File(registry, msgspec.json.format(body, indent=2)))
+            files.append(NewFile(registry, msgspec.json.format(body, indent=2)))
         return files
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: Place) -> File | None:
+    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
         return None  # a subagent's report is in the conversation
 
 
@@ -145,7 +145,7 @@ def _settled(message: Record, answered: set[str]) -> Record | None:
     return kept if kept["toolCalls"] or kept.get("content") else None
 
 
-def _message(said: Said) -> Record:
+def _message(said: SpokenLine) -> Record:
     message: Record = {"id": str(uuid.uuid4()), "timestamp": to_iso(said.at)}
     if said.role == "user":
         return {**message, "type": "user", "content": [{"text": said.text}]}

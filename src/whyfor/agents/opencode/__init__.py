@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import OnError, Reader, Record, Rows, Shape
+from whyfor.agents.base import OnError, Record, RecordReader, Rows, SourceShape
 
 MAGIC = b"SQLite format 3\x00"
 
@@ -31,14 +31,14 @@ class OpenCode:
             return
         yield from (path for path in found if re.fullmatch(r"opencode(-.+)?\.db", path.name))
 
-    def sniff(self, path: Path, head: bytes) -> Shape | None:
+    def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         if not head.startswith(MAGIC):
             return None
         from whyfor.agents.opencode.database import is_ours  # SQLite, which most commands do without
 
-        return Shape("rows", "") if is_ours(path) else None
+        return SourceShape("rows", "") if is_ours(path) else None
 
-    def reader(self, shape: Shape, state: Record) -> Reader:
+    def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.opencode.reader import RowReader
 
         return RowReader(state, subagent=shape.parent is not None)

@@ -10,7 +10,7 @@ from zlib import crc32
 import apsw
 
 from whyfor.agents.base import Record, Rows, as_dict, as_int, as_list
-from whyfor.agents.opencode.database import NEEDED, Database, Item, Table, unreadable
+from whyfor.agents.opencode.database import NEEDED, Database, DatabaseRow, Table, unreadable
 from whyfor.hook.private import marked, spans, without
 
 BATCH = 4 << 20  # bytes of lines handed over at a time
@@ -124,7 +124,7 @@ class Batch:
             self._settle(found, messages, parts)
         return True
 
-    def _settle(self, *tables: list[Item]) -> None:
+    def _settle(self, *tables: list[DatabaseRow]) -> None:
         items = [item for rows in tables for item in rows]
         last = [max(rows, key=lambda item: item.rowid) for rows in tables if rows]
         time = max(item.stamp for item in last[1:] or last)
@@ -137,9 +137,9 @@ class Batch:
             "seen": {item.ident: self.seen.get(item.ident, [item.stamp, None]) for item in recent},
         }
 
-    def _conversation(self, messages: list[Item], parts: list[Item]) -> Iterator[list[Item]]:
+    def _conversation(self, messages: list[DatabaseRow], parts: list[DatabaseRow]) -> Iterator[list[DatabaseRow]]:
         """New and changed rows as they follow each other, each part after its message; no group is split."""
-        owned: dict[str | None, list[Item]] = {}
+        owned: dict[str | None, list[DatabaseRow]] = {}
         for part in parts:
             owned.setdefault(part.owner, []).append(part)
         for message in messages:
@@ -154,14 +154,14 @@ class Batch:
                 yield [message]
         yield from ([part] for rest in owned.values() for part in rest if self._is_new(part))
 
-    def _is_prompt(self, message: Item) -> bool:
+    def _is_prompt(self, message: DatabaseRow) -> bool:
         sql = "SELECT CASE WHEN json_valid(data) THEN data ->> '$.role' END FROM message WHERE id=?"
         try:
             return bool(next(message.table.db.query(sql, message.ident))[0] == "user")
         except apsw.TooBigError:
             return False
 
-    def _is_new(self, item: Item) -> bool:
+    def _is_new(self, item: DatabaseRow) -> bool:
         inserted = item.rowid > (as_int(self.last.get(item.table.name)) or 0)
         if self.time is not None and item.stamp <= self.time - WINDOW and not inserted:
             return False

@@ -107,10 +107,10 @@ class Table:
         self.stamp = f"CAST(coalesce({', '.join([*times, '0'])}) AS INTEGER)" if times else "0"
         self.order = "time_created, id" if "time_created" in times else "id"
 
-    def items(self, where: str, ident: str) -> list[Item]:
+    def items(self, where: str, ident: str) -> list[DatabaseRow]:
         owner, order = ("message_id", "id") if self.name == "part" else ("NULL", self.order)
         sql = f"SELECT id, {self.stamp}, rowid, {owner} FROM {self.name} WHERE {where}=? ORDER BY {order}"
-        return [Item(self, *row) for row in self.db.query(sql, ident)]
+        return [DatabaseRow(self, *row) for row in self.db.query(sql, ident)]
 
     def line(self, ident: str) -> bytes:
         """A row as it is, all columns of it; of one that is too large, only that there is one."""
@@ -129,7 +129,7 @@ class Table:
         return next(self.db.query(f"SELECT {', '.join(names)} FROM {self.name} WHERE id=?", ident))
 
 
-class Item(NamedTuple):
+class DatabaseRow(NamedTuple):
     table: Table
     ident: str
     stamp: int  # when it last changed

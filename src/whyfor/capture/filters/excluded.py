@@ -133,7 +133,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile("(?s:" + ".*".join(re.escape(piece) for piece in re.split(r"\*+", glob)) + r")(?:/|\Z)")
 
 
-def write(settings: Settings, excluded: Excluded, folders: Iterable[str]) -> None:
+def write_exclusions(settings: Settings, excluded: Excluded, folders: Iterable[str]) -> None:
     """What hooks go by: patterns, and the folders of excluded projects that are known by now."""
     paths = {spelling for path in excluded.paths for spelling in spellings(path)} | set(folders)
     lines = [f"path {to_name(path)}" for path in sorted(paths) if "\n" not in path]  # hooks compare bytes

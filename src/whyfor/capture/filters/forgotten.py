@@ -155,7 +155,7 @@ def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Needle:
+class TextPattern:
     """A text, however it may be written in JSON, and in JSON inside of JSON."""
 
     def __init__(self, text: str) -> None:

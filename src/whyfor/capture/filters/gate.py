@@ -20,14 +20,14 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents import paths as agent_paths
-from whyfor.agents.base import Agent, Framing, Reader, Record, Shape, Sink, as_dict, as_str
+from whyfor.agents.base import Agent, Framing, Record, RecordReader, Sink, SourceShape, as_dict, as_str
 from whyfor.capture import decode, spool, tail
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.model.events import Event
 from whyfor.model.findings import TITLE_AGENT, Bucket
 from whyfor.model.gaps import FILLER, Gap, filled, joined, without
 from whyfor.model.ids import fold
-from whyfor.model.sources import Problem, Source
+from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.model.times import parse_iso
 from whyfor.privacy import private
 from whyfor.store.protocol import StoreWriter
@@ -40,7 +40,7 @@ _DERIVED = ("compaction",)
 _ABSOLUTE = re.compile(rb"/[^\x00-\x1f\"'`<>|:*?\\]{2,1000}")
 
 
-class Kept(NamedTuple):
+class FilteredBytes(NamedTuple):
     """What is stored of a run of bytes."""
 
     data: bytes
@@ -48,7 +48,7 @@ class Kept(NamedTuple):
     hiding: Record | None = None
 
 
-class Hiding(msgspec.Struct, omit_defaults=True):
+class PrivateTurnState(msgspec.Struct, omit_defaults=True):
     """What must be remembered of a source's private turns, to hide all that belongs to them. No word of theirs."""
 
     open: bool = False  # the turn goes on
@@ -74,7 +74,7 @@ class Hiding(msgspec.Struct, omit_defaults=True):
         return any((since or 0) <= at and (until is None or at < until) for since, until in self.turns)
 
 
-class Withholding:
+class CaptureGate:
     """Asked about every run of bytes that ingest is about to store."""
 
     def __init__(
@@ -89,50 +89,50 @@ class Withholding:
         self.narrowed = narrowed
         self.excluded = excluded if excluded is not None and excluded.by_place else None
         self.records = 0  # that named a file of an excluded project
-        self._known: dict[tuple[int, int], Hiding] | None = None
-        self._sessions: dict[tuple[str, str], dict[int, Hiding]] = {}
+        self._known: dict[tuple[int, int], PrivateTurnState] | None = None
+        self._sessions: dict[tuple[str, str], dict[int, PrivateTurnState]] = {}
 
-    def kept(self, source: Source, chunk: tail.Chunk) -> Kept:
+    def kept(self, source: Source, chunk: tail.Chunk) -> FilteredBytes:
         gaps, hiding = self._spooled(chunk) if source.agent == spool.HOOK else self._transcript(source, chunk)
         if self.unwanted is not None and (more := self.unwanted(source, chunk.data, chunk.start)):
             gaps = joined([*gaps, *more])
         data = without(chunk.data, chunk.start, gaps) if gaps else chunk.data
         if self.narrowed is not None:
             data, gaps = self.narrowed(source, chunk.start, data, gaps)
-        return Kept(data, gaps, hiding)
+        return FilteredBytes(data, gaps, hiding)
 
     def _transcript(self, source: Source, chunk: tail.Chunk) -> tuple[list[Gap], Record | None]:
         before, around = self._hiding(source), self._around(source)
         if before is None and not around and not self.excluded and not private.marked(chunk.data):
             return [], None
-        walk = _Walk(source, deepcopy(before) or Hiding(), around)
+        walk = _Walk(source, deepcopy(before) or PrivateTurnState(), around)
         if self.excluded is not None:
             walk.excluded = self.excluded
             walk.cwd = source.cwd or self.writer.whereabouts(source.agent, source.session_id)
         gaps = joined(walk.gaps(chunk))
         self.records += walk.elsewhere if not chunk.partial else 0
-        if chunk.partial or walk.hiding == (before or Hiding()):
+        if chunk.partial or walk.hiding == (before or PrivateTurnState()):
             return gaps, None
         self._remember(source, walk.hiding)
         return gaps, msgspec.to_builtins(walk.hiding)
 
     # -- what is remembered ----------------------------------------------------------------------
 
-    def _hiding(self, source: Source) -> Hiding | None:
+    def _hiding(self, source: Source) -> PrivateTurnState | None:
         if self._known is None:
             self._known = {}
             for ident, generation, agent, session_id, body in self.writer.hiding():
-                self._known[ident, generation] = found = msgspec.convert(body, Hiding)
+                self._known[ident, generation] = found = msgspec.convert(body, PrivateTurnState)
                 self._sessions.setdefault((agent, session_id), {})[ident] = found
         return self._known.get((source.id, source.generation)) if self._known and source.id else None
 
-    def _around(self, source: Source) -> list[Hiding]:
+    def _around(self, source: Source) -> list[PrivateTurnState]:
         """Of the session that this is a part of: a subagent, or something kept beside a transcript."""
         if not self._sessions or not (source.parent or source.sidecar):
             return []
         return list(self._sessions.get((source.agent, source.parent or source.session_id), {}).values())
 
-    def _remember(self, source: Source, hiding: Hiding) -> None:
+    def _remember(self, source: Source, hiding: PrivateTurnState) -> None:
         if source.id == 0:
             self.writer.save_source(source)
         assert self._known is not None
@@ -170,7 +170,7 @@ class _Does(Enum):
 class _Walk:
     """One run of bytes, read ahead by the agent's own reader: it knows what a prompt is, and a call."""
 
-    def __init__(self, source: Source, hiding: Hiding, around: list[Hiding]) -> None:
+    def __init__(self, source: Source, hiding: PrivateTurnState, around: list[PrivateTurnState]) -> None:
         self.source = source
         self.agent: Agent = AGENTS[source.agent]
         self.lists = frozenset(name.encode() for name in self.agent.lists)
@@ -186,9 +186,9 @@ class _Walk:
         self.partial = False
         self.elsewhere = 0  # records that named a file of an excluded project
 
-    def _reader(self, state: Record) -> Reader:
+    def _reader(self, state: Record) -> RecordReader:
         source = self.source
-        shape = Shape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+        shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
         return self.agent.reader(shape, state)
 
     def gaps(self, chunk: tail.Chunk) -> Iterator[Gap]:
@@ -226,7 +226,7 @@ class _Walk:
             return None
         shown = _shown(line, spans)
         found = decode.records(shown, offset)
-        if isinstance(found, Problem):  # torn, or still being written: nobody can say to which turn it belongs
+        if isinstance(found, UnparsedRecord):  # torn, or still being written: nobody can say to which turn it belongs
             doubtful = self.hiding.turns or self.hiding.whole or (self.around and not self.begun)
             doubtful = doubtful or self._may_name_excluded(line)
             return None if spans or doubtful else []
@@ -244,9 +244,9 @@ class _Walk:
         """A file rewritten in one piece: its messages are judged one by one, and stay as empty as they must be."""
         spans = private.spans(data, self.lists) if private.marked(data) else []
         found = None if spans is None else decode.document(_shown(data, spans))
-        if spans is None or found is None or isinstance(found, Problem):
+        if spans is None or found is None or isinstance(found, UnparsedRecord):
             return None if spans is None or spans or self.around else []
-        self.hiding = Hiding()
+        self.hiding = PrivateTurnState()
         if not private.elements(data, self.lists):
             sink = Sink(self.source.session_id, self.source.parent)
             for index, record in enumerate(found):
@@ -272,7 +272,7 @@ class _Walk:
         self.hiding.open, self.hiding.turns = open_, turns
         return found or []
 
-    def _messages(self, data: bytes, spans: list[Span], reader: Reader) -> list[Span] | None:
+    def _messages(self, data: bytes, spans: list[Span], reader: RecordReader) -> list[Span] | None:
         """Messages inside a record, each judged like a record."""
         ours, self.reader = self.reader, reader
         self.hiding.open = False
@@ -284,9 +284,9 @@ class _Walk:
             shown = _shown(data[first:last], own)
             found = decode.records(shown, first)
             sink = Sink(self.source.session_id, self.source.parent)
-            for record in [] if isinstance(found, Problem) else found:
+            for record in [] if isinstance(found, UnparsedRecord) else found:
                 self.reader.read(self.agent.alone(record), first, shown, sink)
-            if self._judged([] if isinstance(found, Problem) else found, sink, bool(own)) is not _Does.STAY:
+            if self._judged([] if isinstance(found, UnparsedRecord) else found, sink, bool(own)) is not _Does.STAY:
                 gone += [(first + low, first + high) for low, high in private.everything(data[first:last])]
         if self.hiding.turns or self.hiding.whole:  # a title, a summary: the agent made it of all that was said
             edges = [0, *(place for element in inside for place in element), len(data)]
@@ -301,7 +301,7 @@ class _Walk:
             line = data[first:last].rstrip(b"\r\n")
             spans = (private.spans(line) if private.marked(line) else []) or []
             found = decode.records(_shown(line, spans), start + first)
-            for record in [] if isinstance(found, Problem) else found:
+            for record in [] if isinstance(found, UnparsedRecord) else found:
                 sink = Sink(self.source.session_id, self.source.parent)
                 reader.read(record, start + first, line, sink)
                 self._note([], sink)

@@ -73,7 +73,7 @@ class _Around(msgspec.Struct):
     sessions: set[str] = set()
 
 
-class Unwanted:
+class PauseFilter:
     """Asked by ingest about every run of bytes before it is stored."""
 
     def __init__(self, pauses: Pauses, excluded: Excluded) -> None:

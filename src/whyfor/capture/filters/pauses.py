@@ -40,7 +40,7 @@ class Pauses(PauseSet):
         if self._home and stamp != self._stamp:
             # A clock that ticks every few ms gives two changes one time: what is that fresh is looked at again.
             self._stamp = stamp if stamp and time.time_ns() - stamp > _TICK else None
-            self._pauses = merged(self._kept, waiting(self._home))
+            self._pauses = merge_pauses(self._kept, pending_pauses(self._home))
 
 
 def work_trees(repository: str) -> list[str]:
@@ -52,17 +52,17 @@ def work_trees(repository: str) -> list[str]:
 # -- what hooks go by ----------------------------------------------------------------------------------------------
 
 
-def waiting(home: Path) -> list[PauseEntry]:
+def pending_pauses(home: Path) -> list[PauseEntry]:
     """Pauses in the folder of hooks: those in effect, and those that ended since the last ingest."""
     try:
         names = sorted(path.name for path in (home / FOLDER).iterdir() if not path.name.startswith("."))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    found = (read(home / FOLDER / name) for name in names)
+    found = (read_pause(home / FOLDER / name) for name in names)
     return [pause for pause in found if pause is not None]
 
 
-def read(path: Path) -> PauseEntry | None:
+def read_pause(path: Path) -> PauseEntry | None:
     try:
         lines = path.read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def read(path: Path) -> PauseEntry | None:
     return PauseEntry(id=path.name, **fields) if "since" in fields else None
 
 
-def write(home: Path, pause: PauseEntry) -> None:
+def write_pause(home: Path, pause: PauseEntry) -> None:
     """In effect from the moment this returns; it waits for no lock."""
     lines = [f"since {pause.since}"]
     if pause.until is not None:
@@ -95,7 +95,7 @@ def write(home: Path, pause: PauseEntry) -> None:
     replace(home / FOLDER / pause.id, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
 
 
-def merged(kept: Iterable[PauseEntry], fresh: Iterable[PauseEntry]) -> list[PauseEntry]:
+def merge_pauses(kept: Iterable[PauseEntry], fresh: Iterable[PauseEntry]) -> list[PauseEntry]:
     """Each once; a pause that ended in one of the two accounts has ended."""
     found = {pause.id: pause for pause in kept}
     for pause in fresh:

@@ -26,14 +26,14 @@ from textual.worker import WorkerFailed
 
 from whyfor.cli.console import CleanConsole
 from whyfor.cli.screen import words
-from whyfor.cli.screen.talk import Talk
-from whyfor.cli.screen.widgets import Shown
+from whyfor.cli.screen.talk import ConversationScreen
+from whyfor.cli.screen.widgets import CleanText
 from whyfor.config import Settings
-from whyfor.live.board import Board, Card, Glances
+from whyfor.live.board import NowBoard, PreviewCache, SessionCard
 from whyfor.live.follow import follow, standings
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
-from whyfor.story.status.standing import Standing
+from whyfor.story.status.standing import LiveStatus
 
 ColorSystem = Literal["auto", "standard", "256", "truecolor", "windows"]
 PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"
@@ -71,7 +71,7 @@ class Listener:
     def publish(self) -> None:
         self.call(self._app.heard)
 
-    def stand(self, standings: Iterable[Standing]) -> None:
+    def stand(self, standings: Iterable[LiveStatus]) -> None:
         found = list(standings)
         self.call(lambda: self._app.stand(found))
 
@@ -80,7 +80,7 @@ class Listener:
             self._loop.call_soon_threadsafe(work)
 
 
-class Heading(Shown):
+class Heading(CleanText):
     def __init__(self, key: str, number: int) -> None:
         super().__init__(classes="heading")
         self.key = key
@@ -91,16 +91,16 @@ class Heading(Shown):
         self.update(Text.assemble((f"{shape} {word}", style), (f"  {number}", "dim")))
 
 
-class Row(Shown):
+class SessionRow(CleanText):
     """A session in the list."""
 
-    def __init__(self, card: Card) -> None:
+    def __init__(self, card: SessionCard) -> None:
         super().__init__(classes="row")
         self.key = card.name
         self._shown: object = None
         self.tell(card)
 
-    def tell(self, card: Card) -> None:
+    def tell(self, card: SessionCard) -> None:
         """Drawn anew only if it reads otherwise."""
         self.card = card
         self._age = words.old(card)
@@ -115,7 +115,7 @@ class Row(Shown):
             self.tell(self.card)
 
 
-def _full(card: Card, old: str, lines: list[Text]) -> RenderableType:
+def _full(card: SessionCard, old: str, lines: list[Text]) -> RenderableType:
     grid = Table.grid(expand=True, padding=(0, 1, 0, 0))
     grid.add_column(width=2, no_wrap=True)
     grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -124,7 +124,7 @@ def _full(card: Card, old: str, lines: list[Text]) -> RenderableType:
     return Group(grid, *(Padding(line, (0, 0, 0, 3)) for line in lines))
 
 
-def _brief(card: Card, old: str) -> RenderableType:
+def _brief(card: SessionCard, old: str) -> RenderableType:
     shape, word, style = words.SHAPE["failed" if card.status.failed else card.status.phase]
     grid = Table.grid(expand=True, padding=(0, 1, 0, 0))
     grid.add_column(width=2, no_wrap=True)
@@ -137,7 +137,7 @@ def _brief(card: Card, old: str) -> RenderableType:
     return grid
 
 
-class Keys(ModalScreen[None]):
+class KeyHelp(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
@@ -146,7 +146,7 @@ class Keys(ModalScreen[None]):
             made.append(f"{keys:<9}", "bold")
             made.append(f"{does}\n", "not bold")
         with VerticalScroll(id="sheet"):
-            yield Shown(made)
+            yield CleanText(made)
 
 
 class Top(App[None]):
@@ -201,13 +201,13 @@ class Top(App[None]):
         self.theme = "ansi-dark"
         self.settings = settings
         self.fault: Exception | None = None
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, SessionRow] = {}
         self.chosen: str | None = None
         self.sought = ""
         self._watching = watching
-        self._glances = Glances(settings)
-        self._standings: list[Standing] | None = None if watching else []  # None: nobody has told yet
-        self._shown: Board | None = None
+        self._glances = PreviewCache(settings)
+        self._standings: list[LiveStatus] | None = None if watching else []  # None: nobody has told yet
+        self._shown: NowBoard | None = None
         self._news = asyncio.Event()
         self._touched = 0.0
         self._stop = threading.Event()
@@ -215,13 +215,13 @@ class Top(App[None]):
         self._listener: Listener | None = None
 
     def compose(self) -> ComposeResult:
-        yield Shown("Now", id="lede")
-        yield Shown(id="trouble")
+        yield CleanText("Now", id="lede")
+        yield CleanText(id="trouble")
         with VerticalScroll(id="board", can_focus=False):
-            yield Shown("Looking …", id="empty")
+            yield CleanText("Looking …", id="empty")
         asked = "Filter: words of a title, project, branch, agent, status"
         yield Input(placeholder=asked, id="filter", restrict=PRINTABLE)
-        yield Shown("j k choose  Enter open  / filter  ? keys  q quit", id="hints")
+        yield CleanText("j k choose  Enter open  / filter  ? keys  q quit", id="hints")
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -260,15 +260,15 @@ class Top(App[None]):
 
     def _looked_at(self) -> tuple[str, ...]:
         screen = self.screen if self.app_focus and self.is_running else None
-        return (screen.card.name,) if isinstance(screen, Talk) else ()
+        return (screen.card.name,) if isinstance(screen, ConversationScreen) else ()
 
     # -- what is told ------------------------------------------------------------------------------
 
     def heard(self) -> None:
-        if isinstance(self.screen, Talk):
+        if isinstance(self.screen, ConversationScreen):
             self.screen.heard()
 
-    def stand(self, standings: list[Standing]) -> None:
+    def stand(self, standings: list[LiveStatus]) -> None:
         self._standings = standings
         self._news.set()
 
@@ -293,8 +293,8 @@ class Top(App[None]):
     def board(self) -> VerticalScroll:
         return self.screen_stack[0].query_one("#board", VerticalScroll)
 
-    def _told(self, name: str) -> Shown:
-        return self.screen_stack[0].query_one(name, Shown)
+    def _told(self, name: str) -> CleanText:
+        return self.screen_stack[0].query_one(name, CleanText)
 
     async def show(self) -> None:
         board = self._shown
@@ -303,7 +303,7 @@ class Top(App[None]):
         self._told("#lede").update(words.lede(board))
         self._tell_trouble(self._troubles(board))
         cards = [card for group in board.groups.values() for card in group if self.sought in words.sought(card)]
-        groups: dict[str, list[Card]] = {}
+        groups: dict[str, list[SessionCard]] = {}
         for key, group in board.groups.items():
             if found := [card for card in group if card in cards]:
                 groups[key] = found
@@ -320,23 +320,23 @@ class Top(App[None]):
         empty.display = not order
         empty.update(self._nothing(board))
         for screen in self.screen_stack:
-            if isinstance(screen, Talk) and screen.is_mounted:
+            if isinstance(screen, ConversationScreen) and screen.is_mounted:
                 self._retell(screen, board)
 
-    def _retell(self, screen: Talk, board: Board) -> None:
+    def _retell(self, screen: ConversationScreen, board: NowBoard) -> None:
         for group in board.groups.values():
             for card in group:
                 if card.name == screen.card.name:
                     screen.tell(card)
 
-    def _nothing(self, board: Board) -> Text:
+    def _nothing(self, board: NowBoard) -> Text:
         if board.empty:
             return Text("Nothing captured yet. Run this once in a repository: whyfor init")
         if self.sought:
             return Text("No session fits. Esc clears the filter.")
         return Text("No agent is working. Start one in any captured project; it shows up here within a second.")
 
-    def _troubles(self, board: Board) -> list[str]:
+    def _troubles(self, board: NowBoard) -> list[str]:
         told = [
             f"! Nothing is recorded {words.named(pause.where)}. Record again: {words.named(pause.resume)}"
             for pause in board.paused
@@ -357,14 +357,14 @@ class Top(App[None]):
     def _order(self) -> list[str]:
         return [key for child in self.board.children if (key := _key(child))]
 
-    async def _arrange(self, groups: dict[str, list[Card]], order: list[str]) -> None:
+    async def _arrange(self, groups: dict[str, list[SessionCard]], order: list[str]) -> None:
         board = self.board
         headings = {f"={child.key}": child for child in board.children if isinstance(child, Heading)}
         with self.batch_update():
             gone = [each for name, each in {**self.rows, **headings}.items() if name not in order]
             await board.remove_children(gone)
             self.rows = {name: row for name, row in self.rows.items() if name in order}
-            fresh: list[Shown] = []
+            fresh: list[CleanText] = []
             for key, cards in groups.items():
                 if (heading := headings.get(f"={key}")) is not None:
                     heading.tell(len(cards))
@@ -374,7 +374,7 @@ class Top(App[None]):
                     if (row := self.rows.get(card.name)) is not None:
                         row.tell(card)
                     else:
-                        self.rows[card.name] = row = Row(card)
+                        self.rows[card.name] = row = SessionRow(card)
                         fresh.append(row)
             if fresh:
                 await board.mount_all(fresh)
@@ -404,8 +404,8 @@ class Top(App[None]):
             return len(self.screen_stack) == 1
         return True
 
-    def _listed(self) -> list[Row]:
-        return [child for child in self.board.children if isinstance(child, Row)]
+    def _listed(self) -> list[SessionRow]:
+        return [child for child in self.board.children if isinstance(child, SessionRow)]
 
     def action_choose(self, way: int) -> None:
         """What is taller than the screen is scrolled through first: all of a command can be read."""
@@ -421,7 +421,7 @@ class Top(App[None]):
         elif 0 <= at + way < len(rows):
             self._go(rows[at + way], from_below=way < 0)
 
-    def _go(self, row: Row, *, from_below: bool = False) -> None:
+    def _go(self, row: SessionRow, *, from_below: bool = False) -> None:
         self.chosen = row.key
         self._choose([])
         board, region = self.board, row.virtual_region
@@ -456,7 +456,7 @@ class Top(App[None]):
         if not row.card.session.id:
             self.notify("Nothing of its transcript was read yet.")
             return
-        self.push_screen(Talk(self.settings, row.card))
+        self.push_screen(ConversationScreen(self.settings, row.card))
 
     def action_filter(self) -> None:
         field = self.query_one("#filter", Input)
@@ -482,9 +482,9 @@ class Top(App[None]):
         self.set_focus(None)
 
     def action_keys(self) -> None:
-        if not isinstance(self.screen, Keys):
-            self.push_screen(Keys())
+        if not isinstance(self.screen, KeyHelp):
+            self.push_screen(KeyHelp())
 
 
 def _key(child: object) -> str:
-    return f"={child.key}" if isinstance(child, Heading) else child.key if isinstance(child, Row) else ""
+    return f"={child.key}" if isinstance(child, Heading) else child.key if isinstance(child, SessionRow) else ""

@@ -11,20 +11,20 @@ from whyfor.cli.render import clean, count, duration, moment, one_line, plural
 from whyfor.cli.screen.words import exact, named, short
 from whyfor.model.characters import show_code
 from whyfor.story.conversation.kinds import (
-    Call,
+    CommitItem,
     Compaction,
     Decision,
-    Edited,
+    ErrorItem,
     Item,
-    Mark,
-    Notice,
+    MessageItem,
+    NoticeItem,
     Prompt,
     Question,
     Run,
-    Sub,
+    ShownEdit,
+    SubagentItem,
     Thought,
-    Trouble,
-    Words,
+    ToolCallItem,
 )
 
 EDITED = 12  # lines of a diff, unless it is unfolded
@@ -36,16 +36,16 @@ def told(item: Item, unfolded: bool) -> RenderableType:
     match item:
         case Prompt():
             return _prompt(item)
-        case Words():
+        case MessageItem():
             return Padding(Group(_markdown(item.text), *_more(item.more)), (1, 0, 1, 2))
         case Thought():
             return _thought(item, unfolded)
-        case Call():
+        case ToolCallItem():
             return _call(item, unfolded)
         case Run():
             head = _line("▸", "", item.text, _took(item.took))
             return Group(head, *(Padding(told(each, False), _IN) for each in item.items)) if unfolded else head
-        case Sub():
+        case SubagentItem():
             return _sub(item, unfolded)
         case Question():
             return _question(item)
@@ -58,12 +58,12 @@ def told(item: Item, unfolded: bool) -> RenderableType:
             sizes = f": {count(item.before)} → {count(item.after)} tokens" if item.before else ""
             head = Text(f"┄┄ conversation compacted{sizes} ┄┄", "dim")
             return Group(head, Padding(Text(clean(item.summary), "dim"), _IN)) if unfolded and item.summary else head
-        case Trouble():
+        case ErrorItem():
             times = f" ×{item.number}" if item.number > 1 else ""
             return Text(f"  ✕ {short(item.text) or 'an error without words'}{times}", "red")
-        case Notice():
+        case NoticeItem():
             return Text(f"  {short(item.text)}", "dim")
-        case Mark():
+        case CommitItem():
             line = f"● {item.checkpoint.commit[:8]} {short(item.checkpoint.subject)}"
             return Text.assemble((line, "bold"), (f"  {item.part.evidence}, {item.part.confidence}", "dim"))
     return Text(f"  {item.kind}", "dim")
@@ -88,7 +88,7 @@ def _thought(item: Thought, unfolded: bool) -> RenderableType:
     return Group(_line("▾", "Thought", "", _took(item.took), style="dim italic"), words, *_more(item.more))
 
 
-def _call(item: Call, unfolded: bool) -> RenderableType:
+def _call(item: ToolCallItem, unfolded: bool) -> RenderableType:
     open_ = unfolded or item.unfolded
     end = "  ".join(filter(None, (*map(one_line, item.meta), _took(item.took))))
     if item.failed:
@@ -105,7 +105,7 @@ def _call(item: Call, unfolded: bool) -> RenderableType:
     return Group(*parts)
 
 
-def _edit(edit: Edited, unfolded: bool) -> Text:
+def _edit(edit: ShownEdit, unfolded: bool) -> Text:
     made = Text.assemble((named(edit.path, 200), "bold"), (f"  +{edit.added}", "green"), (f" −{edit.removed}", "red"))
     shown = edit.rows if unfolded else edit.rows[:EDITED]
     for row in shown:
@@ -116,7 +116,7 @@ def _edit(edit: Edited, unfolded: bool) -> Text:
     return made
 
 
-def _sub(item: Sub, unfolded: bool) -> RenderableType:
+def _sub(item: SubagentItem, unfolded: bool) -> RenderableType:
     end = "at work" if item.open else "✕ failed" if item.failed else ""
     head = _line("▸", item.role or "Subagent", short(item.title), f"{end}  {_took(item.took)}".strip(), bad=item.failed)
     parts: list[RenderableType] = [head]

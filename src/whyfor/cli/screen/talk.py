@@ -14,19 +14,19 @@ from textual.screen import Screen
 
 from whyfor.cli.screen import words
 from whyfor.cli.screen.items import told
-from whyfor.cli.screen.widgets import Shown
+from whyfor.cli.screen.widgets import CleanText
 from whyfor.config import Settings
-from whyfor.live.board import Card
+from whyfor.live.board import SessionCard
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
-from whyfor.story.conversation import Item, Stretch, fragment, resume
+from whyfor.story.conversation import Item, PageRange, fragment, resume
 
 END = 1 << 62
 PAGES = 12  # that are kept on the screen while it follows; earlier ones are read again when one goes back to them
 EVERY = 0.3  # seconds between two looks at a session that grows
 
 
-class Row(Shown):
+class ItemRow(CleanText):
     """One item."""
 
     def __init__(self, item: Item, unfolded: bool) -> None:
@@ -38,14 +38,14 @@ class Row(Shown):
         self.update(told(item, unfolded))
 
 
-class Page:
-    def __init__(self, stretch: Stretch, unfolded: bool) -> None:
+class ConversationPage:
+    def __init__(self, stretch: PageRange, unfolded: bool) -> None:
         self.first = stretch.first
         self.last = stretch.last
-        self.rows = [Row(item, unfolded) for item in _items(stretch)]
+        self.rows = [ItemRow(item, unfolded) for item in _items(stretch)]
 
 
-class Talk(Screen[None]):
+class ConversationScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,h", "app.pop_screen", "back"),
         Binding("j,down", "down", "down"),
@@ -62,11 +62,11 @@ class Talk(Screen[None]):
     ]
     HINTS = "Esc back  j k scroll  n p prompts  e unfold  G end  ? keys"
 
-    def __init__(self, settings: Settings, card: Card) -> None:
+    def __init__(self, settings: Settings, card: SessionCard) -> None:
         super().__init__()
         self.settings = settings
         self.card = card
-        self.pages: list[Page] = []
+        self.pages: list[ConversationPage] = []
         self.begins = 0  # the conversation's first event; none is before it
         self.unfolded = False
         self.follows = True  # until one goes back from the end
@@ -74,11 +74,11 @@ class Talk(Screen[None]):
         self._loading = False
 
     def compose(self) -> ComposeResult:
-        yield Shown(id="head")
+        yield CleanText(id="head")
         with VerticalScroll(id="talk", can_focus=False):  # it has keys of its own, which know nothing of earlier pages
-            yield Shown(id="earlier")
-            yield Shown(id="ask")
-        yield Shown(self.HINTS, id="hints")
+            yield CleanText(id="earlier")
+            yield CleanText(id="ask")
+        yield CleanText(self.HINTS, id="hints")
 
     @property
     def scroll(self) -> VerticalScroll:
@@ -88,14 +88,14 @@ class Talk(Screen[None]):
         self.tell(self.card)
         self.run_worker(self._follow(), exit_on_error=True)
 
-    def tell(self, card: Card) -> None:
+    def tell(self, card: SessionCard) -> None:
         """Where the session stands now."""
         self.card = card
         shape, word, style = words.SHAPE["failed" if card.status.failed else card.status.phase]
         head = Text.assemble(words.mark(card), " ", (words.title(card), "bold"), no_wrap=True, overflow="ellipsis")
         under = Text.assemble((f"{shape} {word}", style), ("  " + words.where(card), "dim"), no_wrap=True)
-        self.query_one("#head", Shown).update(Group(head, under))
-        ask = self.query_one("#ask", Shown)
+        self.query_one("#head", CleanText).update(Group(head, under))
+        ask = self.query_one("#ask", CleanText)
         asked: list[RenderableType] = [*words.request(card)]
         if asked:
             asked.insert(0, Text("◆ Needs approval", "bold yellow"))
@@ -126,7 +126,7 @@ class Talk(Screen[None]):
             self.app.notify(error.message, severity="warning")
             self.dismiss()
 
-    def _fragment(self, at: int) -> Stretch:
+    def _fragment(self, at: int) -> PageRange:
         return fragment(self.settings, self.card.session.agent, self.card.session.session_id, at).stretch
 
     async def _grow(self) -> None:
@@ -145,7 +145,7 @@ class Talk(Screen[None]):
                 return
             found = after
 
-    async def _change(self, page: Page, stretch: Stretch) -> None:
+    async def _change(self, page: ConversationPage, stretch: PageRange) -> None:
         known = {(row.item.kind, row.item.seq): row for row in page.rows}
         items = _items(stretch)
         if [key for item in items if (key := (item.kind, item.seq)) in known] != list(known):
@@ -158,7 +158,7 @@ class Talk(Screen[None]):
         for item in items:
             row = known.get((item.kind, item.seq))
             if row is None:
-                row = Row(item, self.unfolded)
+                row = ItemRow(item, self.unfolded)
                 fresh.append(row)
             elif row.item != item:
                 row.tell(item, self.unfolded)
@@ -171,8 +171,8 @@ class Talk(Screen[None]):
                 if row in fresh:
                     await self.scroll.mount(row, **({"after": rows[at - 1]} if at else {"before": rows[1]}))
 
-    async def _append(self, stretch: Stretch) -> None:
-        page = Page(stretch, self.unfolded)
+    async def _append(self, stretch: PageRange) -> None:
+        page = ConversationPage(stretch, self.unfolded)
         self.pages.append(page)
         await self.scroll.mount_all(page.rows, before="#ask")
         self._mind_earlier()
@@ -183,7 +183,7 @@ class Talk(Screen[None]):
         self._mind_earlier()
 
     def _mind_earlier(self) -> None:
-        earlier = self.query_one("#earlier", Shown)
+        earlier = self.query_one("#earlier", CleanText)
         earlier.display = self._has_earlier()
         earlier.update(Text("┄┄ there is more before this: go on up ┄┄", "dim") if self._has_earlier() else "")
 
@@ -197,7 +197,7 @@ class Talk(Screen[None]):
         self._loading = True
         try:
             stretch = await asyncio.to_thread(self._fragment, self.pages[0].first - 1)
-            page = Page(stretch, self.unfolded)
+            page = ConversationPage(stretch, self.unfolded)
             before = self.scroll.virtual_size.height - self.scroll.scroll_y
             self.pages.insert(0, page)
             with self.app.batch_update():
@@ -246,7 +246,7 @@ class Talk(Screen[None]):
         self.follows = False
         if self._has_earlier():
             stretch = await asyncio.to_thread(self._fragment, 0)
-            page = Page(stretch, self.unfolded)
+            page = ConversationPage(stretch, self.unfolded)
             if page.first < self.pages[0].first:
                 with self.app.batch_update():
                     for each in self.pages:
@@ -287,5 +287,5 @@ class Talk(Screen[None]):
         self.app.notify(words.named(command), title="Copied")
 
 
-def _items(stretch: Stretch) -> list[Item]:
+def _items(stretch: PageRange) -> list[Item]:
     return [item for section in stretch.sections for item in section.items]

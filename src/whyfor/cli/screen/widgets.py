@@ -10,7 +10,7 @@ from whyfor.cli.console import clean_text
 from whyfor.model.characters import show_hidden
 
 
-class Shown(Static):
+class CleanText(Static):
     """Text, or a renderable, which the app's own console cleans; nothing in it is markup."""
 
     def __init__(self, content: VisualType = "", *, id: str | None = None, classes: str | None = None) -> None:

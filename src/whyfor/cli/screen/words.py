@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from whyfor.cli.render import COLOUR, MARK, age, label, one_line, plural, project
-from whyfor.live.board import Board, Card
+from whyfor.live.board import NowBoard, SessionCard
 from whyfor.model.characters import split_code
 
 TITLE_MAX = 200
@@ -57,7 +57,7 @@ def _cut(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def lede(board: Board) -> str:
+def lede(board: NowBoard) -> str:
     """Who needs you, in one line."""
     number = {phase: len(cards) for phase, cards in board.groups.items()}
     told = []
@@ -74,28 +74,28 @@ def lede(board: Board) -> str:
     return f"{', '.join(told) or 'None waits for you, none is running'}. {where}"
 
 
-def title(card: Card) -> str:
+def title(card: SessionCard) -> str:
     return short(card.session.title, TITLE_MAX) or short(card.prompt, TITLE_MAX) or "Nothing asked yet"
 
 
-def where(card: Card) -> str:
+def where(card: SessionCard) -> str:
     place = project(card.session.project) if card.session.project else card.place
     return "  ".join(filter(None, (named(place, 60) or "no project", named(card.session.branch, 60))))
 
 
-def mark(card: Card) -> Text:
+def mark(card: SessionCard) -> Text:
     name = card.session.agent
     return Text.assemble((MARK.get(name) or label(name)[:2], f"bold {COLOUR.get(name, '')}"))
 
 
-def old(card: Card) -> str:
+def old(card: SessionCard) -> str:
     """How long it has been so; of what works, when it was last heard."""
     status = card.status
     at = status.since if status.phase in ("waiting_approval", "waiting") else status.heard_at or card.session.ended_at
     return age(at)
 
 
-def activity(card: Card) -> str:
+def activity(card: SessionCard) -> str:
     """What it does, or what it waits for, on one line."""
     status = card.status
     if status.approval is not None:
@@ -113,21 +113,21 @@ def activity(card: Card) -> str:
     return short(status.evidence if status.phase == "unknown" else _done(card))
 
 
-def _done(card: Card) -> str:
+def _done(card: SessionCard) -> str:
     if not card.session.prompts:
         return "nothing was asked"
     commits = f", {plural(card.glance.commits, 'commit')}" if card.glance.commits else ""
     return plural(card.session.prompts, "turn") + commits
 
 
-def wants(card: Card) -> str:
+def wants(card: SessionCard) -> str:
     asked = card.status.approval
     known = WANTS.get(card.asks) or f"Wants to use {named(asked.tool if asked else None, 60) or 'a tool'}"
     outside = {"edit": "Wants to write outside its folder", "read": "Wants to read outside its folder"}
     return outside.get(card.asks, known) if card.outside else known
 
 
-def request(card: Card) -> list[Text]:
+def request(card: SessionCard) -> list[Text]:
     """What it asks to be allowed: whole, however long."""
     asked = card.status.approval
     if asked is None:
@@ -147,7 +147,7 @@ def request(card: Card) -> list[Text]:
     return made
 
 
-def lines(card: Card) -> list[Text]:
+def lines(card: SessionCard) -> list[Text]:
     """What follows a card's title: where, and what one wants to know of it."""
     made = [Text(where(card), "dim")]
     status = card.status
@@ -167,7 +167,7 @@ def lines(card: Card) -> list[Text]:
     return made
 
 
-def sought(card: Card) -> str:
+def sought(card: SessionCard) -> str:
     """What a filter looks in, in small letters."""
     session, status = card.session, card.status
     shape = SHAPE["failed" if status.failed else status.phase][1]

@@ -12,8 +12,8 @@ from whyfor.model.times import parse_when, to_iso
 from whyfor.server.api import shapes
 from whyfor.server.api.params import After, Agent, Limit, Name, Seq, Text, When, read
 from whyfor.server.page import Kept
-from whyfor.service.browse import Which, projects, story_of, timeline
-from whyfor.service.log import conversation_json, story_summary_json, told_json
+from whyfor.service.browse import CommitFilter, projects, story_of, timeline
+from whyfor.service.log import commit_story_json, conversation_json, story_summary_json
 
 Identity = Annotated[str, QueryParameter(min_length=1, max_length=400, description="A project's identity.")]
 
@@ -49,7 +49,7 @@ def list_commits(
 ) -> shapes.Timeline:
     """A project's commits with their stories, newest first."""
     now = datetime.now().astimezone()
-    which = Which(
+    which = CommitFilter(
         branch=branch,
         author=author,
         agent=agent,
@@ -59,7 +59,7 @@ def list_commits(
         until=parse_when(until, now, end=True) if until else None,
     )
     found = timeline(settings, project, which, limit=limit, after=after)
-    items = [msgspec.convert(told_json(told), shapes.Commit) for told in found.items]
+    items = [msgspec.convert(commit_story_json(told), shapes.Commit) for told in found.items]
     return shapes.Timeline(found.project.identity, found.branches, items, found.next)
 
 

@@ -9,7 +9,7 @@ from litestar import get
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import PathParameter, QueryParameter
 
-from whyfor.server.problems import JSON, Problem
+from whyfor.server.problems import JSON, ProblemDetails
 
 Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at most.")]
 After = Annotated[str | None, QueryParameter(max_length=400, description="The `next` of the page before.")]
@@ -22,7 +22,7 @@ Agent = Annotated[str | None, QueryParameter(max_length=40, description="claude,
 
 
 def _problem(description: str) -> ResponseSpec:
-    return ResponseSpec(Problem, generate_examples=False, description=description, media_type=JSON)
+    return ResponseSpec(ProblemDetails, generate_examples=False, description=description, media_type=JSON)
 
 
 PROBLEMS = {

@@ -10,7 +10,7 @@ from whyfor.server.api import shapes
 from whyfor.server.api.params import After, Agent, Limit, Name, Project, Seq, Text, When, read
 from whyfor.server.page import Kept, Live
 from whyfor.service.browse import event_page, one_session, session_page, summary_of, turn_page
-from whyfor.service.sessions import Where, event_json, session_json, turn_json
+from whyfor.service.sessions import SessionFilter, event_json, session_json, turn_json
 
 _ONE = "/sessions/{agent:str}/{session_id:str}"
 
@@ -28,7 +28,7 @@ def list_sessions(
     after: After = None,
 ) -> shapes.Page[shapes.Session]:
     """Sessions, newest first."""
-    where = Where(identity=project, agent=agent, since=since, until=until, branch=branch)
+    where = SessionFilter(identity=project, agent=agent, since=since, until=until, branch=branch)
     found = session_page(settings, where, limit=limit, after=after, subagents=subagents)
     items = [msgspec.convert(session_json(session), shapes.Session) for session in found.items]
     return shapes.Page(items, found.next)

@@ -16,7 +16,7 @@ from whyfor.server.page import Kept, Live
 from whyfor.service.browse import capture
 from whyfor.service.export.document import agent_title
 from whyfor.service.pause import paused_json
-from whyfor.service.sessions import Where, hit_json, search
+from whyfor.service.sessions import SessionFilter, hit_json, search
 from whyfor.service.stats import Stats, stats
 
 Words = Annotated[str, QueryParameter(min_length=1, max_length=400, description="As in whyfor search.")]
@@ -40,7 +40,7 @@ def find(
     limit: Limit = 30,
 ) -> shapes.Items[shapes.Hit]:
     """Words in everything that was asked, answered, thought and done; best first, or newest."""
-    where = Where(identity=project, agent=agent, since=since, until=until, branch=branch, fields=fields)
+    where = SessionFilter(identity=project, agent=agent, since=since, until=until, branch=branch, fields=fields)
     found = search(settings, q, where, limit=limit, newest=newest)
     return shapes.Items([msgspec.convert({**hit_json(hit), "marks": hit.marks}, shapes.Hit) for hit in found])
 
@@ -50,7 +50,7 @@ def figures(
     settings: Kept, project: Project = None, agent: Agent = None, since: When = None, until: When = None
 ) -> Stats:
     """Sessions, turns and tokens by agent, project, day and model."""
-    return stats(settings, Where(identity=project, agent=agent, since=since, until=until))
+    return stats(settings, SessionFilter(identity=project, agent=agent, since=since, until=until))
 
 
 @read("/status")

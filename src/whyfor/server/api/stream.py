@@ -9,8 +9,8 @@ from litestar import Request, get
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
-from whyfor.live.feed import Cursor, Item, parse_cursor
-from whyfor.live.hub import Wanted
+from whyfor.live.feed import Cursor, FeedItem, parse_cursor
+from whyfor.live.hub import StreamFilter
 from whyfor.model.errors import BadInput
 from whyfor.model.events import KINDS
 from whyfor.server.api.params import PROBLEMS
@@ -33,7 +33,7 @@ async def stream(
     kinds = frozenset(kind or [])
     if unknown := kinds - {*KINDS, "commit", "status"}:
         raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS))
-    wanted = Wanted(frozenset(session or []), frozenset(project or []), kinds)
+    wanted = StreamFilter(frozenset(session or []), frozenset(project or []), kinds)
     place = _cursor(last_event_id or after)
     items = hub.subscribe(wanted, place)
     first = await anext(items)  # whoever is one too many is told so before an answer has begun
@@ -49,14 +49,14 @@ def _cursor(text: str | None) -> Cursor | None:
     return found
 
 
-async def _lines(first: Item | Cursor, items: AsyncIterator[Item | Cursor]) -> AsyncIterator[bytes]:
+async def _lines(first: FeedItem | Cursor, items: AsyncIterator[FeedItem | Cursor]) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     yield _block(first)
     async for item in items:
         yield _block(item)
 
 
-def _block(item: Item | Cursor) -> bytes:
+def _block(item: FeedItem | Cursor) -> bytes:
     if isinstance(item, Cursor):  # nothing new; but the place may have moved past what was not wanted
         return b"event: alive\nid: %s\ndata: {}\n\n" % str(item).encode()
     place = b"id: %s\n" % str(item.cursor).encode() if item.cursor else b""

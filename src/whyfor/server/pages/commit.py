@@ -15,23 +15,23 @@ from markupsafe import Markup
 from whyfor.model.checkpoints import Annotation
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.pages.diffs import painted, visible
-from whyfor.service.commit import Behind, FileTold, HunkTold, behind
-from whyfor.service.commit.authorship import Who
+from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page
+from whyfor.service.commit.authorship import AuthorLabel
 from whyfor.service.log import MERGE
-from whyfor.story.conversation.diffs import Row, compare
+from whyfor.story.conversation.diffs import DiffRow, compare
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with
 
 
-class Shown(msgspec.Struct, frozen=True):
+class DiffLine(msgspec.Struct, frozen=True):
     """A line of a diff, ready to be put into a table."""
 
     sign: str
     old: int | None
     new: int | None
     code: Markup
-    who: Who | None
+    who: AuthorLabel | None
     first: bool
 
 
@@ -40,7 +40,7 @@ def show(
     settings: Kept, hub: Live, sha: FromPath[str], project: FromQuery[str] = "", file: FromQuery[int | None] = None
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
-    found = behind(settings, sha, project=project, only=file)
+    found = commit_page(settings, sha, project=project, only=file)
     note = found.told.checkpoint.annotation if found.told.checkpoint else None
     return page(
         "commit.html",
@@ -83,7 +83,7 @@ def alternative(text: str) -> tuple[str, str]:
     return (what, why) if why and len(what) <= 80 else (text, "")
 
 
-def unfolded(found: Behind, only: int | None) -> set[int]:
+def unfolded(found: CommitPage, only: int | None) -> set[int]:
     """Which files are open to begin with: as many as one reads, or the one that was asked for."""
     if only is not None:
         return {only}
@@ -97,7 +97,7 @@ def unfolded(found: Behind, only: int | None) -> set[int]:
     return opened
 
 
-def bar(found: Behind) -> Iterator[tuple[str, int, float, float]]:
+def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
     """Who wrote how many of the added lines: name, lines, where its bar begins and how wide it is (of 300)."""
     total = sum(found.counts.values())
     at = 0.0
@@ -112,13 +112,13 @@ def bar(found: Behind) -> Iterator[tuple[str, int, float, float]]:
 # -- code ------------------------------------------------------------------------------------------
 
 
-def table(hunk: HunkTold, file: FileTold) -> list[Shown]:
+def table(hunk: HunkView, file: FileView) -> list[DiffLine]:
     """The lines of a hunk in colours, changed words marked; what cannot be seen is made visible."""
-    lines = [Row(row.line.sign, visible(row.line.text)) for row in hunk.rows]
+    lines = [DiffRow(row.line.sign, visible(row.line.text)) for row in hunk.rows]
     compare(lines)
     codes = painted(lines, file.path, file.old_path)
     return [
-        Shown(row.line.sign, row.line.old, row.line.new, code, row.who, row.first)
+        DiffLine(row.line.sign, row.line.old, row.line.new, code, row.who, row.first)
         for row, code in zip(hunk.rows, codes, strict=True)
     ]
 

@@ -10,12 +10,12 @@ from markupsafe import Markup, escape
 
 from whyfor.model.characters import show_code
 from whyfor.server.render import lines
-from whyfor.story.conversation.diffs import Row
+from whyfor.story.conversation.diffs import DiffRow
 
 _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
 
 
-def painted(rows: Sequence[Row], path: str, old_path: str | None = None) -> list[Markup]:
+def painted(rows: Sequence[DiffRow], path: str, old_path: str | None = None) -> list[Markup]:
     """Each row's text; both sides are coloured as what they are, a text of their own. No path, no colours."""
     texts = [_line(row.text) for row in rows]
     sides = {
@@ -33,7 +33,7 @@ def painted(rows: Sequence[Row], path: str, old_path: str | None = None) -> list
     return made
 
 
-def size(rows: Sequence[Row]) -> int:
+def size(rows: Sequence[DiffRow]) -> int:
     return sum(len(row.text) + 1 for row in rows)
 
 

@@ -13,7 +13,7 @@ from litestar.response import Template
 from whyfor.model.text import count
 from whyfor.server.charts import calendar, histogram, named
 from whyfor.server.page import Kept, page
-from whyfor.service.insights import LATE, PERIODS, WAITS, Asking, Bar, Overview, Waits, overview, spent
+from whyfor.service.insights import LATE, PERIODS, WAITS, ApprovalWaits, Bar, InsightsRequest, Overview, overview, spent
 from whyfor.story.tokens import total
 
 _SHOWN = 6
@@ -23,7 +23,7 @@ _HATCH = 12.0  # of 100: how wide a bar is of which nothing is known
 _TOKENS = (("input", "in"), ("cache_read", "read from cache"), ("cache_write", "written to cache"), ("output", "out"))
 
 
-class Row(msgspec.Struct, frozen=True):
+class MeterBar(msgspec.Struct, frozen=True):
     """A bar of 100: what is known, then what is not."""
 
     bar: Bar
@@ -41,7 +41,7 @@ def show(
     until: FromQuery[str] = "",
     by: FromQuery[str] = "agent",
 ) -> Template:
-    asking = Asking(period, since, until, project, by)
+    asking = InsightsRequest(period, since, until, project, by)
     found = overview(settings, asking)
     waits = found.waits
     return page(
@@ -67,15 +67,15 @@ def show(
     )
 
 
-def link(asking: Asking, **changed: str) -> str:
+def link(asking: InsightsRequest, **changed: str) -> str:
     """The same page with something changed."""
     given = msgspec.structs.asdict(msgspec.structs.replace(asking, **changed))
-    usual = msgspec.structs.asdict(Asking())
+    usual = msgspec.structs.asdict(InsightsRequest())
     asked = urlencode({name: value for name, value in given.items() if value != usual[name]})
     return f"/insights?{asked}" if asked else "/insights"
 
 
-def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool) -> list[Row]:
+def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool) -> list[MeterBar]:
     """The longest first, the small ones together; with `uncertain` what was not written down is drawn, too: as much as
     the known turns of the same bar suggest."""
     ordered = sorted(bars, key=lambda bar: (-(value(bar) or 0), bar.name))
@@ -90,7 +90,7 @@ def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool
         hatched = 100 * more / most if most else 0.0
         if uncertain and number is None:
             hatched = _HATCH
-        found.append(Row(bar, number, round(width, 1), round(hatched, 1)))
+        found.append(MeterBar(bar, number, round(width, 1), round(hatched, 1)))
     return found
 
 
@@ -127,7 +127,7 @@ def seconds(value: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
-def waited(waits: Waits) -> str:
+def waited(waits: ApprovalWaits) -> str:
     """The sentence under the waiting times."""
     share = round(100 * waits.late / waits.answered) if waits.answered else 0
     return f"{share} % waited over five minutes: {seconds(waits.late_seconds)} of agent time." if waits.late else ""

@@ -9,12 +9,12 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 from litestar.response import Template
 
-from whyfor.live.board import ROWS, Glances
+from whyfor.live.board import ROWS, PreviewCache
 from whyfor.live.hub import Hub
 from whyfor.server.page import Live, page
 
 ALL = 1000  # rows: more than a hub has sessions
-Seen = NamedDependency[Glances]
+Seen = NamedDependency[PreviewCache]
 Word = FromQuery[str]
 
 
@@ -36,7 +36,7 @@ def count(hub: Live) -> dict[str, int]:
     return {"waiting_approval": sum(1 for each in hub.standings if each.status.approval)}
 
 
-def _shown(hub: Hub, glances: Glances, agent: str, project: str, rest: str) -> dict[str, Any]:
+def _shown(hub: Hub, glances: PreviewCache, agent: str, project: str, rest: str) -> dict[str, Any]:
     trouble = hub.trouble or (hub.error.message if hub.error else None)
     rows = ALL if rest == "all" else ROWS
     board = glances.board(hub.standings, agent=agent, project=project, rows=rows)

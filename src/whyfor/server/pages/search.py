@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from whyfor.server.page import Kept, page
 from whyfor.server.render import marked
-from whyfor.service.search import NAMES, WHEN, CommitHit, Hit, Wanted, find
+from whyfor.service.search import NAMES, WHEN, CommitHit, Hit, SearchRequest, find
 
 LIMIT = 20
 _KINDS = (
@@ -60,7 +60,7 @@ def show(
 ) -> Template:
     agents = tuple(dict.fromkeys(agent or ()))
     agents = () if set(agents) >= set(NAMES) else agents  # all of them is no filter
-    wanted = Wanted(q, kind, agents, project, when, bool(commit), sort or "rank", after)
+    wanted = SearchRequest(q, kind, agents, project, when, bool(commit), sort or "rank", after)
     return page(
         "search.html",
         here="search",
@@ -79,7 +79,7 @@ def show(
     )
 
 
-def link(wanted: Wanted, **changed: Any) -> str:
+def link(wanted: SearchRequest, **changed: Any) -> str:
     """The same search with something changed; from its beginning, unless that is said."""
     new = msgspec.structs.replace(wanted, **{"after": 0, **changed})
     given: list[tuple[str, str | int]] = [

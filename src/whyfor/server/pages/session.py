@@ -17,8 +17,8 @@ from whyfor.server.pages import diffs
 from whyfor.server.render import at_home, prose
 from whyfor.service.pictures import picture
 from whyfor.story import conversation
-from whyfor.story.conversation.diffs import Row
-from whyfor.story.status.standing import Standing
+from whyfor.story.conversation.diffs import DiffRow
+from whyfor.story.status.standing import LiveStatus
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
 COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded
@@ -32,7 +32,7 @@ class Paint:
     def __init__(self, budget: int) -> None:
         self.budget = budget
 
-    def __call__(self, rows: Sequence[Row], path: str) -> list[Markup]:
+    def __call__(self, rows: Sequence[DiffRow], path: str) -> list[Markup]:
         self.budget -= diffs.size(rows)
         return diffs.painted(rows, path if self.budget >= 0 else "")
 
@@ -115,17 +115,17 @@ def image(
     return Response(found.data, media_type=found.media_type, headers={"content-disposition": "inline"})
 
 
-def _standing(hub: Hub, agent: str, session_id: str) -> Standing | None:
+def _standing(hub: Hub, agent: str, session_id: str) -> LiveStatus | None:
     return next((each for each in hub.standings if each.name == f"{agent}:{session_id}"), None)
 
 
 def _shown(view: conversation.View) -> set[int]:
     """Turns that begin on this page: the outline leads to them without loading another."""
-    stretches = [each for each in view.parts if isinstance(each, conversation.Stretch)]
+    stretches = [each for each in view.parts if isinstance(each, conversation.PageRange)]
     return {s.turn.number for stretch in stretches for s in stretch.sections if not s.continued}
 
 
-def _bars(outline: Sequence[conversation.Listed]) -> dict[str, Any]:
+def _bars(outline: Sequence[conversation.OutlineEntry]) -> dict[str, Any]:
     """Tokens of the last turns, as heights; a turn whose tokens are unknown has no bar."""
     chosen = outline[-_BARS:]
     totals = [conversation.total(listed.tokens) for listed in chosen]

@@ -15,10 +15,10 @@ from whyfor.model.errors import BadInput
 from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.render import MARK
-from whyfor.service.browse import Which, projects
+from whyfor.service.browse import CommitFilter, projects
 from whyfor.service.export.document import agent_title
 from whyfor.service.log import MERGE
-from whyfor.service.timeline import Timeline, related, timeline
+from whyfor.service.timeline import TimelineView, related, timeline
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
@@ -51,7 +51,7 @@ def show(
         if not known:
             return page("timeline/projects.html", here="timeline", projects=known, home=settings.user_home)
         project = next((item for item in known if item.folder), known[0]).project.identity
-    which = Which(
+    which = CommitFilter(
         branch=branch or None,
         author=author or None,
         agent=agent or None,
@@ -61,7 +61,7 @@ def show(
     )
     running = [standing.name for standing in hub.standings if standing.status.phase != "exited"]
 
-    def of(which: Which) -> Timeline:
+    def of(which: CommitFilter) -> TimelineView:
         return timeline(settings, project, which, after=after or None, open_sessions=running)
 
     found, period = _period(of, which, since)
@@ -102,7 +102,7 @@ def panel(settings: Kept, sha: FromPath[str]) -> Template:
     return page("timeline/related.html", words=related(settings, sha))
 
 
-def _choices(found: Timeline, asked: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
     """What the filters offer; what was asked for is among it, even if nothing fits it."""
     current = [] if asked["branch"] else [("", found.branch or "HEAD")]
     branches = [(name, name) for name in found.branches if asked["branch"] or name != found.branch]
@@ -118,12 +118,12 @@ def _choices(found: Timeline, asked: dict[str, str]) -> dict[str, list[tuple[str
     }
 
 
-def _period(of: Callable[[Which], Timeline], which: Which, since: str) -> tuple[Timeline, str]:
+def _period(of: Callable[[CommitFilter], TimelineView], which: CommitFilter, since: str) -> tuple[TimelineView, str]:
     """A month, unless another time was asked for; where nothing was committed for a month, all of it."""
 
-    def told(period: str) -> Timeline:
+    def told(period: str) -> TimelineView:
         start = _since(period)
-        return of(Which(which.branch, which.author, which.agent, which.tag, which.story, start, which.until))
+        return of(CommitFilter(which.branch, which.author, which.agent, which.tag, which.story, start, which.until))
 
     if since:
         return told(since), since

@@ -15,18 +15,26 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.git import history
-from whyfor.git.patch import File, Hunk, Line, Patch, patch
+from whyfor.git.patch import Hunk, Patch, PatchFile, PatchLine, patch
 from whyfor.git.place import GitPlace
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Project, Tokens
-from whyfor.service.commit.authorship import PERSON, UNKNOWN, Authorship, Because, Pens, Source, Who
-from whyfor.service.log import Told, reverted
-from whyfor.service.story_budget import tell_soon
+from whyfor.service.commit.authorship import (
+    PERSON,
+    UNKNOWN,
+    AuthorLabel,
+    Authorship,
+    ContributingSession,
+    Pens,
+    PromptReason,
+)
+from whyfor.service.log import CommitStory, reverted
+from whyfor.service.story_budget import stories_within
 from whyfor.store.browse import Browser
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import NoteEntry
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 from whyfor.store.ranges import Ranges
 from whyfor.story.repositories import Repository, repository_of
 
@@ -38,46 +46,46 @@ _KEPT = 60_000  # lines of diffs that are kept in memory
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class Row(msgspec.Struct, frozen=True):
-    line: Line
-    who: Who | None  # of an added line
+class AuthoredLine(msgspec.Struct, frozen=True):
+    line: PatchLine
+    who: AuthorLabel | None  # of an added line
     first: bool = False  # of a run of lines by the same
 
 
-class HunkTold(msgspec.Struct, frozen=True):
+class HunkView(msgspec.Struct, frozen=True):
     head: str
     about: str
-    rows: list[Row]
-    because: list[Because]
+    rows: list[AuthoredLine]
+    because: list[PromptReason]
 
 
-class FileTold(msgspec.Struct, frozen=True):
+class FileView(msgspec.Struct, frozen=True):
     number: int
     path: str
     old_path: str | None
     status: str
     added: int | None
     removed: int | None
-    hunks: list[HunkTold]
+    hunks: list[HunkView]
     labels: list[str]  # who wrote in it
     more: int = 0  # lines that are not shown
     whole: bool = True
 
 
-class Proof(msgspec.Struct, frozen=True):
+class LinkEvidence(msgspec.Struct, frozen=True):
     evidence: str
     words: str
     code: str = ""
     linked: bool = True
 
 
-class Behind(msgspec.Struct, frozen=True):
-    told: Told
+class CommitPage(msgspec.Struct, frozen=True):
+    told: CommitStory
     project: Project | None
     folder: GitPlace | None
-    sources: list[Source]
-    proofs: list[Proof]
-    files: list[FileTold]
+    sources: list[ContributingSession]
+    proofs: list[LinkEvidence]
+    files: list[FileView]
     more_files: int
     whole: bool  # all of the change is known
     counts: dict[str, int]  # added lines by agent, "person" and "unknown"
@@ -85,7 +93,7 @@ class Behind(msgspec.Struct, frozen=True):
     was: list[str]  # commits it took the place of
     notes: list[NoteEntry]
     tokens: Tokens
-    reverts: Told | None
+    reverts: CommitStory | None
 
     @property
     def added(self) -> int:
@@ -96,7 +104,7 @@ class Behind(msgspec.Struct, frozen=True):
         return sum(file.removed or 0 for file in self.files)
 
 
-def behind(settings: Settings, sha: str, *, project: str = "", only: int | None = None) -> Behind:
+def commit_page(settings: Settings, sha: str, *, project: str = "", only: int | None = None) -> CommitPage:
     """A commit by its whole hash; `project` says where to look for one that was not seen yet, `only` opens one file."""
     if not _SHA.fullmatch(sha):
         raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: whyfor log")
@@ -107,14 +115,14 @@ def behind(settings: Settings, sha: str, *, project: str = "", only: int | None 
         return _Page(library, repository, told, number).page(only)
 
 
-def _project(library: Library, sha: str, identity: str) -> int | None:
+def _project(library: OpenStore, sha: str, identity: str) -> int | None:
     number = Browser(library.db).project_of(sha)
     known = Checkpoints(library.db).project(identity) if number is None and identity else None
     return known[0] if known else number
 
 
-def _told(library: Library, repository: Repository | None, sha: str, number: int | None) -> Told:
-    found = history.resolve(repository.folder, [sha]) if repository else {}
+def _told(library: OpenStore, repository: Repository | None, sha: str, number: int | None) -> CommitStory:
+    found = history.resolve_commits(repository.folder, [sha]) if repository else {}
     if repository and found:
         commit = history.commits(repository.folder, ["--no-walk=unsorted", sha])[0]
     elif kept := Checkpoints(library.db).of_commits([sha]).get(sha):
@@ -122,7 +130,7 @@ def _told(library: Library, repository: Repository | None, sha: str, number: int
     else:
         raise NotFound(f"commit {sha[:10]} is not kept here, and no repository has it", "See: whyfor log")
     begun = Ranges(library.db).begun(number) if number is not None else None
-    return tell_soon(library, repository.folder if repository and found else None, [commit], begun)[0]
+    return stories_within(library, repository.folder if repository and found else None, [commit], begun)[0]
 
 
 def as_commit(kept: Checkpoint) -> history.Commit:
@@ -132,7 +140,9 @@ def as_commit(kept: Checkpoint) -> history.Commit:
 
 
 class _Page:
-    def __init__(self, library: Library, repository: Repository | None, told: Told, number: int | None) -> None:
+    def __init__(
+        self, library: OpenStore, repository: Repository | None, told: CommitStory, number: int | None
+    ) -> None:
         self.library = library
         self.ranges = Ranges(library.db)
         self.store = Checkpoints(library.db)
@@ -151,20 +161,20 @@ class _Page:
             return Patch([], self.told.commit.is_merge)
         return _patches.get(self.repository.folder, self.sha)
 
-    def page(self, only: int | None) -> Behind:
+    def page(self, only: int | None) -> CommitPage:
         checkpoint, change, authors = self.told.checkpoint, self.change, self.authors
         files = [self._file(*place) for place in _rooms(change.files[:FILES], only)]
         if not change.whole and checkpoint and len(files) < len(checkpoint.files):
             known = {file.path for file in files}
             files += [
-                FileTold(len(files) + n, f.path, None, "M", f.added, f.removed, [], [], whole=False)
+                FileView(len(files) + n, f.path, None, "M", f.added, f.removed, [], [], whole=False)
                 for n, f in enumerate(f for f in checkpoint.files if f.path not in known)
             ]
         number = self.number or 0
         group = self.store.of_group(checkpoint.group_root) if checkpoint and checkpoint.parts else {}
         spans = [(source.session.id, source.part.first, source.part.last) for source in authors.sources]
         projects = dict(self.library.reader.projects())
-        return Behind(
+        return CommitPage(
             told=self.told,
             project=projects.get(number),
             folder=self.repository.folder if self.repository else None,
@@ -183,9 +193,9 @@ class _Page:
 
     # -- files and hunks ---------------------------------------------------------------------------
 
-    def _file(self, number: int, file: File, room: int) -> FileTold:
+    def _file(self, number: int, file: PatchFile, room: int) -> FileView:
         pens = self.authors.pens[number]
-        hunks: list[HunkTold] = []
+        hunks: list[HunkView] = []
         left = room
         labels: dict[str, None] = {}
         for hunk in file.hunks:
@@ -195,7 +205,7 @@ class _Page:
             if left > 0:
                 hunks.append(self._hunk(hunk, whos, pens, left))
                 left -= len(hunk.lines)
-        return FileTold(
+        return FileView(
             number=number,
             path=file.path,
             old_path=file.old_path,
@@ -208,22 +218,22 @@ class _Page:
             whole=file.whole,
         )
 
-    def _hunk(self, hunk: Hunk, whos: Sequence[Who | None], pens: Pens, room: int) -> HunkTold:
-        rows: list[Row] = []
-        cards: dict[tuple[object, ...], Because] = {}
-        before: Who | None = None
+    def _hunk(self, hunk: Hunk, whos: Sequence[AuthorLabel | None], pens: Pens, room: int) -> HunkView:
+        rows: list[AuthoredLine] = []
+        cards: dict[tuple[object, ...], PromptReason] = {}
+        before: AuthorLabel | None = None
         for line, who in zip(hunk.lines, whos, strict=True):
             if len(rows) < room:
-                rows.append(Row(line, who, first=who != before))
+                rows.append(AuthoredLine(line, who, first=who != before))
             before = who
             if who is not None and line.new is not None:
                 key, card = self.authors.because(who, pens[line.new], pens)
                 cards.setdefault(key, card).lines += 1
-        return HunkTold(hunk.head, hunk.about, rows, list(cards.values()))
+        return HunkView(hunk.head, hunk.about, rows, list(cards.values()))
 
     # -- how we know -------------------------------------------------------------------------------
 
-    def _proofs(self) -> Iterator[Proof]:
+    def _proofs(self) -> Iterator[LinkEvidence]:
         hooked = set(self.ranges.hooked(self.sha))
         counts, sources = self.authors.counts, self.authors.sources
         total = sum(counts.values())
@@ -231,29 +241,29 @@ class _Page:
             part = source.part
             name = part.session_id[:8]
             if part.evidence == "person":
-                yield Proof("person", "linked by a person to session", name)
+                yield LinkEvidence("person", "linked by a person to session", name)
             if part.evidence == "hook" or (part.agent, part.session_id) in hooked:
-                yield Proof("hook", "the commit ran inside session", name)
+                yield LinkEvidence("hook", "the commit ran inside session", name)
             ran = [
                 *self.authors.acts[number].made,
                 *(m for below in self.authors.acts_below[number] for m in below.made),
             ]
             names = [name for made in ran for name, _ in made.printed if self.sha.startswith(name)]
             if names:
-                yield Proof("output", "a tool result names", names[-1][:10])
+                yield LinkEvidence("output", "a tool result names", names[-1][:10])
             elif part.evidence == "output" or part.why.startswith("same change"):
-                yield Proof(part.evidence, part.why)
+                yield LinkEvidence(part.evidence, part.why)
         lines = total - counts.get(PERSON, 0) - counts.get(UNKNOWN, 0)
         if lines:
             where = "there" if len(sources) == 1 else "in these sessions"
-            yield Proof("content", f"{lines} of {total} added lines were written {where}")
+            yield LinkEvidence("content", f"{lines} of {total} added lines were written {where}")
         elif any(source.part.evidence == "content" for source in sources):
-            yield Proof("content", next(s.part.why for s in sources if s.part.evidence == "content"))
+            yield LinkEvidence("content", next(s.part.why for s in sources if s.part.evidence == "content"))
         for hint in self.told.nearby:
-            yield Proof("nearby", str(hint.get("why", "")), str(hint.get("agent", "")), linked=False)
+            yield LinkEvidence("nearby", str(hint.get("why", "")), str(hint.get("agent", "")), linked=False)
 
 
-def _rooms(files: Sequence[File], only: int | None) -> Iterable[tuple[int, File, int]]:
+def _rooms(files: Sequence[PatchFile], only: int | None) -> Iterable[tuple[int, PatchFile, int]]:
     """How many lines of each file are shown: as many as fit, or only those of the file that was asked for."""
     left = SHOWN
     for number, file in enumerate(files):

@@ -12,22 +12,22 @@ from functools import cached_property
 import msgspec
 
 from whyfor.git.history import Commit
-from whyfor.git.patch import File, Hunk, Line
+from whyfor.git.patch import Hunk, PatchFile, PatchLine
 from whyfor.model.checkpoints import Part
 from whyfor.model.sessions import Session
-from whyfor.store.open import Library
-from whyfor.store.ranges import Ranges, Word
-from whyfor.story.links.activity import SHELLS, Acts, Written, acts
-from whyfor.story.links.attribution import Pen, attribute, traced
+from whyfor.store.open import OpenStore
+from whyfor.store.ranges import Ranges, SpokenWord
+from whyfor.story.links.activity import SHELLS, SessionActivity, WrittenEdit, acts
+from whyfor.story.links.attribution import LineAuthor, attribute, traced
 from whyfor.story.links.by_content import LOOK_BACK, SLACK
 from whyfor.story.links.paths import Places
 
 AGENT, PERSON, UNKNOWN = "agent", "person", "unknown"
-Pens = dict[int, Pen | None]  # of one file, by the number of the line
+Pens = dict[int, LineAuthor | None]  # of one file, by the number of the line
 _BELOW = 0  # stands for the place of a subagent's writing: only its time says where its main session was
 
 
-class Who(msgspec.Struct, frozen=True):
+class AuthorLabel(msgspec.Struct, frozen=True):
     """Who wrote some lines: a turn of a session, a person, or nobody we know of."""
 
     kind: str  # agent | person | unknown
@@ -35,20 +35,20 @@ class Who(msgspec.Struct, frozen=True):
     agent: str = ""
 
 
-class Because(msgspec.Struct):
+class PromptReason(msgspec.Struct):
     """Why some lines of a hunk are there: what a person had said last when they were written."""
 
-    who: Who
+    who: AuthorLabel
     lines: int = 0
     session: Session | None = None
     turn: int = 0
-    asked: Word | None = None  # a prompt or an answer
+    asked: SpokenWord | None = None  # a prompt or an answer
     question: str | None = None  # that it answers
     closing: str | None = None  # the agent's last words of that turn
     since: int | None = None  # of a person: when an agent last wrote here
 
 
-class Source(msgspec.Struct, frozen=True):
+class ContributingSession(msgspec.Struct, frozen=True):
     """A session that the commit has something of."""
 
     part: Part
@@ -62,7 +62,12 @@ class Authorship:
     """Of one commit."""
 
     def __init__(
-        self, library: Library, commit: Commit, parts: Sequence[Part], files: Sequence[File], folders: Iterable[str]
+        self,
+        library: OpenStore,
+        commit: Commit,
+        parts: Sequence[Part],
+        files: Sequence[PatchFile],
+        folders: Iterable[str],
     ) -> None:
         self.library = library
         self.ranges = Ranges(library.db)
@@ -74,21 +79,21 @@ class Authorship:
         places = Places(folders)
         self.pens = [self._pens(file, places) for file in files]
 
-    def _source(self, part: Part, place: int, total: int) -> Source:
+    def _source(self, part: Part, place: int, total: int) -> ContributingSession:
         number = self.ranges.numbers([(part.agent, part.session_id)])[part.agent, part.session_id]
         session = self.library.reader.by_number([number])[number]
         letter = chr(ord("a") + place) if total > 1 and place < 26 else ""
         turns = self.ranges.turns(session.id, part.first, part.last)
         begins = self.ranges.first_request(session.id, part.first, part.last) or part.first
-        return Source(part, session, turns, letter, begins)
+        return ContributingSession(part, session, turns, letter, begins)
 
     def _children(self, session: Session) -> list[Session]:
         return [child for child in self.library.reader.children([session.session_id]) if child.agent == session.agent]
 
-    def _kept(self, session: int, last: int | None = None) -> Acts:
+    def _kept(self, session: int, last: int | None = None) -> SessionActivity:
         """As linking kept them, and what came since, as far as it matters here."""
         kept = self.ranges.acts(session)
-        known = msgspec.msgpack.decode(kept[1], type=Acts) if kept else Acts()
+        known = msgspec.msgpack.decode(kept[1], type=SessionActivity) if kept else SessionActivity()
         after = kept[0] if kept else 0
         if last is None or after < last:
             known = acts(self.library.reader.events(session, after + 1, *([] if last is None else [last])), known)
@@ -96,7 +101,7 @@ class Authorship:
 
     # -- lines -------------------------------------------------------------------------------------
 
-    def _pens(self, file: File, places: Places) -> Pens:
+    def _pens(self, file: PatchFile, places: Places) -> Pens:
         blocks = [block for hunk in file.hunks for block in _blocks(hunk)]
         known = attribute([[line.text for line in block] for block in blocks], self._writes(file, places))
         return {
@@ -106,7 +111,7 @@ class Authorship:
             if line.new is not None
         }
 
-    def _writes(self, file: File, places: Places) -> Iterator[tuple[int, Written]]:
+    def _writes(self, file: PatchFile, places: Places) -> Iterator[tuple[int, WrittenEdit]]:
         """What the sessions wrote of a file before the commit, as far as it is part of the story."""
         since, until = self.commit.authored_at - LOOK_BACK, self.commit.committed_at + SLACK
         paths = [path for path in (file.path, file.old_path) if path]
@@ -143,11 +148,11 @@ class Authorship:
     # -- what was said -----------------------------------------------------------------------------
 
     @cached_property
-    def words(self) -> list[list[Word]]:
+    def words(self) -> list[list[SpokenWord]]:
         """Of each session, from where its first line in the commit was written to the last words after it."""
         return [self._words(number, source) for number, source in enumerate(self.sources)]
 
-    def _words(self, number: int, source: Source) -> list[Word]:
+    def _words(self, number: int, source: ContributingSession) -> list[SpokenWord]:
         used = [pen.seq for pens in self.pens for pen in pens.values() if pen and pen.session == number]
         first = min([seq for seq in used if seq != _BELOW] + [source.part.first])
         session = source.session.id
@@ -155,10 +160,10 @@ class Authorship:
         return self.ranges.words(session, begin, self.ranges.turn_end(session, source.part.last))
 
     @cached_property
-    def _people(self) -> list[list[Word]]:
+    def _people(self) -> list[list[SpokenWord]]:
         return [[word for word in words if word.by == "person"] for words in self.words]
 
-    def _asked(self, pen: Pen) -> Word | None:
+    def _asked(self, pen: LineAuthor) -> SpokenWord | None:
         """What a person had said last when it was written."""
         said = self._people[pen.session]
         if pen.seq == _BELOW:
@@ -166,25 +171,25 @@ class Authorship:
         at = bisect_right(said, pen.seq, key=lambda word: word.seq)
         return said[at - 1] if at else None
 
-    def who(self, pen: Pen | None) -> Who:
+    def who(self, pen: LineAuthor | None) -> AuthorLabel:
         if pen is None:
-            return Who(PERSON, "you") if self.traced else Who(UNKNOWN, "?")
+            return AuthorLabel(PERSON, "you") if self.traced else AuthorLabel(UNKNOWN, "?")
         source, asked = self.sources[pen.session], self._asked(pen)
-        return Who(AGENT, f"T{asked.turn if asked else '?'}{source.letter}", source.part.agent)
+        return AuthorLabel(AGENT, f"T{asked.turn if asked else '?'}{source.letter}", source.part.agent)
 
-    def because(self, who: Who, pen: Pen | None, pens: Pens) -> tuple[tuple[object, ...], Because]:
+    def because(self, who: AuthorLabel, pen: LineAuthor | None, pens: Pens) -> tuple[tuple[object, ...], PromptReason]:
         """Why a line is there; lines of the same reason have the same key."""
         if pen is None:
             last = max((known.at for known in pens.values() if known), default=None)
-            return (who.kind,), Because(who, since=last if who.kind == PERSON else None)
+            return (who.kind,), PromptReason(who, since=last if who.kind == PERSON else None)
         source, asked = self.sources[pen.session], self._asked(pen)
         if asked is None:
-            return (pen.session, None), Because(who, session=source.session)
+            return (pen.session, None), PromptReason(who, session=source.session)
         words = [word for word in self.words[pen.session] if word.turn == asked.turn]
         question = [word.text for word in words if word.role == "question" and word.seq < asked.seq]
         closing = [word.text for word in words if word.role == "closing words"]
         answer = asked.role == "answer"
-        return (pen.session, asked.seq), Because(
+        return (pen.session, asked.seq), PromptReason(
             who,
             session=source.session,
             turn=asked.turn,
@@ -194,9 +199,9 @@ class Authorship:
         )
 
 
-def _blocks(hunk: Hunk) -> Iterator[list[Line]]:
+def _blocks(hunk: Hunk) -> Iterator[list[PatchLine]]:
     """Added lines that stand together."""
-    block: list[Line] = []
+    block: list[PatchLine] = []
     for line in hunk.lines:
         if line.sign == "+":
             block.append(line)

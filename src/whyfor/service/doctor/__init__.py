@@ -25,12 +25,12 @@ from whyfor.model.times import to_iso
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
 from whyfor.service.exclude import excluded, excluded_note, passed_over, stored
 from whyfor.service.notify import HINT as NOTIFY_HINT
-from whyfor.service.notify import complaints as unsent
-from whyfor.service.pause import Paused, in_effect, told
-from whyfor.service.redact.trial import Complaint, complaints
+from whyfor.service.notify import notify_complaints as unsent
+from whyfor.service.pause import Paused, active_pauses, describe_pause
+from whyfor.service.redact.trial import Complaint, rule_complaints
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.forget import LOST, LOST_HINT, load
-from whyfor.store.open import Library, journal, reading
+from whyfor.store.forget import LOST, LOST_HINT, load_tombstones
+from whyfor.store.open import OpenStore, journal, reading
 
 
 class AgentHealth(msgspec.Struct):
@@ -63,18 +63,18 @@ class StoreHealth(msgspec.Struct):
     set_aside: list[str] = []  # what was damaged and is kept beside
 
 
-class Problem(msgspec.Struct, frozen=True):
+class DoctorProblem(msgspec.Struct, frozen=True):
     dropped: bool  # something is lost or not captured; else only worth knowing
     what: str
     next: str
 
 
-class Health(msgspec.Struct):
+class DoctorReport(msgspec.Struct):
     home: str
     agents: list[AgentHealth]
     hooks: list[HookHealth]
     store: StoreHealth
-    problems: list[Problem]
+    problems: list[DoctorProblem]
     paused: list[Paused] = []
 
     @property
@@ -82,27 +82,27 @@ class Health(msgspec.Struct):
         return not any(problem.dropped for problem in self.problems)
 
 
-def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> Health:
+def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> DoctorReport:
     """Looks, and fires the installed hooks; writes nothing itself. `deep` reads every segment back."""
     hooks = probe(settings, folder)
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
     sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}  # of each agent's files, by path
     agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
-    problems = [Problem(False, found.what, found.mend) for found in exposures(settings.home)]
+    problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
     try:
         with reading(settings) as library:
             out = excluded(settings, library.db)
             for health in agents:
                 _in_store(health, library, sizes[health.agent], out)
             problems += _excluded_problems(settings, library)
-            if load(library.db, settings.home).lost:
-                problems.append(Problem(True, LOST, LOST_HINT))
+            if load_tombstones(library.db, settings.home).lost:
+                problems.append(DoctorProblem(True, LOST, LOST_HINT))
             _examine_store(store, library, deep)
             notice_silence(settings, hooks, library)
     except CorruptStore as error:
         store.integrity = [error.message]
     except WhyforError as error:
-        problems.append(Problem(not isinstance(error, NotFound), error.message, error.hint))
+        problems.append(DoctorProblem(not isinstance(error, NotFound), error.message, error.hint))
         for health in agents:
             health.waiting = health.files
     for name in ("database", "journal"):
@@ -111,38 +111,40 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     store.set_aside = sorted(path.name for path in settings.home.glob("*.*-2*") if _is_set_aside(path))
     store.segment_bytes = FolderBlobs(settings.segments).size()
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
-    problems += [Problem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
-    problems += [_rule_problem(complaint) for complaint in complaints(settings)]
-    problems += [Problem(False, what, NOTIFY_HINT) for what in unsent(settings)]
-    paused = [told(pause) for pause in in_effect(settings)]
+    problems += [DoctorProblem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
+    problems += [_rule_problem(complaint) for complaint in rule_complaints(settings)]
+    problems += [DoctorProblem(False, what, NOTIFY_HINT) for what in unsent(settings)]
+    paused = [describe_pause(pause) for pause in active_pauses(settings)]
     problems += [_pause_problem(pause, wall_clock()) for pause in paused]
-    return Health(to_text(settings.home), agents, hooks, store, problems, paused)
+    return DoctorReport(to_text(settings.home), agents, hooks, store, problems, paused)
 
 
-def _excluded_problems(settings: Settings, library: Library) -> list[Problem]:
+def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorProblem]:
     """What is left out because of [exclude], and what was kept before it said so."""
     found = []
     if left_out := excluded_note(settings):
         how = "Change it there, if you want them. What counts is where a session ran, and the files its tools name; "
         how += "what a shell command printed in a session that ran elsewhere is stored."
-        found.append(Problem(False, f"{left_out} By [exclude] in config.toml", how))
+        found.append(DoctorProblem(False, f"{left_out} By [exclude] in config.toml", how))
     if before := stored(settings, library.db):
         what = f"{plural(len(before), 'session')} of excluded projects or agents were stored before they were excluded"
-        found.append(Problem(False, what, f"Remove them, one by one: whyfor forget {before[0]}"))
+        found.append(DoctorProblem(False, what, f"Remove them, one by one: whyfor forget {before[0]}"))
     return found
 
 
-def _rule_problem(complaint: Complaint) -> Problem:
+def _rule_problem(complaint: Complaint) -> DoctorProblem:
     """A rule that does not work keeps everything from leaving, or lets something leave."""
-    return Problem(complaint.broken, f"config.toml, [redact]: {complaint.what}", "Mend it; its fields: docs/redact.md")
+    return DoctorProblem(
+        complaint.broken, f"config.toml, [redact]: {complaint.what}", "Mend it; its fields: docs/redact.md"
+    )
 
 
-def _pause_problem(pause: Paused, now: int) -> Problem:
+def _pause_problem(pause: Paused, now: int) -> DoctorProblem:
     """A pause somebody forgot is silence like any other."""
     days = (now - pause.since) // 86_400_000
     long = f", for {plural(days, 'day')} now: forgotten?" if days else ""
     what = f"nothing is recorded, {pause.where}: paused since {to_iso(pause.since)}{long}"
-    return Problem(False, what, f"Record again: {pause.resume}")
+    return DoctorProblem(False, what, f"Record again: {pause.resume}")
 
 
 def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:
@@ -170,7 +172,7 @@ def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHe
     return health
 
 
-def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int], out: Excluded) -> None:
+def _in_store(health: AgentHealth, library: OpenStore, sizes: dict[str, int], out: Excluded) -> None:
     reader = library.reader
     known: dict[str, int | None] = {}
     for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
@@ -191,7 +193,7 @@ def _in_store(health: AgentHealth, library: Library, sizes: dict[str, int], out:
     health.unknown_types = reader.unknown_types(health.agent)
 
 
-def _examine_store(store: StoreHealth, library: Library, deep: bool) -> None:
+def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
     store.integrity = library.reader.integrity()
     for digest, path in library.reader.digests():
         try:
@@ -210,30 +212,32 @@ def _is_set_aside(path: Path) -> bool:
     return (".damaged-" in path.name or ".unlisted-" in path.name) and not path.name.endswith(("-wal", "-shm"))
 
 
-def _store_problems(store: StoreHealth) -> list[Problem]:
+def _store_problems(store: StoreHealth) -> list[DoctorProblem]:
     found = []
     if store.integrity:
         what = f"the database is damaged: {store.integrity[0]}"
-        found.append(Problem(True, what, "Your segments are safe. Rebuild it: whyfor rebuild"))
+        found.append(DoctorProblem(True, what, "Your segments are safe. Rebuild it: whyfor rebuild"))
     if store.missing_segments:
         what = f"{len(store.missing_segments)} segments are missing or damaged, of {store.missing_segments[0]} first"
-        found.append(Problem(True, what, "Bring them back from a backup of the segments folder."))
+        found.append(DoctorProblem(True, what, "Bring them back from a backup of the segments folder."))
     for what in store.disagreements:
-        found.append(Problem(True, what, HINT))
+        found.append(DoctorProblem(True, what, HINT))
     if store.unlisted_segments:
         what = f"{plural(store.unlisted_segments, 'segment')} that neither the journal nor the database lists"
-        found.append(Problem(False, what, "A killed process leaves them; they are kept until something is forgotten."))
+        found.append(
+            DoctorProblem(False, what, "A killed process leaves them; they are kept until something is forgotten.")
+        )
     for name in store.set_aside:
         what = f"{name} was damaged, or listed nowhere, and was set aside when the store was repaired"
-        found.append(Problem(False, what, "Delete it when you are sure that nothing is missing."))
+        found.append(DoctorProblem(False, what, "Delete it when you are sure that nothing is missing."))
     return found
 
 
-def _agent_problems(health: AgentHealth) -> list[Problem]:
+def _agent_problems(health: AgentHealth) -> list[DoctorProblem]:
     found = []
     for item in health.unreadable:
         found.append(
-            Problem(
+            DoctorProblem(
                 True,
                 f"{health.title}: cannot read {item.path}: {item.reason}",
                 "Fix it, then: whyfor ingest",
@@ -243,14 +247,16 @@ def _agent_problems(health: AgentHealth) -> list[Problem]:
         number = sum(health.unparsed.values())
         reasons = ", ".join(f"{count} {reason}" for reason, count in health.unparsed.items())
         what = f"{health.title}: {number} lines could not be parsed ({reasons}); kept raw, not shown"
-        found.append(Problem(False, what, f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})"))
+        found.append(
+            DoctorProblem(False, what, f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})")
+        )
     if health.unknown_types:
         names = ", ".join(list(health.unknown_types)[:6])
         what = (
             f"{health.title}: {sum(health.unknown_types.values())} records of types this version does not know: {names}"
         )
-        found.append(Problem(False, what, "Kept raw. A newer Whyfor reads them: upgrade, then whyfor rebuild"))
+        found.append(DoctorProblem(False, what, "Kept raw. A newer Whyfor reads them: upgrade, then whyfor rebuild"))
     if health.waiting:
         what = f"{health.title}: {health.waiting} files have something new"
-        found.append(Problem(False, what, "Read it: whyfor ingest"))
+        found.append(DoctorProblem(False, what, "Read it: whyfor ingest"))
     return found

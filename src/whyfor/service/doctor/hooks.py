@@ -20,8 +20,8 @@ from whyfor.git import hooks as git_hooks
 from whyfor.model.paths import to_path, to_text
 from whyfor.service.init import caller, hook_command, hook_files, interpreter
 from whyfor.service.init import manifest as prints
-from whyfor.service.init.manifest import Changed, hook_folder
-from whyfor.store.open import Library
+from whyfor.service.init.manifest import ChangedByInit, hook_folder
+from whyfor.store.open import OpenStore
 
 ARRIVES = 2.0  # seconds an announcement may take
 FIRED = 10.0  # and a command, before it is given up
@@ -63,7 +63,7 @@ class _Shot(msgspec.Struct):
 
 def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
     """Every hook init has installed, looked at and fired."""
-    footprint = prints.load(settings)
+    footprint = prints.load_manifest(settings)
     if not footprint.files and not footprint.repositories:
         return []
     shots: list[_Shot] = []
@@ -113,7 +113,7 @@ def _cannot_start(launch: bytes) -> str:
     return f"{python}: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
 
 
-def _settings_file(settings: Settings, path: Path, changed: Changed, shots: list[_Shot]) -> HookHealth:
+def _settings_file(settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]) -> HookHealth:
     agent = HOOKABLE[changed.agent]
     health = HookHealth("agent", agent.agent, to_text(path))
     try:
@@ -165,7 +165,7 @@ def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHea
     if not common.is_dir():
         health.say("stale", f"the repository of {common} is gone", "If it moved, go there and run: whyfor init")
         return health
-    repository = git_hooks.Repository(common, common.parent if common.name == ".git" else common)
+    repository = git_hooks.HookedRepository(common, common.parent if common.name == ".git" else common)
     scripts = git_hooks.in_effect(repository)
     if missing := [name for name in git_hooks.OURS if name not in scripts]:
         what = f"something else took the place of our hooks {', '.join(missing)} in {repository.top}"
@@ -233,10 +233,10 @@ def _grown(settings: Settings, before: dict[Path, int]) -> Iterator[bytes]:
 # -- silent ------------------------------------------------------------------------------------------------------------
 
 
-def notice_silence(settings: Settings, found: list[HookHealth], library: Library) -> None:
+def notice_silence(settings: Settings, found: list[HookHealth], library: OpenStore) -> None:
     """Name each agent that began a session after its hooks were installed, and none of them was heard since."""
     heard = _heard(settings)
-    for path, changed in prints.load(settings).files.items():
+    for path, changed in prints.load_manifest(settings).files.items():
         health = next((item for item in found if item.file == path), None)
         if health is None or changed.repository:
             continue

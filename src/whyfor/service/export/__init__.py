@@ -15,13 +15,13 @@ from whyfor.git.run import ask
 from whyfor.model.errors import BadInput, NotFound, StoreError
 from whyfor.service.export import html, markdown
 from whyfor.service.export.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
-from whyfor.service.export.redacted import Found, redacted
-from whyfor.service.log import Story, Told, inside, is_commit, required, story_json, tell
+from whyfor.service.export.redacted import RedactedSecrets, redacted
+from whyfor.service.log import CommitStory, FullStory, inside, is_commit, required, stories_of, story_json
 from whyfor.service.sessions import conversation, event_json, session_json
-from whyfor.store.open import Library, reading
+from whyfor.store.open import OpenStore, reading
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ExportRequest(msgspec.Struct, frozen=True):
     """How an export shall be."""
 
     form: str  # markdown | html | json; JSON always has everything
@@ -32,10 +32,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
 class Exported(msgspec.Struct, frozen=True):
     text: str
-    found: Found  # what was secret in it, or still is
+    found: RedactedSecrets  # what was secret in it, or still is
 
 
-def export(settings: Settings, reference: str, cwd: Path, wanted: Wanted) -> Exported:
+def export(settings: Settings, reference: str, cwd: Path, wanted: ExportRequest) -> Exported:
     """A range of commits (main..HEAD), a commit or a session."""
     if ".." not in reference and not is_commit(settings, reference, cwd):
         return _session(settings, reference, wanted)
@@ -64,25 +64,25 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")  # half a surrogate pair in a transcript is no text
 
 
-def commit_markdown(story: Story) -> str:
+def commit_markdown(story: FullStory) -> str:
     """One commit, as `show --markdown` gives it."""
     return markdown.document(Document("", [], [Chapter(story, said_lines(story))]))
 
 
-def _commits(library: Library, reference: str, cwd: GitPlace) -> list[Told]:
+def _commits(library: OpenStore, reference: str, cwd: GitPlace) -> list[CommitStory]:
     """Oldest first."""
     if ".." not in reference:
-        return tell(library, cwd, [required(library, reference, cwd)])
+        return stories_of(library, cwd, [required(library, reference, cwd)])
     folder = inside(cwd, "Go to one, or export a session: whyfor sessions")
     if reference.startswith("-"):
         raise BadInput(f"not a range: {reference}", "Give one such as main..HEAD.")
     found = history.commits(folder, [reference])
     if not found:
         raise NotFound(f"no commits in {reference}", "A range goes from the older to the newer: main..HEAD")
-    return tell(library, cwd, [commit.sha for commit in found])
+    return stories_of(library, cwd, [commit.sha for commit in found])
 
 
-def _title(reference: str, cwd: GitPlace, told: list[Told]) -> str:
+def _title(reference: str, cwd: GitPlace, told: list[CommitStory]) -> str:
     """The branch a range ends at, or the commit."""
     if ".." not in reference:
         return told[0].commit.subject
@@ -91,7 +91,7 @@ def _title(reference: str, cwd: GitPlace, told: list[Told]) -> str:
     return f"The story of {branch or reference}"
 
 
-def _session(settings: Settings, reference: str, wanted: Wanted) -> Exported:
+def _session(settings: Settings, reference: str, wanted: ExportRequest) -> Exported:
     found = conversation(settings, reference)
     if wanted.form == "json":
         body: dict[str, Any] = {"session": session_json(found.session)}
@@ -102,12 +102,12 @@ def _session(settings: Settings, reference: str, wanted: Wanted) -> Exported:
     return _rendered(settings, of_session(found, thinking=wanted.thinking, tools=wanted.tools), wanted)
 
 
-def _as_json(settings: Settings, body: Any, wanted: Wanted, session: str = "") -> Exported:
+def _as_json(settings: Settings, body: Any, wanted: ExportRequest, session: str = "") -> Exported:
     clean, found = redacted(settings, body, rendered=False, session=session)
     return Exported(msgspec.json.encode(clean if wanted.redact else body).decode() + "\n", found)
 
 
-def _rendered(settings: Settings, document: Document, wanted: Wanted) -> Exported:
+def _rendered(settings: Settings, document: Document, wanted: ExportRequest) -> Exported:
     clean, found = redacted(settings, document, rendered=True)
     write = html.document if wanted.form == "html" else markdown.document
     return Exported(write(clean if wanted.redact else document), found)

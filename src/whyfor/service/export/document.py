@@ -15,10 +15,10 @@ from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
 from whyfor.model.text import label, one_line, plain, plural, spent
-from whyfor.service.log import MERGE, Story, Told, reverted, said_in
+from whyfor.service.log import MERGE, CommitStory, FullStory, reverted, said_in
 from whyfor.service.sessions import Conversation
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.open import Library
+from whyfor.store.open import OpenStore
 from whyfor.story.conversation import calls
 
 _LONG = 200  # lines of a diff or a result; the rest is counted
@@ -26,7 +26,7 @@ _ARGUMENT = 200  # characters
 _ROLES = {"request": "request", "question": "question", "answer": "answer", "closing words": "said"}
 
 
-class Call(msgspec.Struct, frozen=True):
+class DocumentCall(msgspec.Struct, frozen=True):
     """One tool call, as far as it is told."""
 
     name: str
@@ -41,7 +41,7 @@ class Call(msgspec.Struct, frozen=True):
         return self.argument[:_ARGUMENT]
 
 
-class Line(msgspec.Struct, frozen=True):
+class DocumentLine(msgspec.Struct, frozen=True):
     """One thing that was said or done."""
 
     role: str  # request | answer, by a person; question | said | thinking | calls, by the agent
@@ -50,15 +50,15 @@ class Line(msgspec.Struct, frozen=True):
     seq: int
     at: int | None
     text: str
-    calls: list[Call] = []
+    calls: list[DocumentCall] = []
     left: bool = False  # the conversation was taken back to before it
 
 
 class Chapter(msgspec.Struct, frozen=True):
     """One commit."""
 
-    story: Story
-    lines: list[Line]
+    story: FullStory
+    lines: list[DocumentLine]
     same_as: str | None = None  # the commit whose chapter has the request
 
 
@@ -66,13 +66,13 @@ class Document(msgspec.Struct, frozen=True):
     title: str
     facts: list[str]
     chapters: list[Chapter] = []
-    lines: list[Line] = []  # of a session
+    lines: list[DocumentLine] = []  # of a session
 
 
 class Narrator:
     """Tells many commits; what they share is read once."""
 
-    def __init__(self, library: Library, cwd: GitPlace, *, thinking: bool = False, tools: bool = False) -> None:
+    def __init__(self, library: OpenStore, cwd: GitPlace, *, thinking: bool = False, tools: bool = False) -> None:
         self.library, self.cwd = library, cwd
         self.thinking, self.tools = thinking, tools
         self.store = Checkpoints(library.db)
@@ -80,20 +80,20 @@ class Narrator:
         self.prompts: dict[int, list[StoredEvent]] = {}
         self.groups: dict[str, list[Checkpoint]] = {}
 
-    def story(self, told: Told) -> Story:
+    def story(self, told: CommitStory) -> FullStory:
         parts = told.checkpoint.parts if told.checkpoint else []
         sessions = {part.name: self._session(part) for part in parts}
         said = [line for part in parts for line in said_in(part, self._events(part))]
         spans = [(sessions[part.name].id, part.first, part.last) for part in parts]
         group = self._group(told.checkpoint) if told.checkpoint else []
-        return Story(told, said, sessions, self.store.spent(spans), group, reverted(self.library, self.cwd, told))
+        return FullStory(told, said, sessions, self.store.spent(spans), group, reverted(self.library, self.cwd, told))
 
-    def lines(self, story: Story) -> list[Line]:
+    def lines(self, story: FullStory) -> list[DocumentLine]:
         """What was said; what was thought and done in between if it is asked for."""
         said = said_lines(story)
         if not (self.thinking or self.tools) or story.told.checkpoint is None:
             return said
-        found: list[Line] = []
+        found: list[DocumentLine] = []
         for part in story.told.checkpoint.parts:
             session = self._session(part)
             events = list(self.library.reader.events(session.id, part.first, part.last))
@@ -130,7 +130,7 @@ class Narrator:
         return prompts[at - 1] if at else None
 
 
-def of_commits(narrator: Narrator, title: str, reference: str, told: list[Told]) -> Document:
+def of_commits(narrator: Narrator, title: str, reference: str, told: list[CommitStory]) -> Document:
     """Oldest first, commits of one request together; a request is told once."""
     chapters: list[Chapter] = []
     first: dict[tuple[str, str, int], str] = {}
@@ -144,15 +144,15 @@ def of_commits(narrator: Narrator, title: str, reference: str, told: list[Told])
     return Document(title, _counted(reference, chapters), chapters)
 
 
-def together(told: list[Told]) -> list[Told]:
-    groups: dict[str, list[Told]] = {}
+def together(told: list[CommitStory]) -> list[CommitStory]:
+    groups: dict[str, list[CommitStory]] = {}
     for item in told:
         root = item.checkpoint.group_root if item.checkpoint and item.checkpoint.parts else item.commit.sha
         groups.setdefault(root, []).append(item)
     return [item for group in groups.values() for item in group]
 
 
-def place(line: Line) -> tuple[str, str, int]:
+def place(line: DocumentLine) -> tuple[str, str, int]:
     return line.agent, line.session_id, line.seq
 
 
@@ -193,24 +193,26 @@ def of_session(found: Conversation, *, thinking: bool, tools: bool) -> Document:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def said_lines(story: Story) -> list[Line]:
+def said_lines(story: FullStory) -> list[DocumentLine]:
     return [
-        Line(_ROLES[said.role], said.agent, said.session_id, said.seq, said.created_at, said.text)
+        DocumentLine(_ROLES[said.role], said.agent, said.session_id, said.seq, said.created_at, said.text)
         for said in story.said
     ]
 
 
 def _lines(
     events: list[StoredEvent], session: Session, thinking: bool, tools: bool, abandoned: Set[int] = frozenset()
-) -> list[Line]:
+) -> list[DocumentLine]:
     """A whole conversation; calls that follow each other are one line, in full or counted."""
     results = {(e.data or {}).get("id"): e for e in events if e.kind == "tool.result"}
-    found: list[Line] = []
+    found: list[DocumentLine] = []
     run: list[StoredEvent] = []
 
-    def add(event: StoredEvent, role: str, text: str, told: list[Call] | None = None) -> None:
+    def add(event: StoredEvent, role: str, text: str, told: list[DocumentCall] | None = None) -> None:
         left = event.turn in abandoned
-        found.append(Line(role, session.agent, session.session_id, event.seq, event.created_at, text, told or [], left))
+        found.append(
+            DocumentLine(role, session.agent, session.session_id, event.seq, event.created_at, text, told or [], left)
+        )
 
     def close() -> None:
         if run:
@@ -250,10 +252,10 @@ def _told(event: StoredEvent, thinking: bool) -> tuple[str, str] | None:
     return None
 
 
-def _call(call: StoredEvent, results: dict[object, StoredEvent], cwd: str | None) -> Call:
+def _call(call: StoredEvent, results: dict[object, StoredEvent], cwd: str | None) -> DocumentCall:
     result = results.get((call.data or {}).get("id"))
     given = label(calls.argument(call))
-    return Call(
+    return DocumentCall(
         label(call.name) or "?",
         given.replace(f"{cwd}/", "") if cwd else given,
         _shortened(calls.diff(call, result)),
@@ -288,7 +290,7 @@ def agents(checkpoint: Checkpoint) -> str:
     return ", ".join(dict.fromkeys(agent_title(part.agent) for part in checkpoint.parts))
 
 
-def about(told: Told) -> list[str]:
+def about(told: CommitStory) -> list[str]:
     """Who made a commit and when; if it has a story also with whom, and how we know."""
     commit, checkpoint = told.commit, told.checkpoint
     facts = [commit.author, moment(commit.committed_at)]
@@ -299,7 +301,7 @@ def about(told: Told) -> list[str]:
     return [agents(checkpoint), *facts, changed(checkpoint), sureness, gone]
 
 
-def reason(told: Told) -> str:
+def reason(told: CommitStory) -> str:
     """Why there is no story."""
     return "a merge; it starts no conversation and ends none" if told.reason == MERGE else told.reason or ""
 

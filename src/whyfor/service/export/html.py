@@ -11,10 +11,10 @@ from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.text import clean, label, one_line, spent
 from whyfor.service.export import prose
 from whyfor.service.export.document import (
-    Call,
     Chapter,
     Document,
-    Line,
+    DocumentCall,
+    DocumentLine,
     about,
     agent_title,
     agents,
@@ -22,7 +22,7 @@ from whyfor.service.export.document import (
     reason,
     sure,
 )
-from whyfor.service.log import Story, Told
+from whyfor.service.log import CommitStory, FullStory
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STEPS = ("Problem", "Solution", "Effect")
@@ -83,7 +83,7 @@ def _overview(chapters: list[Chapter]) -> str:
     return f'<nav class="panel">{_table(heads, (_row(each.story.told) for each in chapters))}</nav>\n'
 
 
-def _row(told: Told) -> Iterator[str]:
+def _row(told: CommitStory) -> Iterator[str]:
     checkpoint = told.checkpoint
     note = checkpoint.annotation if checkpoint else None
     yield f'<a href="#c-{_text(told.commit.sha[:12])}"><code>{_text(told.commit.sha[:8])}</code></a>'
@@ -110,7 +110,7 @@ def _commit(sha: str) -> str:
     return f"<code>{_text(sha[:8])}</code>"
 
 
-def _without(told: Told) -> str:
+def _without(told: CommitStory) -> str:
     return f'{_facts([told.commit.sha[:8], *about(told)])}<p class="quiet">No story: {_text(reason(told))}.</p>'
 
 
@@ -137,7 +137,7 @@ def _annotation(note: Annotation) -> str:
     return f'<dl class="why">{"".join(parts)}</dl>{by}\n'
 
 
-def _details(checkpoint: Checkpoint, story: Story) -> str:
+def _details(checkpoint: Checkpoint, story: FullStory) -> str:
     sessions = _table(
         ("session", "events", "messages", "how sure"), (_session(part, story) for part in checkpoint.parts)
     )
@@ -146,7 +146,7 @@ def _details(checkpoint: Checkpoint, story: Story) -> str:
     return _folded("Sessions and files", sessions + files + tokens)
 
 
-def _session(part: Part, story: Story) -> Iterator[str]:
+def _session(part: Part, story: FullStory) -> Iterator[str]:
     session = story.sessions[part.name]
     yield f"{_text(agent_title(part.agent))} <code>{_text(part.session_id[:8])}</code> {_text(session.title)}"
     yield f"{part.first}–{part.last}"
@@ -163,11 +163,11 @@ def _file(file: ChangedFile) -> Iterator[str]:
 # -- what was said ---------------------------------------------------------------------------------
 
 
-def _lines(lines: list[Line]) -> str:
+def _lines(lines: list[DocumentLine]) -> str:
     return "".join(f'<div class="left">{_line(line)}</div>\n' if line.left else f"{_line(line)}\n" for line in lines)
 
 
-def _line(line: Line) -> str:
+def _line(line: DocumentLine) -> str:
     who = _text(agent_title(line.agent))
     gone = ", taken back later" if line.left else ""
     match line.role:
@@ -188,7 +188,7 @@ def _line(line: Line) -> str:
     return f'<p class="quiet">▸ {_text(line.text)}</p>'
 
 
-def _call(call: Call) -> str:
+def _call(call: DocumentCall) -> str:
     bad = ' <span class="bad">failed</span>' if call.failed else ""
     head = f'<p class="call"><b>{_name(call.name)}</b> <code>{_name(call.given)}</code>{bad}</p>'
     diff = f"<pre><code>{''.join(map(_changed_line, call.diff.split(chr(10))))}</code></pre>" if call.diff else ""

@@ -7,9 +7,19 @@ from html import escape
 
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.text import one_line, spent
-from whyfor.service.export.document import Call, Chapter, Document, Line, about, agent_title, agents, reason, sure
+from whyfor.service.export.document import (
+    Chapter,
+    Document,
+    DocumentCall,
+    DocumentLine,
+    about,
+    agent_title,
+    agents,
+    reason,
+    sure,
+)
 from whyfor.service.export.prose import cell, code, fenced, inline, prose, quoted
-from whyfor.service.log import Story, Told
+from whyfor.service.log import CommitStory, FullStory
 
 
 def document(found: Document) -> str:
@@ -47,7 +57,7 @@ def _overview(chapters: list[Chapter]) -> str:
     return "\n".join(["| commit | title | tag | agent | evidence |", "|---|---|---|---|---|", *rows])
 
 
-def _row(told: Told) -> str:
+def _row(told: CommitStory) -> str:
     checkpoint = told.checkpoint
     title, tag, who, how = told.commit.subject, "", "", f"none: {reason(told)}"
     if checkpoint and checkpoint.parts:
@@ -72,7 +82,7 @@ def _annotation(note: Annotation | None) -> Iterator[str]:
 # -- what was said ---------------------------------------------------------------------------------
 
 
-def _conversation(lines: list[Line]) -> Iterator[str]:
+def _conversation(lines: list[DocumentLine]) -> Iterator[str]:
     for line in lines:
         who = inline(agent_title(line.agent))
         gone = " (taken back later)" if line.left else ""
@@ -98,7 +108,7 @@ def _conversation(lines: list[Line]) -> Iterator[str]:
                 yield f"▸ {inline(line.text)}"
 
 
-def _call(call: Call) -> Iterator[str]:
+def _call(call: DocumentCall) -> Iterator[str]:
     yield f"**{inline(call.name)}** {code(call.given)}{' failed' if call.failed else ''}"
     if call.diff:
         yield fenced(call.diff, "diff")
@@ -114,7 +124,7 @@ def _folded(summary: str, blocks: Iterable[str]) -> str:
 # -- what it rests on ------------------------------------------------------------------------------
 
 
-def _details(checkpoint: Checkpoint, story: Story) -> str:
+def _details(checkpoint: Checkpoint, story: FullStory) -> str:
     files = [f"| {cell(code(file.path))} | +{file.added} | −{file.removed} |" for file in checkpoint.files]
     sessions = [_session(part, story) for part in checkpoint.parts]
     blocks = ["\n".join(["| session | events | messages | how sure |", "|---|---|---|---|", *sessions])]
@@ -123,7 +133,7 @@ def _details(checkpoint: Checkpoint, story: Story) -> str:
     return _folded("Sessions and files", [*blocks, inline(spent(story.tokens))])
 
 
-def _session(part: Part, story: Story) -> str:
+def _session(part: Part, story: FullStory) -> str:
     session = story.sessions[part.name]
     what = f"{inline(agent_title(part.agent))} {code(part.session_id[:8])} {inline(session.title)}"
     why = f": {part.why}" if part.why else ""

@@ -23,7 +23,7 @@ _NUMBER = 10**13  # a smaller one is a count or a time
 T = TypeVar("T")
 
 
-class Found(msgspec.Struct, frozen=True):
+class RedactedSecrets(msgspec.Struct, frozen=True):
     """What is secret in an export."""
 
     counts: dict[str, int]  # places, by rule
@@ -31,17 +31,17 @@ class Found(msgspec.Struct, frozen=True):
     sessions: list[str]
 
 
-def redacted(settings: Settings, content: T, *, rendered: bool, session: str = "") -> tuple[T, Found]:
+def redacted(settings: Settings, content: T, *, rendered: bool, session: str = "") -> tuple[T, RedactedSecrets]:
     """The content without its secrets, and what they were. All are learnt first: a copy may stand before the name."""
     cleaner = _Cleaner(engine_for(settings), rendered, session)
     cleaner.anything(content)
     if not cleaner.counts:
-        return content, Found({}, {}, [])
+        return content, RedactedSecrets({}, {}, [])
     cleaner.counts.clear()
     clean_content = cleaner.anything(content)
     values = Counter(label[10:-1].split("#")[0] for label in cleaner.labels.values())
     counts = {rule: number for rule, number in sorted(cleaner.counts.items()) if number}
-    found = Found(counts, {rule: values[rule] or counts[rule] for rule in counts}, list(cleaner.sessions))
+    found = RedactedSecrets(counts, {rule: values[rule] or counts[rule] for rule in counts}, list(cleaner.sessions))
     return clean_content, found
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from whyfor.capture import spool
 from whyfor.capture.compare import require_agreement
-from whyfor.capture.filters.forgotten import Needle
+from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import recover
 from whyfor.config import Settings
@@ -20,18 +20,18 @@ from whyfor.locks import ingest_lock
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.times import parse_when
-from whyfor.service.forget.apply import bury, numbers
-from whyfor.service.forget.plan import Draft, Name, Wish, named_messages
+from whyfor.service.forget.apply import apply_plan, numbers
+from whyfor.service.forget.plan import ForgetPlan, ForgetRequest, Name, named_messages
 from whyfor.service.ingest import LOCK_WAIT, catch_up, writable
 from whyfor.service.log import is_commit, required
 from whyfor.service.sessions import find_session
 from whyfor.store import forget as stones
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.open import Library, journal, reading
-from whyfor.store.read import Reader
+from whyfor.store.open import OpenStore, journal, reading
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import connect, explained, fetch
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 
 Announce = Callable[[int], Callable[[int], None]]
 DAY = 86_400_000
@@ -41,7 +41,7 @@ _BEGINNING = 60  # characters by which a prompt is known where it is only quoted
 _SAYS_SOMETHING = 12
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ForgetArguments(msgspec.Struct, frozen=True):
     """What a person typed: one of these."""
 
     reference: str | None = None  # a session or a commit
@@ -50,17 +50,17 @@ class Asked(msgspec.Struct, frozen=True):
     new_salt: bool = False  # with match
 
 
-class Gone(msgspec.Struct, frozen=True):
+class ForgottenSession(msgspec.Struct, frozen=True):
     agent: str
     session_id: str
     title: str | None
     subagent: bool
 
 
-class Report(msgspec.Struct):
+class ForgetReport(msgspec.Struct):
     """What goes, or went."""
 
-    sessions: list[Gone]
+    sessions: list[ForgottenSession]
     records: int
     bytes: int  # of what the agents and hooks wrote
     notes: int
@@ -74,8 +74,8 @@ class Report(msgspec.Struct):
 
 
 def forget(
-    settings: Settings, cwd: Path, asked: Asked, *, dry_run: bool = False, announce: Announce | None = None
-) -> Report:
+    settings: Settings, cwd: Path, asked: ForgetArguments, *, dry_run: bool = False, announce: Announce | None = None
+) -> ForgetReport:
     """Forget it; or, in a dry run, say what would go and write nothing."""
     begun = time.monotonic()
     if dry_run:
@@ -92,7 +92,7 @@ def forget(
             db = connect(settings.database)
             try:
                 with explained(settings.database):
-                    wish = _understood(Library(settings, db), cwd, asked)
+                    wish = _understood(OpenStore(settings, db), cwd, asked)
                     report = _carried_out(settings, db, wish, announce)
             finally:
                 db.close()
@@ -100,29 +100,31 @@ def forget(
     return report
 
 
-def _carried_out(settings: Settings, db: apsw.Connection, wish: Wish, announce: Announce | None = None) -> Report:
+def _carried_out(
+    settings: Settings, db: apsw.Connection, wish: ForgetRequest, announce: Announce | None = None
+) -> ForgetReport:
     require_agreement(db, journal(settings), FolderBlobs(settings.segments))
     draft = _drafted(settings, db, wish, write=True, announce=announce)
     report = _report(db, draft, dry_run=False)
     if report.records or report.commits or wish.sessions or wish.needle:  # a text may stand where no record does
-        report.finished = bury(settings, db, journal(settings), draft)
+        report.finished = apply_plan(settings, db, journal(settings), draft)
     return report
 
 
 def _drafted(
-    settings: Settings, db: apsw.Connection, wish: Wish, *, write: bool, announce: Announce | None = None
-) -> Draft:
-    known = stones.load(db, settings.home)
+    settings: Settings, db: apsw.Connection, wish: ForgetRequest, *, write: bool, announce: Announce | None = None
+) -> ForgetPlan:
+    known = stones.load_tombstones(db, settings.home)
     if wish.new_salt and not known.lost:
         raise BadInput("the salt is not lost", "Forget without --new-salt.")
     if write and not wish.new_salt:
-        stones.usable(known)
+        stones.require_salt(known)
     anew = write and known.lost
     known.salt = stones.salt(settings.home, make=write, anew=anew) or b"nothing is kept of it"
     blobs = FolderBlobs(settings.segments)
     titles = {key for (key,) in fetch(db, "SELECT key FROM leaf_titles")}
     wish.titles, wish.leaves = bool(titles), _named(blobs, db, wish.sessions) & titles if titles else set()
-    draft = Draft(wish, blobs, Writer(db), known, write=write)
+    draft = ForgetPlan(wish, blobs, EventWriter(db), known, write=write)
     record = journal(settings)
     draft.read(record, announce(record.bytes()) if announce else None)
     rows = fetch(db, "SELECT path, position FROM sources WHERE agent=?", (spool.HOOK,))
@@ -150,14 +152,14 @@ def _named(blobs: FolderBlobs, db: apsw.Connection, names: Iterable[Name]) -> se
 # -- what is meant ---------------------------------------------------------------------------------
 
 
-def _understood(library: Library, cwd: Path, asked: Asked) -> Wish:
+def _understood(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
     if asked.match is not None:
         if len(asked.match.strip()) < _SHORTEST:
             raise BadInput("too short: it would stand in almost every record", "Give more of the text.")
-        return Wish(needle=Needle(asked.match), new_salt=asked.new_salt)
+        return ForgetRequest(needle=TextPattern(asked.match), new_salt=asked.new_salt)
     if asked.before is not None:
         when = parse_when(asked.before, datetime.now().astimezone())
-        return Wish(sessions=_with_children(library.db, _older(library.db, when)))
+        return ForgetRequest(sessions=_with_children(library.db, _older(library.db, when)))
     assert asked.reference is not None
     if is_commit(library.settings, asked.reference, cwd):
         return _behind(library, required(library, asked.reference, cwd))
@@ -172,7 +174,7 @@ def _understood(library: Library, cwd: Path, asked: Asked) -> Wish:
             f"{session.session_id} has no transcript of its own: another session tells what it did",
             f"Forget that one: whyfor forget {session.parent_session_id}",
         )
-    return Wish(sessions=_with_children(library.db, {(session.agent, session.session_id)}))
+    return ForgetRequest(sessions=_with_children(library.db, {(session.agent, session.session_id)}))
 
 
 def _older(db: apsw.Connection, when: int, *, subagents: bool = False) -> set[Name]:
@@ -201,14 +203,14 @@ def _with_children(db: apsw.Connection, names: Iterable[Name]) -> set[Name]:
     return found
 
 
-def _behind(library: Library, sha: str) -> Wish:
+def _behind(library: OpenStore, sha: str) -> ForgetRequest:
     """The conversation behind a commit, and behind what it was before it was rewritten, or is now."""
     db, store = library.db, Checkpoints(library.db)
     commits = _same_change(db, sha)
     kept = store.of_commits(commits)
     if not any(checkpoint.parts for checkpoint in kept.values()) and not store.said(commits):
         raise NotFound(f"commit {sha[:10]} has no story", f"See: whyfor show {sha[:10]}")
-    wish = Wish(commits=commits, sessions=set(), events={}, words={})
+    wish = ForgetRequest(commits=commits, sessions=set(), events={}, words={})
     for part in {part for checkpoint in kept.values() for part in checkpoint.parts}:
         name = (part.agent, part.session_id)
         number = numbers(db, [name])[name]
@@ -216,7 +218,7 @@ def _behind(library: Library, sha: str) -> Wish:
         wish.events.setdefault(name, set()).update(keys)
         events = list(library.reader.events(number, part.first, part.last))
         asked = [e.text.strip()[:_BEGINNING] for e in events if e.kind in ("user.prompt", "assistant.message")]
-        wish.words.setdefault(name, []).extend(Needle(text) for text in asked if len(text) >= _SAYS_SOMETHING)
+        wish.words.setdefault(name, []).extend(TextPattern(text) for text in asked if len(text) >= _SAYS_SOMETHING)
         times = [event.created_at for event in events if event.created_at is not None]
         if times:
             began = fetch(
@@ -242,18 +244,18 @@ def _same_change(db: apsw.Connection, sha: str) -> set[str]:
 # -- what goes -------------------------------------------------------------------------------------
 
 
-def _report(db: apsw.Connection, draft: Draft, *, dry_run: bool) -> Report:
+def _report(db: apsw.Connection, draft: ForgetPlan, *, dry_run: bool) -> ForgetReport:
     wish = draft.wish
     gone = numbers(db, wish.sessions)
-    sessions = Reader(db).by_number(list(gone.values()))
+    sessions = StoreRows(db).by_number(list(gone.values()))
     touched = [track for track in draft.tracks if (track.touched and track.session_id) or track.gone]
     count = "SELECT coalesce(sum(records), 0) FROM sources WHERE agent=? AND session_id=?"
     records = sum(row[0] for name in wish.sessions for row in fetch(db, count, name))
     stories = Checkpoints(db).of_sessions(gone.values())
     files = {track.path.split("#")[0] for track in touched}
-    return Report(
+    return ForgetReport(
         sessions=[
-            Gone(s.agent, s.session_id, s.title, s.parent_session_id is not None)
+            ForgottenSession(s.agent, s.session_id, s.title, s.parent_session_id is not None)
             for s in sorted(sessions.values(), key=lambda s: (s.parent_session_id is not None, s.started_at or 0, s.id))
         ],
         records=records + draft.records,
@@ -270,7 +272,7 @@ def _report(db: apsw.Connection, draft: Draft, *, dry_run: bool) -> Report:
 def _copies(db: apsw.Connection, gone: dict[Name, int]) -> list[str]:
     """Forks, resumed and restored copies: other sessions with the same responses, or that say where they come from."""
     _, sharing = stones.sharing(db, gone.values())
-    found = {f"{s.agent}:{s.session_id}" for s in Reader(db).by_number(sharing).values()}
+    found = {f"{s.agent}:{s.session_id}" for s in StoreRows(db).by_number(sharing).values()}
     for _, ident in gone:
         rows = fetch(db, "SELECT agent, session_id FROM sessions WHERE forked_from=?", (ident,))
         found |= {f"{agent}:{other}" for agent, other in rows if (agent, other) not in gone}
@@ -280,14 +282,14 @@ def _copies(db: apsw.Connection, gone: dict[Name, int]) -> list[str]:
 # -- how long things are kept ----------------------------------------------------------------------
 
 
-def retain(settings: Settings, db: apsw.Connection) -> Report | None:
+def retain(settings: Settings, db: apsw.Connection) -> ForgetReport | None:
     """What [retention] says is too old, at most once a day. Under the ingest lock."""
     limits = settings.retention.limits
     now = wall_clock()
     store = Checkpoints(db)
     if not limits or now - store.mark(RETAINED) < DAY:
         return None
-    wish = Wish(sessions=set())
+    wish = ForgetRequest(sessions=set())
     for kind, days in limits.items():
         when = now - days * DAY
         if kind == "signals":

@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from whyfor.capture.compare import require_agreement
-from whyfor.capture.filters.forgotten import Needle
+from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.rebuild import Rebuild
 from whyfor.capture.recover import rebuild_database
@@ -24,18 +24,18 @@ from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.gaps import FILLER
 from whyfor.model.paths import to_path
 from whyfor.model.sources import Source
-from whyfor.service.forget.plan import Draft, Name, Track, merged, of_git
+from whyfor.service.forget.plan import ForgetPlan, Name, SourceRewrite, merge_forgotten, of_git
 from whyfor.store import forget
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.commit import save_mark
 from whyfor.store.journal import CheckpointEntry, Entry, ForgottenEntry, Journal, NoCheckpointEntry, SegmentEntry
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import connect, explained, fetch, transaction
-from whyfor.store.write import Writer
+from whyfor.store.write import EventWriter
 from whyfor.story import annotate
 from whyfor.story.links.save import publish
 
@@ -43,20 +43,20 @@ MARK = "forgotten"  # which entry of the journal the database has taken
 Told = dict[int, tuple[int, str]]  # key of an event → its seq and its text
 
 
-class Unfinished(msgspec.Struct):
+class PendingForget(msgspec.Struct):
     """What the next process has to know if this one dies."""
 
     at: int = 0  # of the journal's entry: one that is not there was never begun
     spool: dict[str, list[tuple[int, int]]] = {}
 
 
-def bury(settings: Settings, db: apsw.Connection, journal: Journal, draft: Draft) -> bool:
+def apply_plan(settings: Settings, db: apsw.Connection, journal: Journal, draft: ForgetPlan) -> bool:
     """Under the ingest lock; False if an open reader keeps bytes in use that the next ingest will remove."""
     return _Burial(settings, db, journal, draft).run()
 
 
 class _Burial:
-    def __init__(self, settings: Settings, db: apsw.Connection, journal: Journal, draft: Draft) -> None:
+    def __init__(self, settings: Settings, db: apsw.Connection, journal: Journal, draft: ForgetPlan) -> None:
         self.settings, self.db, self.journal, self.draft = settings, db, journal, draft
         self.wish = draft.wish
         self.store = Checkpoints(db)
@@ -75,10 +75,10 @@ class _Burial:
                 lost = self._stories()
                 stone = self._stone(lost)
                 entries = [*self._entries(), stone]
-                forget.bury(self.db, stone)
+                forget.save_tombstones(self.db, stone)
                 self.store.set_mark(MARK, stone.at)
-                Changes(self.db).begin_anew()  # whoever listens shows what is gone now
-                _announce(self.settings.home, Unfinished(stone.at, draft.spool))
+                ChangeLog(self.db).begin_anew()  # whoever listens shows what is gone now
+                _announce(self.settings.home, PendingForget(stone.at, draft.spool))
                 draft.blobs.flush()
                 self.journal.rewrite(entries)
                 save_mark(self.db, self.journal.end())
@@ -94,9 +94,9 @@ class _Burial:
             records={name: list(digests) for name, digests in draft.hidden.items()},
             strings=list(draft.strings),
         )
-        stone = merged(draft.former, fresh)
+        stone = merge_forgotten(draft.former, fresh)
         if stone.records or stone.strings:
-            stone = merged(stone, ForgottenEntry(0, strings=[draft.stones.mark]))
+            stone = merge_forgotten(stone, ForgottenEntry(0, strings=[draft.stones.mark]))
         return stone
 
     # -- sessions --------------------------------------------------------------------------------
@@ -112,11 +112,11 @@ class _Burial:
                 "SELECT id FROM sources WHERE agent=? AND (session_id=? OR parent=?)",
                 (agent, ident, ident),
             ):
-                forget.empty_source(self.db, source)
+                forget.reset_source(self.db, source)
             self.db.execute("DELETE FROM overrides WHERE agent=? AND session_id=?", (agent, ident))
-        forget.unhint(self.db, self.wish.sessions)
+        forget.drop_hints(self.db, self.wish.sessions)
         self._unheard()
-        Writer(self.db).recount(keys, others)
+        EventWriter(self.db).recount(keys, others)
 
     def _unheard(self) -> None:
         """Each signal whose line is blanked."""
@@ -139,7 +139,7 @@ class _Burial:
             forget.empty_session(self.db, number)
             self._unplace(number)
         Rebuild(self.db, self.draft.blobs, self.journal).renew(list(self._pieces(known)))
-        Writer(self.db).recount(keys, [*others, *known.values()])
+        EventWriter(self.db).recount(keys, [*others, *known.values()])
         for track in self.draft.tracks:
             if track.touched and not track.session_id:
                 self._refingerprint(track)
@@ -186,7 +186,7 @@ class _Burial:
 
     def _pieces(self, known: dict[Name, int]) -> Iterator[tuple[SegmentEntry, Source]]:
         """What tells of these sessions, in the order it was read; each source under its last path."""
-        sources: dict[Track, Source | None] = {}
+        sources: dict[SourceRewrite, Source | None] = {}
         for entry, track in self.draft.entries:
             if track is None or not track.session_id or not isinstance(entry, SegmentEntry):
                 continue
@@ -195,13 +195,13 @@ class _Burial:
             if track not in sources:
                 found = sources[track] = _source(self.db, track)
                 if found is not None:
-                    forget.empty_source(self.db, found.id)
+                    forget.reset_source(self.db, found.id)
                     found.generation = entry.generation
             source = sources[track]
             if source is not None:
                 yield msgspec.structs.replace(entry, path=track.path), source
 
-    def _refingerprint(self, track: Track) -> None:
+    def _refingerprint(self, track: SourceRewrite) -> None:
         from whyfor.capture.tail import Edges
 
         source = _source(self.db, track)
@@ -323,7 +323,7 @@ class _Burial:
         """From the commit and what is left of its conversation."""
         part = checkpoint.parts[0]
         number = numbers(self.db, [(part.agent, part.session_id)]).get((part.agent, part.session_id))
-        events = list(Reader(self.db).events(number, part.first, part.last)) if number is not None else []
+        events = list(StoreRows(self.db).events(number, part.first, part.last)) if number is not None else []
         prompts = [event.text for event in events if event.kind == "user.prompt" and event.actor == "user"]
         found = annotate.derive(checkpoint.subject, "", checkpoint.files, prompts[:1], events)
         noted = self.store.notes([checkpoint.commit]).get(checkpoint.commit)
@@ -339,7 +339,7 @@ class _Burial:
             yield CheckpointEntry(after) if after is not None else NoCheckpointEntry(entry.checkpoint.commit)
 
 
-def _without(checkpoint: Checkpoint, needle: Needle) -> Checkpoint:
+def _without(checkpoint: Checkpoint, needle: TextPattern) -> Checkpoint:
     """What a checkpoint repeats of its commit, less a text; git's own copy of it stays."""
 
     def shown(text: str) -> str:
@@ -369,7 +369,7 @@ def _told(db: apsw.Connection, session: int) -> Told:
     return {key: (seq, text) for key, seq, text in rows}
 
 
-def _source(db: apsw.Connection, track: Track) -> Source | None:
+def _source(db: apsw.Connection, track: SourceRewrite) -> Source | None:
     """Its row, and what its file looked like; nothing of what was read."""
     names = ("id", "agent", "path", "session_id", "framing", "parent", "sidecar", "cwd", "generation")
     seen = ("inode", "size", "mtime")
@@ -408,15 +408,15 @@ def _last(journal: Journal) -> int:
     return max((entry.at for entry in journal.entries() if isinstance(entry, ForgottenEntry)), default=0)
 
 
-def _announce(home: Path, left: Unfinished) -> None:
+def _announce(home: Path, left: PendingForget) -> None:
     replace(home / forget.UNFINISHED, msgspec.json.encode(left))
 
 
-def _unfinished(home: Path) -> Unfinished:
+def _unfinished(home: Path) -> PendingForget:
     try:
-        return msgspec.json.decode((home / forget.UNFINISHED).read_bytes(), type=Unfinished)
+        return msgspec.json.decode((home / forget.UNFINISHED).read_bytes(), type=PendingForget)
     except FileNotFoundError:
-        return Unfinished()
+        return PendingForget()
 
 
 def _blank(places: dict[str, list[tuple[int, int]]]) -> None:

@@ -11,15 +11,15 @@ from typing import cast
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Framing, Reader, Shape, Sink
+from whyfor.agents.base import Framing, RecordReader, Sink, SourceShape
 from whyfor.capture import decode, spool
-from whyfor.capture.filters.forgotten import Needle, Span, lines, messages, narrowed, strings
+from whyfor.capture.filters.forgotten import Span, TextPattern, lines, messages, narrowed, strings
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import StoreError
 from whyfor.model.gaps import holes
 from whyfor.model.paths import to_text
 from whyfor.model.signals import Signal
-from whyfor.model.sources import Problem
+from whyfor.model.sources import UnparsedRecord
 from whyfor.store.address import Address, parse
 from whyfor.store.blobs import Blobs
 from whyfor.store.forget import Tombstones
@@ -44,21 +44,21 @@ Name = tuple[str, str]  # agent and session id
 Progress = Callable[[int], None]
 
 
-class Wish(msgspec.Struct):
+class ForgetRequest(msgspec.Struct):
     """What somebody wants forgotten; subagents are named with their sessions."""
 
     sessions: set[Name] = set()
     commits: set[str] = set()
     events: dict[Name, set[int]] = {}  # by session, keys of events whose records go
-    words: dict[Name, list[Needle]] = {}  # by session, how what those events said begins
+    words: dict[Name, list[TextPattern]] = {}  # by session, how what those events said begins
     titles: bool = False  # whether there are legacy titles at all
     leaves: set[int] = set()  # keys of messages of these sessions that some file has such a title for
-    needle: Needle | None = None
+    needle: TextPattern | None = None
     signals_before: int | None = None
     new_salt: bool = False  # the one that digests were made with is lost for good
 
 
-class Track:
+class SourceRewrite:
     """One source on its way through the journal, which may call it by several paths."""
 
     def __init__(self, entry: SegmentEntry) -> None:
@@ -68,30 +68,32 @@ class Track:
         self.entries: list[SegmentEntry] = []
         self.gone = False
         self.touched = False
-        self._reader: tuple[int, Reader] | None = None
+        self._reader: tuple[int, RecordReader] | None = None
 
     @property
     def name(self) -> Name:
         return self.agent, self.session_id
 
     @property
-    def shape(self) -> Shape:
-        return Shape(cast(Framing, self.framing), self.session_id, self.parent, self.sidecar, self.cwd)
+    def shape(self) -> SourceShape:
+        return SourceShape(cast(Framing, self.framing), self.session_id, self.parent, self.sidecar, self.cwd)
 
-    def reader(self, generation: int) -> Reader:
+    def reader(self, generation: int) -> RecordReader:
         """As ingest read it, one record after the other."""
         if self._reader is None or self._reader[0] != generation:
             self._reader = generation, AGENTS[self.agent].reader(self.shape, {})
         return self._reader[1]
 
 
-class Draft:
+class ForgetPlan:
     """The journal as it is to be, but for checkpoints, and what goes. Without `write` nothing is put anywhere."""
 
-    def __init__(self, wish: Wish, blobs: Blobs, writer: StoreWriter, stones: Tombstones, *, write: bool) -> None:
+    def __init__(
+        self, wish: ForgetRequest, blobs: Blobs, writer: StoreWriter, stones: Tombstones, *, write: bool
+    ) -> None:
         self.wish, self.blobs, self.writer, self.stones, self.write = wish, blobs, writer, stones, write
-        self.entries: list[tuple[Entry, Track | None]] = []
-        self.tracks: list[Track] = []
+        self.entries: list[tuple[Entry, SourceRewrite | None]] = []
+        self.tracks: list[SourceRewrite] = []
         self.signals: list[Signal] = []  # rows that go
         self.spool: dict[str, list[Span]] = {}  # places in the files hooks write to
         self.records = self.bytes = self.notes = 0
@@ -101,7 +103,7 @@ class Draft:
         self.hidden: dict[str, set[str]] = {}
         self.strings: set[str] = set()
         self.former = ForgottenEntry(0)
-        self._by_path: dict[Name, Track] = {}
+        self._by_path: dict[Name, SourceRewrite] = {}
         self._shared: dict[str, list[int]] = {}  # objects that hold more than one segment → which of the entries
         self._stale: set[str] = set()  # objects that hold something that goes
         # Of a few sessions a line of a hook's says so in plain bytes; git's need not.
@@ -117,7 +119,7 @@ class Draft:
             elif isinstance(entry, MovedEntry):
                 self._moved(entry)
             elif isinstance(entry, ForgottenEntry):
-                self.former = merged(self.former, entry)
+                self.former = merge_forgotten(self.former, entry)
             elif isinstance(entry, MergedEntry):
                 continue  # every segment is named by the address it has now
             elif not self._goes(entry):
@@ -162,7 +164,7 @@ class Draft:
         key = (entry.agent, entry.path)
         track = self._by_path.get(key)
         if track is None:
-            track = self._by_path[key] = Track(entry)
+            track = self._by_path[key] = SourceRewrite(entry)
             self.tracks.append(track)
         before = entry.digest
         if entry.agent == spool.HOOK:
@@ -219,11 +221,11 @@ class Draft:
     def _at(self, number: int) -> SegmentEntry:
         return cast(SegmentEntry, self.entries[number][0])
 
-    def _is_forgotten(self, track: Track) -> bool:
+    def _is_forgotten(self, track: SourceRewrite) -> bool:
         parent = track.parent is not None and (track.agent, track.parent) in self.wish.sessions
         return track.name in self.wish.sessions or parent
 
-    def _narrowed(self, track: Track, entry: SegmentEntry) -> SegmentEntry:
+    def _narrowed(self, track: SourceRewrite, entry: SegmentEntry) -> SegmentEntry:
         try:
             kept = self.blobs.get(entry.digest)
         except StoreError:
@@ -244,7 +246,7 @@ class Draft:
     def _put(self, data: bytes) -> str:
         return self.blobs.put(data) if self.write else ""
 
-    def _with_text(self, track: Track, kept: bytes, *, torn: bool) -> Iterator[Span]:
+    def _with_text(self, track: SourceRewrite, kept: bytes, *, torn: bool) -> Iterator[Span]:
         """Strings that hold it; where it stands in none, the whole record."""
         needle = self.wish.needle
         if needle is None or not needle.stands_in(kept):
@@ -267,17 +269,17 @@ class Draft:
                 self._hide(track, record, torn=torn)
                 yield first, last
 
-    def _whole(self, track: Track, kept: bytes) -> Span:
+    def _whole(self, track: SourceRewrite, kept: bytes) -> Span:
         self.records += 1
         self._hide(track, kept)
         return 0, len(kept)
 
-    def _hide(self, track: Track, record: bytes, *, torn: bool = False) -> None:
+    def _hide(self, track: SourceRewrite, record: bytes, *, torn: bool = False) -> None:
         session = f"{track.agent}:{track.session_id}"
         name = self.stones.torn(session, record, len(record)) if torn else self.stones.line(session, record)
         self.hidden.setdefault(session, set()).add(name)
 
-    def _untitle(self, track: Track, entry: SegmentEntry) -> None:
+    def _untitle(self, track: SourceRewrite, entry: SegmentEntry) -> None:
         """Titles that a forgotten file gave to messages, its own or others'."""
         try:
             kept = self.blobs.get(entry.digest)
@@ -286,7 +288,7 @@ class Draft:
         for _, keys in _titles(track, kept):
             self.leaves |= keys
 
-    def _with_titles(self, track: Track, kept: bytes) -> Iterator[Span]:
+    def _with_titles(self, track: SourceRewrite, kept: bytes) -> Iterator[Span]:
         """Titles that another file gives to messages of a forgotten session."""
         for (first, last), keys in _titles(track, kept):
             if keys & self.wish.leaves:
@@ -295,7 +297,7 @@ class Draft:
                 self._hide(track, kept[first:last].rstrip(b"\r\n"))
                 yield first, last
 
-    def _with_events(self, track: Track, entry: SegmentEntry, kept: bytes) -> Iterator[Span]:
+    def _with_events(self, track: SourceRewrite, entry: SegmentEntry, kept: bytes) -> Iterator[Span]:
         """Records that told one of the events."""
         wanted = self.wish.events.get(track.name)
         if not wanted:
@@ -311,42 +313,44 @@ class Draft:
             yield from self._in_lines(track, reader, entry, kept, wanted)
 
     def _in_lines(
-        self, track: Track, reader: Reader, entry: SegmentEntry, kept: bytes, wanted: set[int]
+        self, track: SourceRewrite, reader: RecordReader, entry: SegmentEntry, kept: bytes, wanted: set[int]
     ) -> Iterator[Span]:
         offsets = dict(_offsets(entry, kept))
         for (first, last), record in lines(kept):
             found = decode.records(record, 0)
             told: set[int] = set()
-            for index, each in enumerate([] if isinstance(found, Problem) else found):
+            for index, each in enumerate([] if isinstance(found, UnparsedRecord) else found):
                 told |= self._told(reader, each, offsets[first] + index, record, track)
             if told & wanted or (not told and self._retold(track, record)):
                 self.records += 1
                 self._hide(track, record)
                 yield first, last
 
-    def _retold(self, track: Track, record: bytes) -> bool:
+    def _retold(self, track: SourceRewrite, record: bytes) -> bool:
         """A line that tells no event, but what the events said: the last prompt, a queue, a snapshot."""
         return any(needle.stands_in(record) for needle in self.wish.words.get(track.name, ()))
 
-    def _in_document(self, track: Track, kept: bytes, wanted: set[int]) -> Iterator[Span]:
+    def _in_document(self, track: SourceRewrite, kept: bytes, wanted: set[int]) -> Iterator[Span]:
         """Words of a session that is one document: it stays one."""
         reader = track.reader(-1)
         for message, words in messages(track.agent, kept):
             found = decode.records(message, 0)
-            for record in [] if isinstance(found, Problem) else found:
+            for record in [] if isinstance(found, UnparsedRecord) else found:
                 if self._told(reader, record, 0, b"", track) & wanted:
                     self.records += 1
                     self._hide(track, message)
                     yield from words
 
-    def _told(self, reader: Reader, record: dict[str, object], offset: int, line: bytes, track: Track) -> set[int]:
+    def _told(
+        self, reader: RecordReader, record: dict[str, object], offset: int, line: bytes, track: SourceRewrite
+    ) -> set[int]:
         sink = Sink(track.session_id, track.parent)
         reader.read(record, offset, line, sink)
         return {event.key for bucket in sink.buckets.values() for event in bucket.events}
 
     # -- hooks -----------------------------------------------------------------------------------
 
-    def _announced(self, track: Track, entry: SegmentEntry) -> SegmentEntry:
+    def _announced(self, track: SourceRewrite, entry: SegmentEntry) -> SegmentEntry:
         """What hooks said of forgotten sessions is blanked in place: the file is ours, and its places stay."""
         try:
             kept = self.blobs.get(entry.digest)
@@ -383,7 +387,7 @@ class Draft:
             return False
         found = next(iter(spool.envelopes(line, 0)))
         held = wish.needle is not None and wish.needle.stands_in(line)
-        if isinstance(found, Problem):
+        if isinstance(found, UnparsedRecord):
             return held or any(ident.encode() in line for _, ident in wish.sessions)
         signal = spool.signal(found, self.writer.session_around)
         old = wish.signals_before is not None and found.at < wish.signals_before
@@ -394,14 +398,14 @@ class Draft:
         return False
 
 
-def _titles(track: Track, kept: bytes) -> Iterator[tuple[Span, set[int]]]:
+def _titles(track: SourceRewrite, kept: bytes) -> Iterator[tuple[Span, set[int]]]:
     """Lines that give a title to a message, with the keys it may have."""
     if track.framing != "lines" or b'"leafUuid"' not in kept:
         return
     for span, line in lines(kept):
         found = decode.records(line, 0) if b'"leafUuid"' in line else []
         sink = Sink(track.session_id, track.parent)
-        for record in [] if isinstance(found, Problem) else found:
+        for record in [] if isinstance(found, UnparsedRecord) else found:
             AGENTS[track.agent].reader(track.shape, {}).read(record, 0, line, sink)
         if sink.main.leaf_titles:
             yield span, {key for key, _ in sink.main.leaf_titles}
@@ -413,7 +417,7 @@ def named_messages(blobs: Blobs, agent: str, digest: str) -> set[int]:
         kept = blobs.get(digest)
     except StoreError:
         return set()
-    reader, sink = AGENTS[agent].reader(Shape("lines", ""), {}), Sink("")
+    reader, sink = AGENTS[agent].reader(SourceShape("lines", ""), {}), Sink("")
     for ident in set(_UUID.findall(kept)):
         record = {"type": "summary", "summary": "any", "leafUuid": ident.decode()}
         reader.read(record, 0, b"", sink)
@@ -433,7 +437,7 @@ def of_git(checkpoint: Checkpoint) -> list[str]:
     return [checkpoint.subject, checkpoint.author, checkpoint.email, *names]
 
 
-def merged(one: ForgottenEntry, other: ForgottenEntry) -> ForgottenEntry:
+def merge_forgotten(one: ForgottenEntry, other: ForgottenEntry) -> ForgottenEntry:
     """Both of them, everything once."""
     records = {name: set(digests) for name, digests in one.records.items()}
     for name, digests in other.records.items():

@@ -17,7 +17,7 @@ from whyfor.agents.hooks import (
     HOOKABLE,
     MARK,
     Hookable,
-    On,
+    HookEvent,
     Unmergeable,
     commands,
     merge,
@@ -35,7 +35,7 @@ from whyfor.model.errors import BadInput, StoreError, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.service.ingest import IngestReport, ingest
 from whyfor.service.init import manifest as prints
-from whyfor.service.init.manifest import Changed, Step, hook_folder, reason
+from whyfor.service.init.manifest import ChangedByInit, InstallStep, hook_folder, reason
 
 SKILL = "whyfor-note"
 
@@ -43,7 +43,7 @@ SKILL = "whyfor-note"
 class InitReport(msgspec.Struct):
     repository: str | None
     dry_run: bool
-    steps: list[Step]
+    steps: list[InstallStep]
     todo: list[str]
     ingest: IngestReport | None = None
 
@@ -51,7 +51,7 @@ class InitReport(msgspec.Struct):
 class UninstallReport(msgspec.Struct):
     repository: str | None
     dry_run: bool
-    steps: list[Step]
+    steps: list[InstallStep]
     todo: list[str]
 
 
@@ -68,7 +68,7 @@ def launcher() -> bytes:
     return os.fsencode("\n".join([sys.executable, "-I", "-m", "whyfor", "ingest", "--background", ""]))
 
 
-def hook_command(settings: Settings, agent: str, on: On, annotate: bool) -> str:
+def hook_command(settings: Settings, agent: str, on: HookEvent, annotate: bool) -> str:
     python, hook = _quoted(interpreter()), _quoted(str(hook_folder(settings) / "hook.py"))
     asks = "--annotate " if annotate and on.annotate else ""
     return f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; exit 0 {MARK}"
@@ -146,15 +146,15 @@ def place_hook(settings: Settings) -> None:
 
 class _Init:
     def __init__(
-        self, settings: Settings, repository: git_hooks.Repository | None, annotate: bool | None, dry_run: bool
+        self, settings: Settings, repository: git_hooks.HookedRepository | None, annotate: bool | None, dry_run: bool
     ) -> None:
         self.settings = settings
         self.repository = repository
         self.dry_run = dry_run
-        self.footprint = prints.load(settings)
+        self.footprint = prints.load_manifest(settings)
         before = any(changed.annotate for changed in self.footprint.files.values())
         self.annotate = before if annotate is None else annotate
-        self.steps: list[Step] = []
+        self.steps: list[InstallStep] = []
         self.todo: list[str] = []
 
     def choose(self, wanted: list[str]) -> list[Hookable]:
@@ -166,9 +166,9 @@ class _Init:
             agent = HOOKABLE.get(name)
             if agent is None:
                 note = "has no command hooks; its sessions are read all the same"
-                self.steps.append(Step("agent", name, "absent", note=note))
+                self.steps.append(InstallStep("agent", name, "absent", note=note))
             elif not wanted and not agent.present(self.settings.user_home, self.settings.env):
-                self.steps.append(Step("agent", name, "absent", note="not on this machine"))
+                self.steps.append(InstallStep("agent", name, "absent", note="not on this machine"))
             else:
                 found.append(agent)
         return found
@@ -176,12 +176,12 @@ class _Init:
     def settle(self, agent: Hookable, local: bool) -> None:
         """Our entries in an agent's settings."""
         path = self.repository.top / agent.local if local and self.repository else self._below(agent, agent.file)
-        step = Step("agent", agent.agent, "failed", to_text(path), [on.event for on in agent.events])
+        step = InstallStep("agent", agent.agent, "failed", to_text(path), [on.event for on in agent.events])
         self.steps.append(step)
         if local and self.repository and git_hooks.tracked(self.repository, path):
             step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
             return
-        record = Changed("agent", agent.agent, wall_clock(), annotate=self.annotate)
+        record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=self.annotate)
         record.repository = to_text(self.repository.common) if local and self.repository else None
         self._change(
             path,
@@ -202,8 +202,8 @@ class _Init:
             path = self._below(agent, f"{agent.skills}/{SKILL}/SKILL.md")
             known = self.footprint.files.get(to_text(path))
             if self.annotate and agent.skills:
-                self.steps.append(step := Step("skill", agent.agent, "failed", to_text(path)))
-                self._change(path, Changed("skill", agent.agent, wall_clock()), step, lambda _: text)
+                self.steps.append(step := InstallStep("skill", agent.agent, "failed", to_text(path)))
+                self._change(path, ChangedByInit("skill", agent.agent, wall_clock()), step, lambda _: text)
             elif known:
                 self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
                 self.footprint.files.pop(to_text(path))
@@ -218,15 +218,15 @@ class _Init:
         if not lines:
             return
         path = git_hooks.exclude_file(self.repository)
-        self.steps.append(step := Step("exclude", "git", "failed", to_text(path), note=", ".join(lines)))
-        record = Changed("exclude", "git", wall_clock(), repository=to_text(self.repository.common), lines=lines)
+        self.steps.append(step := InstallStep("exclude", "git", "failed", to_text(path), note=", ".join(lines)))
+        record = ChangedByInit("exclude", "git", wall_clock(), repository=to_text(self.repository.common), lines=lines)
         added = "".join(f"{line}\n" for line in lines).encode()
         self._change(path, record, step, lambda was: was + b"\n" * (was[-1:] not in (b"", b"\n")) + added)
 
     def git(self, folder: Path, notice: bool) -> None:
         if self.repository is None:
             note = "a bare repository: nobody commits in it" if git_hooks.is_bare(folder) else "not in a repository"
-            self.steps.append(Step("git", "git", "absent", note=f"{note}; agents' hooks only"))
+            self.steps.append(InstallStep("git", "git", "absent", note=f"{note}; agents' hooks only"))
             return
         common = to_text(self.repository.common)
         self.footprint.repositories.setdefault(common, not self.repository.plain.exists())
@@ -235,23 +235,23 @@ class _Init:
             self._keep()
             done = git_hooks.install(self.repository, caller(self.settings, notice), dry_run=self.dry_run)
         except (OSError, WhyforError) as error:
-            self.steps.append(Step("git", "git", "failed", common, note=reason(error)))
+            self.steps.append(InstallStep("git", "git", "failed", common, note=reason(error)))
             return
         for state in dict.fromkeys(done.values()):
             paths = [path for path, was in done.items() if was == state]
             self.steps.append(
-                Step("git", "git", state, to_text(paths[0].parent), [path.name for path in paths], note=beside)
+                InstallStep("git", "git", state, to_text(paths[0].parent), [path.name for path in paths], note=beside)
             )
 
     def _below(self, agent: Hookable, name: str) -> Path:
         return agent.folder(self.settings.user_home, self.settings.env) / name
 
-    def _change(self, path: Path, record: Changed, step: Step, *how: prints.Rewrite) -> None:
+    def _change(self, path: Path, record: ChangedByInit, step: InstallStep, *how: prints.Rewrite) -> None:
         prints.change(self.footprint, path, record, step, *how, keep=None if self.dry_run else self._keep)
 
     def _keep(self) -> None:
         if not self.dry_run:
-            prints.save(self.settings, self.footprint)
+            prints.save_manifest(self.settings, self.footprint)
 
 
 # -- uninstall ---------------------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ class _Init:
 def uninstall(settings: Settings, folder: Path, *, everything: bool = False, dry_run: bool = False) -> UninstallReport:
     """This repository's hooks; with the last repository, or with everything, those in agents' settings too."""
     repository = git_hooks.find(folder)
-    footprint = prints.load(settings)
+    footprint = prints.load_manifest(settings)
     report = UninstallReport(to_text(repository.top) if repository else None, dry_run, [], [])
     here = to_text(repository.common) if repository else None
     for common in dict.fromkeys([here, *(footprint.repositories if everything else ())]):
@@ -279,11 +279,11 @@ def uninstall(settings: Settings, folder: Path, *, everything: bool = False, dry
     if left and footprint.files:
         report.todo.append("Agents' hooks stay for your other repositories; take them out: whyfor uninstall --all")
     if not dry_run:
-        prints.save(settings, footprint)
+        prints.save_manifest(settings, footprint)
     return report
 
 
-def _recall(settings: Settings, footprint: prints.Footprint) -> None:
+def _recall(settings: Settings, footprint: prints.InstallManifest) -> None:
     """Entries of ours in agents' own settings that are on no record: somebody has deleted our folder."""
     for agent in HOOKABLE.values():
         path = agent.folder(settings.user_home, settings.env) / agent.file
@@ -295,10 +295,12 @@ def _recall(settings: Settings, footprint: prints.Footprint) -> None:
             found = commands(content, agent).values()
             if any(ours in command or command.rstrip().endswith(former_name.COMMAND_MARK) for command in found):
                 bare = None if same_but_for_ours(content, b"", agent) else remove(content, agent)
-                footprint.files[to_text(path)] = Changed("agent", agent.agent, 0, original=bare)
+                footprint.files[to_text(path)] = ChangedByInit("agent", agent.agent, 0, original=bare)
 
 
-def _remove_former_files(settings: Settings, repository: git_hooks.Repository | None, dry_run: bool) -> list[Step]:
+def _remove_former_files(
+    settings: Settings, repository: git_hooks.HookedRepository | None, dry_run: bool
+) -> list[InstallStep]:
     """Files that carry the name this program had before, and nothing of anybody else's."""
     found: list[tuple[str, Path]] = []
     copilot = HOOKABLE["copilot"]
@@ -318,18 +320,19 @@ def _remove_former_files(settings: Settings, repository: git_hooks.Repository | 
             path.unlink()
             if path.parent.name == former_name.SKILL and not any(path.parent.iterdir()):
                 path.parent.rmdir()
-        steps.append(Step("agent", name, "removed", to_text(path), note="of our former name"))
+        steps.append(InstallStep("agent", name, "removed", to_text(path), note="of our former name"))
     return steps
 
 
-def _out_of(common: Path, made: bool, dry_run: bool) -> list[Step]:
+def _out_of(common: Path, made: bool, dry_run: bool) -> list[InstallStep]:
     if not common.is_dir():
         return []
     try:
-        taken = git_hooks.uninstall(git_hooks.Repository(common, common), made_folder=made, dry_run=dry_run)
+        taken = git_hooks.uninstall(git_hooks.HookedRepository(common, common), made_folder=made, dry_run=dry_run)
     except (OSError, WhyforError) as error:
-        return [Step("git", "git", "failed", to_text(common), note=reason(error))]
+        return [InstallStep("git", "git", "failed", to_text(common), note=reason(error))]
     folders = dict.fromkeys(path.parent for path in taken)
     return [
-        Step("git", "git", "removed", to_text(at), [path.name for path in taken if path.parent == at]) for at in folders
+        InstallStep("git", "git", "removed", to_text(at), [path.name for path in taken if path.parent == at])
+        for at in folders
     ]

@@ -18,7 +18,7 @@ from whyfor.model.paths import to_path, to_text
 Rewrite = Callable[[bytes], bytes]
 
 
-class Step(msgspec.Struct):
+class InstallStep(msgspec.Struct):
     """One thing that was, or in a dry run would be, done."""
 
     kind: str  # agent | skill | exclude | git
@@ -29,7 +29,7 @@ class Step(msgspec.Struct):
     note: str = ""
 
 
-class Changed(msgspec.Struct, omit_defaults=True):
+class ChangedByInit(msgspec.Struct, omit_defaults=True):
     """A file of somebody else's that we changed, or one that we made."""
 
     kind: str  # agent | skill | exclude
@@ -42,9 +42,9 @@ class Changed(msgspec.Struct, omit_defaults=True):
     lines: list[str] = []  # for exclude: those we added
 
 
-class Footprint(msgspec.Struct, omit_defaults=True):
+class InstallManifest(msgspec.Struct, omit_defaults=True):
     version: int = 1
-    files: dict[str, Changed] = {}
+    files: dict[str, ChangedByInit] = {}
     repositories: dict[str, bool] = {}  # git folder → whether we made the folder of hooks in it
 
 
@@ -52,18 +52,18 @@ def hook_folder(settings: Settings) -> Path:
     return settings.home / "hook"
 
 
-def load(settings: Settings) -> Footprint:
+def load_manifest(settings: Settings) -> InstallManifest:
     path = hook_folder(settings) / "installed.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Footprint)
+        return msgspec.json.decode(path.read_bytes(), type=InstallManifest)
     except (FileNotFoundError, NotADirectoryError):
-        return Footprint()
+        return InstallManifest()
     except (OSError, msgspec.DecodeError) as error:
         hint = "It says what init changed. Bring it back from a backup, or move it away and run: whyfor init"
         raise BadInput(f"cannot read {path}: {error}", hint) from None
 
 
-def save(settings: Settings, footprint: Footprint) -> None:
+def save_manifest(settings: Settings, footprint: InstallManifest) -> None:
     """Also what the hooks run goes, with the last thing that would run it."""
     folder = hook_folder(settings)
     if footprint.files or footprint.repositories:
@@ -76,10 +76,10 @@ def save(settings: Settings, footprint: Footprint) -> None:
 
 
 def change(
-    footprint: Footprint,
+    footprint: InstallManifest,
     path: Path,
-    record: Changed,
-    step: Step,
+    record: ChangedByInit,
+    step: InstallStep,
     to: Rewrite,
     without: Rewrite = lambda content: content,
     *,
@@ -110,8 +110,8 @@ def change(
         step.state, step.note = "failed", f"left alone: {reason(error)}"
 
 
-def put_back(path: Path, changed: Changed, *, dry_run: bool) -> Step:
-    step = Step(changed.kind, changed.agent, "removed", to_text(path))
+def put_back(path: Path, changed: ChangedByInit, *, dry_run: bool) -> InstallStep:
+    step = InstallStep(changed.kind, changed.agent, "removed", to_text(path))
     try:
         now = path.read_bytes() if path.exists() else None
         after = None if now is None else _without_us(now, changed)
@@ -135,7 +135,7 @@ def _write(path: Path, now: bytes | None, after: bytes | None) -> None:
         replace(path, after)
 
 
-def _without_us(now: bytes, changed: Changed) -> bytes | None:
+def _without_us(now: bytes, changed: ChangedByInit) -> bytes | None:
     """What it held before; or, where others have changed it since, all that is not ours."""
     if changed.kind == "skill":
         return changed.original

@@ -20,15 +20,15 @@ from whyfor.model.text import plural
 from whyfor.privacy.engine import Engine
 from whyfor.service.redact import growing
 from whyfor.service.redact.inputs import Input, opened
-from whyfor.service.redact.own import engine_for, rules_for, wishes
+from whyfor.service.redact.own import engine_for, redact_settings, rules_for
 from whyfor.service.redact.passes import PRIVATE, Text
 
-__all__ = ["Outcome", "Span", "Task", "engine_for", "redact", "rules_for", "told", "wishes"]
+__all__ = ["RedactionResult", "SecretSpan", "Task", "engine_for", "redact", "redact_settings", "rules_for", "told"]
 
 _IN_MEMORY = 16 << 20
 
 
-class Span(msgspec.Struct, frozen=True):
+class SecretSpan(msgspec.Struct, frozen=True):
     """Where a secret stands: characters of the whole text, from and to; the line and column it begins at."""
 
     rule: str
@@ -38,12 +38,12 @@ class Span(msgspec.Struct, frozen=True):
     column: int
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class RedactionResult(msgspec.Struct, frozen=True):
     counts: dict[str, int]  # what was replaced, by rule
     values: dict[str, int]  # how many different ones
     bytes: int  # of the input
     read_from: int  # the byte it was read from: more than 0 if what is before was redacted by an earlier run
-    spans: list[Span] = []
+    spans: list[SecretSpan] = []
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -57,25 +57,25 @@ class Task(msgspec.Struct, frozen=True):
     text: bool = True  # what is left, on stdout unless there is an output
 
 
-def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) -> Outcome:
+def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) -> RedactionResult:
     """On any error nothing has been written."""
     engine = engine_for(settings, personal=task.personal)
     with opened(task.source, stdin) as given:
         path, rules = _mark(settings, task, given)
         if path is not None and task.output is not None and not (task.from_scratch or task.spans):
-            mark = growing.load(path, rules, given.file, given.size, task.output)
+            mark = growing.load_progress(path, rules, given.file, given.size, task.output)
             if mark is not None and (text := _grown(engine, given, mark)) is not None:
-                growing.save(path, text, mark, rules, task.output, _go_on(text, task.output, mark))
+                growing.save_progress(path, text, mark, rules, task.output, _go_on(text, task.output, mark))
                 return _outcome(text)
         text = Text(engine, given.file, 0, given.size)
         text.read()
         tail = _write(text, task, stdout)
         if path is not None and task.output is not None:
-            growing.save(path, text, None, rules, task.output, tail)
+            growing.save_progress(path, text, None, rules, task.output, tail)
         return _outcome(text, list(_spans(text)) if task.spans else [])
 
 
-def _grown(engine: Engine, given: Input, mark: growing.Mark) -> Text | None:
+def _grown(engine: Engine, given: Input, mark: growing.RedactionProgress) -> Text | None:
     """What is new since the last run; none if it changes what was before."""
     text = Text(engine, given.file, mark.position, given.size, growing.known(given.file, mark))
     text.read()
@@ -92,10 +92,10 @@ def told(counts: dict[str, int], values: dict[str, int]) -> str:
     return f"{plural(number, 'secret')} redacted{where}: {each}"
 
 
-def _outcome(text: Text, spans: list[Span] | None = None) -> Outcome:
+def _outcome(text: Text, spans: list[SecretSpan] | None = None) -> RedactionResult:
     counts = Counter(item.rule for item in text.found)
     values = {rule: text.values[rule] if rule != PRIVATE else number for rule, number in sorted(counts.items())}
-    return Outcome(dict(sorted(counts.items())), values, text.stop, text.start, spans or [])
+    return RedactionResult(dict(sorted(counts.items())), values, text.stop, text.start, spans or [])
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def _mark(settings: Settings, task: Task, given: Input) -> tuple[Path | None, st
         return None, ""
     if task.output.exists() and (not task.output.is_file() or task.output.samefile(given.path)):
         return None, ""
-    wished = wishes(settings)
+    wished = redact_settings(settings)
     rules = growing.rules_digest(
         msgspec.json.encode([task.personal or wished.personal, wished.allow]), msgspec.json.encode(wished.rule)
     )
@@ -147,7 +147,7 @@ def _fill(text: Text, write: Callable[[bytes], object]) -> int:
     return tail
 
 
-def _go_on(text: Text, output: Path, mark: growing.Mark) -> int:
+def _go_on(text: Text, output: Path, mark: growing.RedactionProgress) -> int:
     """Append to the output; if that fails it is as it was."""
     with _said_of(output), tempfile.SpooledTemporaryFile(_IN_MEMORY) as made:
         tail = _fill(text, made.write)
@@ -180,7 +180,7 @@ def _said_of(path: Path) -> Iterator[None]:
 # -- places --------------------------------------------------------------------------------------------------------
 
 
-def _spans(text: Text) -> Iterator[Span]:
+def _spans(text: Text) -> Iterator[SecretSpan]:
     """In characters, as a program counts them that decodes the text; a byte that is no UTF-8 is one."""
     edges = (edge for item in text.found for edge in (item.start, item.end))
     places: list[tuple[int, int, int]] = []
@@ -193,7 +193,7 @@ def _spans(text: Text) -> Iterator[Span]:
             done, edge = edge, next(edges, None)
         at.pass_by(passage.data[done - passage.at : passage.high])
     for item, start, end in zip(text.found, places[::2], places[1::2], strict=True):
-        yield Span(item.rule, start[0], end[0], start[1], start[2])
+        yield SecretSpan(item.rule, start[0], end[0], start[1], start[2])
 
 
 class _Place:

@@ -25,7 +25,7 @@ from whyfor.service.redact.passes import Place, Text
 PROBE = 1024
 
 
-class Mark(msgspec.Struct, frozen=True):
+class RedactionProgress(msgspec.Struct, frozen=True):
     """How far one input was redacted into one output."""
 
     rules: str
@@ -55,10 +55,10 @@ def mark_path(settings: Settings, source: Path, output: Path) -> Path:
     return settings.home / "redacted" / f"{name}.json"
 
 
-def load(path: Path, rules: str, file: BinaryIO, size: int, output: Path) -> Mark | None:
+def load_progress(path: Path, rules: str, file: BinaryIO, size: int, output: Path) -> RedactionProgress | None:
     """The mark of the last run, if input and output are still what it left."""
     try:
-        mark = msgspec.json.decode(path.read_bytes(), type=Mark)
+        mark = msgspec.json.decode(path.read_bytes(), type=RedactionProgress)
         out = output.stat()
         if (mark.rules, mark.inode, mark.out_inode) != (rules, os.fstat(file.fileno()).st_ino, out.st_ino):
             return None
@@ -70,7 +70,7 @@ def load(path: Path, rules: str, file: BinaryIO, size: int, output: Path) -> Mar
         return None
 
 
-def save(path: Path, text: Text, mark: Mark | None, rules: str, output: Path, tail: int) -> None:
+def save_progress(path: Path, text: Text, mark: RedactionProgress | None, rules: str, output: Path, tail: int) -> None:
     """`tail` is what the output has of a record that is not whole yet."""
     position = _last_record(text.file, text.start, text.stop)
     if position is None or text.open_key:  # what follows may end a private key: then all of it is read again
@@ -80,7 +80,7 @@ def save(path: Path, text: Text, mark: Mark | None, rules: str, output: Path, ta
     size = output.stat()
     with output.open("rb") as written:
         out_edges = edges(written, size.st_size)
-    made = Mark(
+    made = RedactionProgress(
         rules,
         os.fstat(text.file.fileno()).st_ino,
         position,
@@ -95,7 +95,7 @@ def save(path: Path, text: Text, mark: Mark | None, rules: str, output: Path, ta
     replace(path, msgspec.json.encode(made))
 
 
-def known(file: BinaryIO, mark: Mark) -> Iterator[tuple[bytes, str]]:
+def known(file: BinaryIO, mark: RedactionProgress) -> Iterator[tuple[bytes, str]]:
     """The values of the last run, in the order of their numbers."""
     for rule, start, end in mark.values:
         file.seek(start)

@@ -16,7 +16,7 @@ HINT = "See: docs/redact.md. Try them: whyfor doctor"
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-class Wishes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RedactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[redact] in config.toml."""
 
     personal: bool = False
@@ -24,9 +24,9 @@ class Wishes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: list[dict[str, Any]] = []
 
 
-def wishes(settings: Settings) -> Wishes:
+def redact_settings(settings: Settings) -> RedactSettings:
     try:
-        return msgspec.convert(settings.redact, Wishes)
+        return msgspec.convert(settings.redact, RedactSettings)
     except msgspec.ValidationError as error:
         raise BadInput(f"[redact] in config.toml is not right: {error}", HINT) from None
 
@@ -43,7 +43,7 @@ def own_rule(given: dict[str, Any]) -> rules.Rule:
 
 def rules_for(settings: Settings, *, personal: bool = False) -> rules.Rules:
     """All of them, or an error: a rule that cannot be used must not be left out silently."""
-    wished = wishes(settings)
+    wished = redact_settings(settings)
     own = [own_rule(given) for given in wished.rule]
     return rules.load(personal=personal or wished.personal, own=own, allow=wished.allow)
 

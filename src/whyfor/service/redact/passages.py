@@ -33,7 +33,7 @@ class Passage(NamedTuple):
         return self.data[self.low : self.high]
 
 
-class Piece(NamedTuple):
+class PassagePiece(NamedTuple):
     start: int
     stop: int
     records: bool  # one JSON value a line: nothing in it is read across a line's end
@@ -95,12 +95,12 @@ def is_record(data: bytes, start: int, stop: int) -> bool:
     return data[stop - 1 : stop] in (b"}", b"]") and _RECORD.match(data, start, stop) is not None
 
 
-def pieces(data: bytes) -> Iterator[Piece]:
+def pieces(data: bytes) -> Iterator[PassagePiece]:
     """Runs of records and of other text."""
     opened = data.count(b'\n{"') + data.startswith(b'{"')
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if opened == lines == data.count(b"}\n") + data.count(b"}\r\n") + data.endswith(b"}"):
-        yield Piece(0, len(data), True)
+        yield PassagePiece(0, len(data), True)
         return
     begun, kind, at = 0, False, 0
     while at < len(data):
@@ -108,8 +108,8 @@ def pieces(data: bytes) -> Iterator[Piece]:
         found = is_record(data, at, end)
         if found is not kind:
             if at > begun:
-                yield Piece(begun, at, kind)
+                yield PassagePiece(begun, at, kind)
             begun, kind = at, found
         at = len(data) if end < 0 else end + 1
     if at > begun:
-        yield Piece(begun, at, kind)
+        yield PassagePiece(begun, at, kind)

@@ -19,7 +19,7 @@ from whyfor.privacy import private
 from whyfor.privacy.engine import Engine, Finding
 from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, joined
 from whyfor.privacy.spread import BEGINS, SpreadKey
-from whyfor.service.redact.passages import Passage, Piece, is_record, passages, pieces
+from whyfor.service.redact.passages import Passage, PassagePiece, is_record, passages, pieces
 
 NEAR = 20 << 10  # bytes on either side of a replacement in which it may have changed the meaning of other words
 DOCUMENT = 64 << 20  # bytes of one JSON document over many lines; a larger one is any text
@@ -74,7 +74,7 @@ class Text:
             data, at = passage.data, passage.at
             if not key.open and BEGINS not in data:
                 continue
-            for part in [Piece(0, len(data), True)] if self.document else pieces(data):
+            for part in [PassagePiece(0, len(data), True)] if self.document else pieces(data):
                 low, high = max(part.start, passage.low), min(part.stop, passage.high)
                 if not part.records or low >= high:
                     continue
@@ -160,7 +160,7 @@ class Text:
         low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
         return in_strings(data, item) if self.document or is_record(data, low, high) else [item]
 
-    def _look(self, data: bytes, part: Piece) -> Iterator[Finding]:
+    def _look(self, data: bytes, part: PassagePiece) -> Iterator[Finding]:
         whole = part.start == 0 and part.stop == len(data)
         text = data if whole else data[part.start : part.stop]
         for item in self._values.learn(text, lines=part.records, json=self.document):
@@ -207,7 +207,7 @@ class Text:
 
     # -- private ---------------------------------------------------------------------------------------------------
 
-    def _private(self, passage: Passage, parts: list[Piece]) -> list[Finding]:
+    def _private(self, passage: Passage, parts: list[PassagePiece]) -> list[Finding]:
         """Between private tags: in a record inside its strings, in text on to the tag that closes it or the end."""
         found: list[Finding] = []
         if self.document:
@@ -298,9 +298,9 @@ class _Masked:
         sizes = list(accumulate(len(part) for part in kept))
         self._starts, self._ends = sizes[::2], sizes[1::2]  # of the labels
 
-    def changed(self, new: list[Finding]) -> list[Piece]:
+    def changed(self, new: list[Finding]) -> list[PassagePiece]:
         """What is to be looked at again: the records with something new in them, and the text around it."""
-        again: list[Piece] = []
+        again: list[PassagePiece] = []
         for item in new:
             end = self._ends[bisect_left(self.found, item)]
             low, high = self._line(end)
@@ -308,9 +308,9 @@ class _Masked:
             if not records:
                 low, high = self._around(end)
             if again and low < again[-1].stop and records == again[-1].records:
-                again[-1] = Piece(again[-1].start, max(high, again[-1].stop), records)
+                again[-1] = PassagePiece(again[-1].start, max(high, again[-1].stop), records)
             else:
-                again.append(Piece(low, high, records))
+                again.append(PassagePiece(low, high, records))
         return again
 
     def _line(self, at: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from whyfor.model.errors import WhyforError
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.rules import Rule, load
 from whyfor.privacy.samples import SLOT, expand
-from whyfor.service.redact.own import own_rule, wishes
+from whyfor.service.redact.own import own_rule, redact_settings
 
 SECONDS = 5.0  # a rule has for all hostile texts
 BUSY = 8  # times as long a busy machine may take over it
@@ -34,10 +34,10 @@ class Complaint(msgspec.Struct, frozen=True):
     broken: bool  # it cannot be used, or does not what its samples say; else it is only slow
 
 
-def complaints(settings: Settings) -> list[Complaint]:
+def rule_complaints(settings: Settings) -> list[Complaint]:
     """Nothing to say is good."""
     try:
-        wished = wishes(settings)
+        wished = redact_settings(settings)
         allow = load(allow=wished.allow).allow
     except WhyforError as error:
         return [Complaint("", error.message, True)]

@@ -11,7 +11,7 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents.claude.running import running
-from whyfor.agents.conversation import WRITERS, File, Place, writer
+from whyfor.agents.conversation import WRITERS, NewFile, NewSession, writer
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.model.errors import BadInput, NotFound, StoreError
@@ -22,7 +22,7 @@ from whyfor.store.open import reading
 RECENT = 600_000  # a session that wrote something in the last ten minutes is at work
 
 
-class Taken(msgspec.Struct, frozen=True):
+class RestoredSource(msgspec.Struct, frozen=True):
     """A session to restore, whole or up to one of its events."""
 
     agent: str
@@ -31,23 +31,23 @@ class Taken(msgspec.Struct, frozen=True):
     size: int = 1  # how much of the commit it is
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RestoreRequest(msgspec.Struct, frozen=True):
     """What is to be restored, and as what."""
 
-    taken: list[Taken]
+    taken: list[RestoredSource]
     title: str
     agent: str
     cwd: Path
     warnings: list[str] = []
 
 
-class Active(msgspec.Struct, frozen=True):
+class ActiveSession(msgspec.Struct, frozen=True):
     agent: str
     session_id: str
     title: str | None
 
 
-class Restored(msgspec.Struct, frozen=True):
+class RestoreReport(msgspec.Struct, frozen=True):
     agent: str
     session_id: str
     path: str
@@ -60,7 +60,7 @@ class Restored(msgspec.Struct, frozen=True):
 # -- what is wanted --------------------------------------------------------------------------------
 
 
-def wanted(settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path) -> Wanted:
+def wanted(settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path) -> RestoreRequest:
     if agent is not None and agent not in WRITERS:
         known = f"{AGENTS[agent].title} cannot be resumed from a file" if agent in AGENTS else f"no such agent: {agent}"
         raise BadInput(known, f"Restore into one of: {', '.join(WRITERS)}.")
@@ -76,14 +76,14 @@ def wanted(settings: Settings, commit: str | None, session: str | None, agent: s
         warnings.append(f"most of it was said in {AGENTS[target].title}; what was said in {others} is told as text")
     if shutil.which(target, path=settings.env.get("PATH")) is None:
         warnings.append(f"{AGENTS[target].title} is not installed here (no `{target}` in PATH)")
-    return Wanted(taken, title, target, cwd, warnings)
+    return RestoreRequest(taken, title, target, cwd, warnings)
 
 
-def _size(taken: list[Taken], agent: str) -> int:
+def _size(taken: list[RestoredSource], agent: str) -> int:
     return sum(item.size for item in taken if item.agent == agent)
 
 
-def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Path) -> tuple[list[Taken], str]:
+def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Path) -> tuple[list[RestoredSource], str]:
     """The sessions, and what the new one is called."""
     if session is not None:
         with reading(settings) as library:
@@ -91,7 +91,9 @@ def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Pat
             known = agent in AGENTS and rest
             chosen = library.reader.session(rest, agent) if known else library.reader.session(session)
         if commit is None:
-            return [Taken(chosen.agent, chosen.session_id)], f"Restored: {chosen.title or chosen.session_id[:8]}"
+            return [
+                RestoredSource(chosen.agent, chosen.session_id)
+            ], f"Restored: {chosen.title or chosen.session_id[:8]}"
     from whyfor.service.log import story  # here: a session alone needs no git
 
     checkpoint = story(settings, commit, cwd)
@@ -103,21 +105,21 @@ def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Pat
             f"session {chosen.session_id[:8]} has no part in {checkpoint.commit[:10]}",
             f"See which have: whyfor show {checkpoint.commit[:10]}",
         )
-    taken = [Taken(p.agent, p.session_id, p.last, max(1, p.last - p.first + 1)) for p in parts]
+    taken = [RestoredSource(p.agent, p.session_id, p.last, max(1, p.last - p.first + 1)) for p in parts]
     return taken, f"Restored {checkpoint.commit[:8]}: {checkpoint.subject}"
 
 
-def active(settings: Settings, cwd: Path) -> list[Active]:
+def active(settings: Settings, cwd: Path) -> list[ActiveSession]:
     """Sessions that seem to be at work in a folder right now."""
     here, limit = to_text(cwd), _now() - RECENT
-    found: dict[str, Active] = {}
+    found: dict[str, ActiveSession] = {}
     with reading(settings) as library:
         for agent, ident, title, ended, path, size in library.reader.begun_in(here):
             if (ended or 0) > limit or _grows(to_path(path), size, limit):
-                found.setdefault(ident, Active(agent, ident, title))
+                found.setdefault(ident, ActiveSession(agent, ident, title))
     for ident, folder in running(settings.user_home, settings.env):
         if folder == here:
-            found.setdefault(ident, Active("claude", ident, None))
+            found.setdefault(ident, ActiveSession("claude", ident, None))
     return list(found.values())
 
 
@@ -133,7 +135,7 @@ def _grows(path: Path, size: int | None, limit: int) -> bool:
 # -- writing it ------------------------------------------------------------------------------------
 
 
-def restore(settings: Settings, wish: Wanted) -> Restored:
+def restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
     """Write the new session; existing ones are only read, from the store."""
     try:
         return _restore(settings, wish)
@@ -143,12 +145,12 @@ def restore(settings: Settings, wish: Wanted) -> Restored:
         ) from None
 
 
-def _restore(settings: Settings, wish: Wanted) -> Restored:
+def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
     pen, now = writer(wish.agent), _now()
     with reading(settings) as library:
         parts = ended([(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library)
         own = [session for session, _ in parts if session.agent == wish.agent]
-        place = Place(
+        place = NewSession(
             session_id=pen.new_id(now),
             cwd=to_text(wish.cwd),
             title=wish.title,
@@ -162,8 +164,8 @@ def _restore(settings: Settings, wish: Wanted) -> Restored:
     content = session.content
     for old, file in moved.items():  # the agent is told where a large result lies
         content = content.replace(old.encode(), to_text(file.path).encode())
-    _write([*moved.values(), File(session.path, content), *others])
-    return Restored(
+    _write([*moved.values(), NewFile(session.path, content), *others])
+    return RestoreReport(
         wish.agent,
         place.session_id,
         to_text(session.path),
@@ -174,7 +176,7 @@ def _restore(settings: Settings, wish: Wanted) -> Restored:
     )
 
 
-def _write(files: Iterable[File]) -> None:
+def _write(files: Iterable[NewFile]) -> None:
     """All of them or none."""
     made: list[Path] = []
     try:

@@ -10,14 +10,14 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents.base import MARKER, Record
-from whyfor.agents.conversation import File, Place, Said, Writer, spoken_turns
+from whyfor.agents.conversation import NewFile, NewSession, SessionWriter, SpokenLine, spoken_turns
 from whyfor.capture import decode
-from whyfor.capture.records import Cut, Piece, cut, records
+from whyfor.capture.records import Cut, SegmentPiece, cut, records
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.model.times import parse_iso
-from whyfor.store.open import Library
+from whyfor.store.open import OpenStore
 from whyfor.story.rewinds import abandoned
 
 
@@ -29,7 +29,7 @@ class _Run(msgspec.Struct, frozen=True):
     records: list[Record]
 
 
-def ended(taken: Iterable[tuple[Session, int | None]], library: Library) -> list[tuple[Session, int]]:
+def ended(taken: Iterable[tuple[Session, int | None]], library: OpenStore) -> list[tuple[Session, int]]:
     """Sessions with the event each ends at; a subagent's work is told by the session that called it."""
     found: dict[int, tuple[Session, int]] = {}
     for session, given in taken:
@@ -46,12 +46,12 @@ def ended(taken: Iterable[tuple[Session, int | None]], library: Library) -> list
     return list(found.values())
 
 
-def _time(library: Library, session: Session, last: int) -> int:
+def _time(library: OpenStore, session: Session, last: int) -> int:
     return max((event.created_at or 0 for event in library.reader.events(session.id, 0, last)), default=0)
 
 
 def assembled(
-    library: Library, pen: Writer, agent: str, parts: list[tuple[Session, int]], place: Place
+    library: OpenStore, pen: SessionWriter, agent: str, parts: list[tuple[Session, int]], place: NewSession
 ) -> list[Record]:
     whole = [_native(library, pen, s, last) if s.agent == agent else None for s, last in parts]
     if len(whole) == 1 and whole[0] is not None:
@@ -66,7 +66,9 @@ def assembled(
     return pen.joined(list(_merged(pen, runs, parts, [own is None for own in whole])), place)
 
 
-def _merged(pen: Writer, runs: list[_Run], parts: list[tuple[Session, int]], told: list[bool]) -> Iterator[Record]:
+def _merged(
+    pen: SessionWriter, runs: list[_Run], parts: list[tuple[Session, int]], told: list[bool]
+) -> Iterator[Record]:
     """All turns by time, each record once, and a line where the session changes."""
     seen: set[str] = set()
     whose: int | None = None
@@ -77,7 +79,7 @@ def _merged(pen: Writer, runs: list[_Run], parts: list[tuple[Session, int]], tol
             continue  # a fork's copy of what stands above
         if run.whose != whose and (whose is not None or told[run.whose]):
             text = _marker(parts[run.whose][0], run.at, told[run.whose])
-            yield from pen.spoken([Said("user", text, run.at)])
+            yield from pen.spoken([SpokenLine("user", text, run.at)])
         whose = run.whose
         yield from fresh
 
@@ -90,7 +92,7 @@ def _marker(session: Session, at: int, told: bool) -> str:
     return f'{MARKER}from here on {who}, {when}, "{title}"{how}]'
 
 
-def _turns(pen: Writer, found: list[Record]) -> list[list[Record]]:
+def _turns(pen: SessionWriter, found: list[Record]) -> list[list[Record]]:
     turns: list[list[Record]] = []
     for record in found:
         if not turns or pen.asks(record):
@@ -99,7 +101,7 @@ def _turns(pen: Writer, found: list[Record]) -> list[list[Record]]:
     return turns
 
 
-def _told(library: Library, pen: Writer, session: Session, last: int) -> list[list[Record]]:
+def _told(library: OpenStore, pen: SessionWriter, session: Session, last: int) -> list[list[Record]]:
     events = list(library.reader.events(session.id, 0, last))
     left = abandoned(events)
     said = spoken_turns([event for event in events if event.turn not in left], session.started_at or 0)
@@ -117,7 +119,7 @@ def _dated(turns: list[list[Record]], whose: int, session: Session) -> Iterator[
 # -- from the store --------------------------------------------------------------------------------
 
 
-def _native(library: Library, pen: Writer, session: Session, last: int) -> list[Record] | None:
+def _native(library: OpenStore, pen: SessionWriter, session: Session, last: int) -> list[Record] | None:
     """The session's own records up to an event; None if it has no transcript that could be resumed."""
     if session.parent_session_id:
         return None
@@ -143,7 +145,7 @@ def _nothing(session: Session) -> NotFound:
     )
 
 
-def _transcripts(library: Library, session: Session) -> list[Source]:
+def _transcripts(library: OpenStore, session: Session) -> list[Source]:
     """Files of the session itself; Codex's first format is a document that only conversion understands."""
     return [
         source
@@ -154,11 +156,13 @@ def _transcripts(library: Library, session: Session) -> list[Source]:
     ]
 
 
-def _data(library: Library, source: Source) -> Iterator[Piece]:
-    return (Piece(start, library.blobs.get(digest), gaps) for start, digest, gaps in library.reader.pieces(source))
+def _data(library: OpenStore, source: Source) -> Iterator[SegmentPiece]:
+    return (
+        SegmentPiece(start, library.blobs.get(digest), gaps) for start, digest, gaps in library.reader.pieces(source)
+    )
 
 
-def _whole(pen: Writer, found: Cut) -> list[Record]:
+def _whole(pen: SessionWriter, found: Cut) -> list[Record]:
     """Results of parallel calls are fetched from behind the cut; a last call that never got one is taken out."""
     waiting: dict[str, bool] = {}  # call → nothing was said since
     answered = False
@@ -179,7 +183,7 @@ def _whole(pen: Writer, found: Cut) -> list[Record]:
     return [*(record for record in kept if record is not None), *late]
 
 
-def _beginning(library: Library, pen: Writer, own: list[Record]) -> list[Record]:
+def _beginning(library: OpenStore, pen: SessionWriter, own: list[Record]) -> list[Record]:
     """What a fork shares with the thread it came from, which its own file does not repeat."""
     known: set[str] = set()
     before: list[Record] = []
@@ -191,7 +195,7 @@ def _beginning(library: Library, pen: Writer, own: list[Record]) -> list[Record]
     return before
 
 
-def _forked_from(library: Library, session_id: str) -> Source:
+def _forked_from(library: OpenStore, session_id: str) -> Source:
     try:
         return _transcripts(library, library.reader.session(session_id))[0]
     except (NotFound, IndexError):
@@ -200,7 +204,9 @@ def _forked_from(library: Library, session_id: str) -> Source:
         ) from None
 
 
-def beside(library: Library, pen: Writer, session: Session, content: bytes, place: Place) -> Iterator[tuple[str, File]]:
+def beside(
+    library: OpenStore, pen: SessionWriter, session: Session, content: bytes, place: NewSession
+) -> Iterator[tuple[str, NewFile]]:
     """Subagents and large results, with the paths they had: those that the restored records name."""
     waiting = [s for s in library.reader.files(session) if s.sidecar or s.session_id != session.session_id]
     more = True
@@ -218,14 +224,16 @@ def beside(library: Library, pen: Writer, session: Session, content: bytes, plac
                 yield source.path, file
 
 
-def _copied(library: Library, pen: Writer, source: Source, session: Session, place: Place) -> File | None:
+def _copied(
+    library: OpenStore, pen: SessionWriter, source: Source, session: Session, place: NewSession
+) -> NewFile | None:
     lines = source.framing == "lines"
     own = [record for _, _, record in records(source, _data(library, source))] if lines else None
     file = pen.beside(source.path, own, session.session_id, place)
     if file is None or lines:
         return file
     text = source.framing == "blob"
-    return File(
+    return NewFile(
         file.path,
         b"".join(decode.whole(piece.data, piece.start, piece.gaps, text=text) for piece in _data(library, source)),
     )

@@ -15,18 +15,40 @@ from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
 from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.converse import Beat, Conversations, Tie
-from whyfor.store.open import Library, reading
+from whyfor.store.converse import CallRef, Conversations, EventHead
+from whyfor.store.open import OpenStore, reading
 from whyfor.story.conversation.items import call_item, items, total
-from whyfor.story.conversation.kinds import LIMITS, WHOLE, Around, Call, Compaction, Item, Limits, Mark
-from whyfor.story.conversation.shape import Shape, Turn
+from whyfor.story.conversation.kinds import (
+    LIMITS,
+    WHOLE,
+    CommitItem,
+    Compaction,
+    Item,
+    Limits,
+    PageContext,
+    ToolCallItem,
+)
+from whyfor.story.conversation.shape import Outline, TurnRange
 from whyfor.story.conversation.tools import shorter
-from whyfor.story.links.activity import Acts
+from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.line_keys import WIDTH
 from whyfor.story.tokens import spent
 from whyfor.story.tokens import total as sum_of
 
-__all__ = ["Call", "Fragment", "Gap", "Item", "Limits", "Stretch", "Turn", "View", "fragment", "one", "total", "view"]
+__all__ = [
+    "Fragment",
+    "Item",
+    "Limits",
+    "PageRange",
+    "SkippedPages",
+    "ToolCallItem",
+    "TurnRange",
+    "View",
+    "fragment",
+    "one",
+    "total",
+    "view",
+]
 
 WORDS_MAX = 60_000  # characters of one prompt or answer on a page
 RESULT_MAX = 16_000
@@ -41,25 +63,25 @@ _NEAR = 300  # events around a page among which what belongs to its calls is loo
 _RESUME = {"opencode": "opencode --session {}", "copilot": "copilot --resume={}"}
 
 
-class Listed(msgspec.Struct):
+class OutlineEntry(msgspec.Struct):
     """A turn in the outline."""
 
-    turn: Turn
+    turn: TurnRange
     text: str
     tokens: Tokens
-    marks: list[Mark]
+    marks: list[CommitItem]
 
 
 class Section(msgspec.Struct):
     """A turn, or the part of it that is on this page."""
 
-    turn: Turn
+    turn: TurnRange
     items: list[Item]
     tokens: Tokens
     continued: bool
 
 
-class Stretch(msgspec.Struct):
+class PageRange(msgspec.Struct):
     """A page of the conversation."""
 
     first: int
@@ -67,7 +89,7 @@ class Stretch(msgspec.Struct):
     sections: list[Section]
 
 
-class Gap(msgspec.Struct):
+class SkippedPages(msgspec.Struct):
     """Pages that are not shown: where the first and the last of them begin, and which turns they hold."""
 
     first: int
@@ -75,7 +97,7 @@ class Gap(msgspec.Struct):
     turns: list[int]
 
 
-class Written(msgspec.Struct, frozen=True):
+class ChangedPath(msgspec.Struct, frozen=True):
     path: str
     added: int | None
     removed: int | None
@@ -86,12 +108,12 @@ class View(msgspec.Struct):
     version: str | None
     parent: Session | None
     resume: str | None
-    outline: list[Listed]
+    outline: list[OutlineEntry]
     outline_left: int  # turns that are not in it
     turns: int
-    parts: list[Stretch | Gap]
-    marks: list[Mark]
-    files: list[Written]
+    parts: list[PageRange | SkippedPages]
+    marks: list[CommitItem]
+    files: list[ChangedPath]
     files_left: int
     tokens: Tokens
     last: int  # the newest event
@@ -100,15 +122,15 @@ class View(msgspec.Struct):
     @property
     def ends(self) -> bool:
         """Whether the end of the conversation is shown."""
-        return bool(self.parts) and isinstance(self.parts[-1], Stretch)
+        return bool(self.parts) and isinstance(self.parts[-1], PageRange)
 
 
 class Fragment(msgspec.Struct):
     """One page more, and what is still between it and its neighbours."""
 
     session: Session
-    stretch: Stretch
-    outline: list[Listed]
+    stretch: PageRange
+    outline: list[OutlineEntry]
     turns: int
     last: int
 
@@ -158,7 +180,7 @@ def one(settings: Settings, agent: str, session_id: str, seq: int) -> tuple[Sess
         return teller.session, found[0]
 
 
-def find(library: Library, agent: str, session_id: str) -> Session:
+def find(library: OpenStore, agent: str, session_id: str) -> Session:
     if agent not in AGENTS:
         raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
     session = library.reader.session(session_id, agent)
@@ -177,7 +199,7 @@ def resume(session: Session) -> str | None:
     return _RESUME[session.agent].format(ident) if session.agent in _RESUME else None
 
 
-def _parent(library: Library, session: Session) -> Session | None:
+def _parent(library: OpenStore, session: Session) -> Session | None:
     if session.parent_session_id is None:
         return None
     try:
@@ -189,12 +211,12 @@ def _parent(library: Library, session: Session) -> Session | None:
 class _Teller:
     """Tells one session; its shape is read once."""
 
-    def __init__(self, library: Library, session: Session, limits: Limits = LIMITS) -> None:
+    def __init__(self, library: OpenStore, session: Session, limits: Limits = LIMITS) -> None:
         self.library = library
         self.session = session
         self.limits = limits
         self.store = Conversations(library.db)
-        self.shape = Shape(self.store, session.id)
+        self.shape = Outline(self.store, session.id)
         self.children = [
             child for child in library.reader.children([session.session_id]) if child.agent == session.agent
         ]
@@ -203,7 +225,7 @@ class _Teller:
 
     # -- the whole -------------------------------------------------------------------------------
 
-    def outline(self, at: int | None) -> tuple[list[Listed], int]:
+    def outline(self, at: int | None) -> tuple[list[OutlineEntry], int]:
         """All turns, or those around an event."""
         asked = [turn for turn in self.shape.turns.values() if turn.prompt is not None]
         start = 0
@@ -212,11 +234,11 @@ class _Teller:
             start = max(0, min(here - OUTLINE // 2, len(asked) - OUTLINE))
         chosen = asked[start : start + OUTLINE]
         texts = self.store.openings(self.session.id, (turn.prompt for turn in chosen if turn.prompt), _OPENING)
-        ends: dict[int, list[Mark]] = {}
+        ends: dict[int, list[CommitItem]] = {}
         for mark in self.marks:
             ends.setdefault(self._turn_at(mark.seq), []).append(mark)
         listed = [
-            Listed(turn, texts.get(turn.prompt or 0, ""), self._tokens(turn), ends.get(turn.number, []))
+            OutlineEntry(turn, texts.get(turn.prompt or 0, ""), self._tokens(turn), ends.get(turn.number, []))
             for turn in chosen
         ]
         return listed, len(asked) - len(chosen)
@@ -225,25 +247,27 @@ class _Teller:
     def tokens(self) -> Tokens:
         return sum_of([self.session.tokens, *(child.tokens for child in self.children)])
 
-    def files(self) -> tuple[list[Written], int]:
+    def files(self) -> tuple[list[ChangedPath], int]:
         """What the session wrote; lines as linking counted them, where it did."""
         body = self.store.written(self.session.id, _ACTS_MAX)
         counts: dict[str, tuple[int, int]] = {}
-        for act in msgspec.msgpack.decode(body, type=Acts).written if body else []:
+        for act in msgspec.msgpack.decode(body, type=SessionActivity).written if body else []:
             added, removed = counts.get(act.path, (0, 0))
             counts[act.path] = (added + len(act.added) // WIDTH, removed + len(act.removed) // WIDTH)
         paths = self.session.files_modified
-        found = [Written(shorter(path, self.session.cwd), *counts.get(path, (None, None))) for path in paths[:_FILES]]
+        found = [
+            ChangedPath(shorter(path, self.session.cwd), *counts.get(path, (None, None))) for path in paths[:_FILES]
+        ]
         return found, len(paths) - len(found)
 
     # -- pages -----------------------------------------------------------------------------------
 
-    def parts(self, page: int) -> list[Stretch | Gap]:
+    def parts(self, page: int) -> list[PageRange | SkippedPages]:
         """A page, the last one, and what lies around them."""
         number = len(self.shape.starts)
         if not number:
             return []
-        found: list[Stretch | Gap] = []
+        found: list[PageRange | SkippedPages] = []
         if page > 0:
             found.append(self._gap(0, page - 1))
         found.append(self.stretch(page))
@@ -253,13 +277,13 @@ class _Teller:
             found.append(self.stretch(number - 1))
         return found
 
-    def _gap(self, first: int, last: int) -> Gap:
+    def _gap(self, first: int, last: int) -> SkippedPages:
         begin, end = self.shape.span(first)[0], self.shape.span(last)[1]
-        return Gap(begin, self.shape.starts[last], self.shape.turns_of(begin, end))
+        return SkippedPages(begin, self.shape.starts[last], self.shape.turns_of(begin, end))
 
-    def stretch(self, page: int) -> Stretch:
+    def stretch(self, page: int) -> PageRange:
         if not self.shape.starts:
-            return Stretch(0, 0, [])
+            return PageRange(0, 0, [])
         first, last = self.shape.span(page)
         beats = self.shape.within(first, last)
         sections: list[Section] = []
@@ -269,9 +293,9 @@ class _Teller:
             continued = turn.first < first
             if found or (turn.prompt is not None and not continued):
                 sections.append(Section(turn, found, self._tokens(turn), continued))
-        return Stretch(first, last, sections)
+        return PageRange(first, last, sections)
 
-    def items(self, beats: Sequence[Beat], text_max: int = WORDS_MAX) -> list[Item]:
+    def items(self, beats: Sequence[EventHead], text_max: int = WORDS_MAX) -> list[Item]:
         events, around = self._gathered(beats, text_max)
         return items(events, around)
 
@@ -285,16 +309,16 @@ class _Teller:
         """The call that an event is about; itself if it is none."""
         return min((tie.seq for tie in self._about(seq) if tie.kind == "tool.call"), default=seq)
 
-    def _about(self, seq: int) -> list[Tie]:
+    def _about(self, seq: int) -> list[CallRef]:
         ties = self.store.ties(self.session.id, max(0, seq - _NEAR), seq + _NEAR)
         idents = {tie.ident for tie in ties if tie.seq == seq}
         return [tie for tie in ties if tie.ident in idents and tie.seq != seq and tie.kind != "tool.result"]
 
-    def _gathered(self, beats: Sequence[Beat], text_max: int) -> tuple[list[StoredEvent], Around]:
+    def _gathered(self, beats: Sequence[EventHead], text_max: int) -> tuple[list[StoredEvent], PageContext]:
         """The events, and what they need from elsewhere: results, requests, subagents."""
         session, first, last = self.session, beats[0].seq, beats[-1].seq
         ties = self._ties(first, last)
-        answers: dict[str, Tie] = {}
+        answers: dict[str, CallRef] = {}
         requests: dict[str, int] = {}
         for tie in ties:
             if tie.kind == "tool.result" and (tie.ident not in answers or tie.size > answers[tie.ident].size):
@@ -314,7 +338,7 @@ class _Teller:
         loaded |= {e.seq: e for e in self.store.events(session.id, results, result_max)}
         sizes = {beat.seq: beat.size for beat in beats} | {tie.seq: tie.size for tie in answers.values()}
         before = self.shape.within(0, first - 1)[-1:]
-        around = Around(
+        around = PageContext(
             session,
             results={ident: loaded[tie.seq] for ident, tie in answers.items()},
             lines=self.store.lines(session.id, [seq for seq in results if sizes[seq] > result_max]),
@@ -328,7 +352,7 @@ class _Teller:
         self._subagents(events, around)
         return events, around
 
-    def _ties(self, first: int, last: int) -> list[Tie]:
+    def _ties(self, first: int, last: int) -> list[CallRef]:
         """Of the events of a range and of those around it; a call's result is looked for to the end."""
         ties = self.store.ties(self.session.id, max(0, first - _NEAR), last + _NEAR)
         answered = {tie.ident for tie in ties if tie.kind == "tool.result"}
@@ -341,12 +365,14 @@ class _Teller:
             ties += self.store.answers(self.session.id, last + _NEAR + 1, waiting)
         return ties
 
-    def _marked(self, found: list[Item], beats: Sequence[Beat]) -> list[Item]:
+    def _marked(self, found: list[Item], beats: Sequence[EventHead]) -> list[Item]:
         """With the commits whose range ends among these events."""
         low, high = beats[0].seq, beats[-1].seq
         for mark in self.marks:
             if low <= mark.seq <= high:
-                later = (at for at, item in enumerate(found) if not isinstance(item, Mark) and item.seq > mark.seq)
+                later = (
+                    at for at, item in enumerate(found) if not isinstance(item, CommitItem) and item.seq > mark.seq
+                )
                 at = next(later, len(found))
                 while at and isinstance(found[at - 1], Compaction):
                     at -= 1
@@ -355,7 +381,7 @@ class _Teller:
 
     # -- commits, tokens -------------------------------------------------------------------------
 
-    def _marks(self) -> list[Mark]:
+    def _marks(self) -> list[CommitItem]:
         found = Checkpoints(self.library.db).of_sessions([self.session.id])
         name = f"{self.session.agent}:{self.session.session_id}"
         ids = {checkpoint.id for checkpoint in found.values()}
@@ -366,10 +392,10 @@ class _Teller:
                 marks.append(self._mark(checkpoint, part, ids))
         return sorted(marks, key=lambda mark: (mark.seq, mark.checkpoint.committed_at))
 
-    def _mark(self, checkpoint: Checkpoint, part: Part, ids: set[str]) -> Mark:
+    def _mark(self, checkpoint: Checkpoint, part: Part, ids: set[str]) -> CommitItem:
         child = checkpoint.group_root != checkpoint.id and checkpoint.group_root in ids
         seq = min(part.last, self.shape.last)
-        return Mark(seq, seq, checkpoint.committed_at, checkpoint, part, child)
+        return CommitItem(seq, seq, checkpoint.committed_at, checkpoint, part, child)
 
     def _turn_at(self, seq: int) -> int:
         found = self.shape.within(0, seq)
@@ -379,12 +405,12 @@ class _Teller:
         begun = ((turn.started_at, turn.number) for turn in self.shape.turns.values())
         return spent(self.store.spent(self.session.id), begun, self.children)
 
-    def _tokens(self, turn: Turn) -> Tokens:
+    def _tokens(self, turn: TurnRange) -> Tokens:
         return self.spent.get(turn.number, Tokens())
 
     # -- subagents -------------------------------------------------------------------------------
 
-    def _subagents(self, events: Iterable[StoredEvent], around: Around) -> None:
+    def _subagents(self, events: Iterable[StoredEvent], around: PageContext) -> None:
         """Which session is behind a call: by the id that either side names, else by the task."""
         started = [event for event in events if event.kind == "subagent.started"]
         if not started or not self.children:
@@ -410,7 +436,7 @@ class _Teller:
             return None
         return by_id.get(name) or by_id.get(f"agent-{name.removeprefix('agent-')}@{self.session.session_id}")
 
-    def _inside(self, child: Session) -> tuple[list[Call], str]:
+    def _inside(self, child: Session) -> tuple[list[ToolCallItem], str]:
         """A subagent's first calls and last words."""
         called = self.store.steps(child.id, ("tool.call",), _INSIDE)
         reach = self.store.steps(child.id, ("tool.call", "tool.result"), 4 * _INSIDE)
@@ -418,7 +444,7 @@ class _Teller:
         wanted = [*called, *reach, *([closing] if closing else [])]
         loaded = self.store.events(child.id, wanted, RESULT_MAX)
         results = {str((e.data or {}).get("id")): e for e in reversed(loaded) if e.kind == "tool.result"}
-        around = Around(child, limits=self.limits)
+        around = PageContext(child, limits=self.limits)
         found = [
             call_item(event, results.get(str((event.data or {}).get("id"))), around)
             for event in loaded
@@ -429,9 +455,9 @@ class _Teller:
         return found, next((event.text for event in loaded if event.seq == closing), "")
 
 
-def _by_turn(beats: Sequence[Beat]) -> list[tuple[int, list[Beat]]]:
+def _by_turn(beats: Sequence[EventHead]) -> list[tuple[int, list[EventHead]]]:
     """In the order of events; what belongs to an earlier turn is told with its call there."""
-    found: list[tuple[int, list[Beat]]] = []
+    found: list[tuple[int, list[EventHead]]] = []
     for beat in beats:
         if found and (beat.turn == found[-1][0] or beat.turn < found[-1][0]):
             found[-1][1].append(beat)

@@ -24,7 +24,7 @@ _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@
 _WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
 
 
-class Row(msgspec.Struct, gc=False):
+class DiffRow(msgspec.Struct, gc=False):
     """One line of a diff; `…` as a sign is a jump to another place of the file."""
 
     sign: str  # "+", "-", " " or "…"
@@ -34,12 +34,12 @@ class Row(msgspec.Struct, gc=False):
     marks: list[tuple[int, int]] = []  # of the text, where it differs from the line it stands for
 
 
-class Change(msgspec.Struct):
+class FileDiff(msgspec.Struct):
     """What happened to one file."""
 
     path: str
     what: str = "edited"  # edited | written | deleted | moved
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     old_path: str | None = None
 
     @property
@@ -56,7 +56,7 @@ def edits(call: StoredEvent) -> bool:
     return is_edit((call.data or {}).get("input"), call.text)
 
 
-def changes(call: StoredEvent, result: StoredEvent | None) -> list[Change]:
+def changes(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
     """The patch the program kept is exact; else what the call asked for. A call that failed changed nothing."""
     given, outcome = (call.data or {}).get("input"), (result.data or {}) if result else {}
     if outcome.get("failed") or not is_edit(given, call.text):
@@ -64,7 +64,7 @@ def changes(call: StoredEvent, result: StoredEvent | None) -> list[Change]:
     path = first(given, *PATHS) or first(outcome, "path")
     text = given if isinstance(given, str) else first(given, "input", "patch", "patchText") or command_of(given)
     if isinstance(outcome.get("patch"), list) and path:
-        found = [Change(path, rows=_structured(outcome["patch"]))]
+        found = [FileDiff(path, rows=_structured(outcome["patch"]))]
     elif isinstance(outcome.get("diff"), str) and outcome["diff"]:
         found = list(_unified(outcome["diff"], path))
     elif PATCH in text or PATCH in call.text:
@@ -79,9 +79,9 @@ def changes(call: StoredEvent, result: StoredEvent | None) -> list[Change]:
 # -- in the agents' shapes -------------------------------------------------------------------------
 
 
-def _structured(patch: list[Any]) -> list[Row]:
+def _structured(patch: list[Any]) -> list[DiffRow]:
     """Claude Code's own: hunks with numbers and signed lines."""
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for hunk in patch:
         if isinstance(hunk, dict) and isinstance(hunk.get("lines"), list):
             start = [_number(hunk.get(name)) for name in ("oldStart", "newStart")]
@@ -89,9 +89,9 @@ def _structured(patch: list[Any]) -> list[Row]:
     return rows
 
 
-def _unified(diff: str, path: str) -> Iterator[Change]:
+def _unified(diff: str, path: str) -> Iterator[FileDiff]:
     """One file or several; if the call names none, the diff does. A hunk's head says how many lines are its own."""
-    at, rows, lines = path, list[Row](), list[str]()
+    at, rows, lines = path, list[DiffRow](), list[str]()
     start, left = (0, 0), [0, 0]
     for line in diff.split("\n"):
         if any(left) or line.startswith("\\"):
@@ -104,19 +104,19 @@ def _unified(diff: str, path: str) -> Iterator[Change]:
             start, left = (int(hunk[1]), int(hunk[3])), [int(hunk[2] or 1), int(hunk[4] or 1)]
         elif line.startswith("+++ "):
             if rows:
-                yield Change(at, rows=rows)
+                yield FileDiff(at, rows=rows)
             at, rows = path or re.sub(r"^[ab]/", "", line[4:].split("\t")[0].strip()), []
     _append(rows, _signed(lines, *start))
     if rows:
-        yield Change(at, rows=rows)
+        yield FileDiff(at, rows=rows)
 
 
-def _patch(text: str) -> Iterator[Change]:
+def _patch(text: str) -> Iterator[FileDiff]:
     """The format of apply_patch: no numbers, `@@` between places."""
-    change: Change | None = None
+    change: FileDiff | None = None
     lines: list[str] = []
 
-    def close() -> Iterator[Change]:
+    def close() -> Iterator[FileDiff]:
         if change is not None:
             change.rows = _signed(lines)
             yield change
@@ -129,7 +129,7 @@ def _patch(text: str) -> Iterator[Change]:
         elif head:
             yield from close()
             what = {"Add File": "written", "Delete File": "deleted"}.get(head[1], "edited")
-            change, lines = Change(head[2].strip(), what), []
+            change, lines = FileDiff(head[2].strip(), what), []
         elif line.startswith("*** End Patch"):
             yield from close()
             change = None
@@ -138,7 +138,7 @@ def _patch(text: str) -> Iterator[Change]:
     yield from close()
 
 
-def _told(account: dict[str, Any]) -> Iterator[Change]:
+def _told(account: dict[str, Any]) -> Iterator[FileDiff]:
     """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say `type`, older nest."""
     for name, told in account.items():
         if not isinstance(told, dict):
@@ -147,48 +147,48 @@ def _told(account: dict[str, Any]) -> Iterator[Change]:
         inner = told if "type" in told else told.get(str(kind))
         moved = first(inner, "move_path")
         if kind == "delete":
-            yield Change(name, "deleted")
+            yield FileDiff(name, "deleted")
         elif diff := first(inner, "unified_diff"):
             rows = [row for change in _unified(diff, name) for row in change.rows]
-            yield Change(moved or name, "moved" if moved else "edited", rows, name if moved else None)
+            yield FileDiff(moved or name, "moved" if moved else "edited", rows, name if moved else None)
         else:
             yield _whole(name, first(inner, "content"))
 
 
-def _asked(path: str, given: dict[str, Any]) -> Change:
+def _asked(path: str, given: dict[str, Any]) -> FileDiff:
     several = given.get("edits")
     pieces = [piece for piece in several if isinstance(piece, dict)] if isinstance(several, list) else [given]
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for piece in pieces:
         old, new = first(piece, *OLD), first(piece, *NEW)
         whole = next((piece[name] for name in WHOLE if isinstance(piece.get(name), str)), None)
         if whole is not None and not old:
             return _whole(path, whole)
         _append(rows, _difference(old, new))
-    return Change(path, rows=rows)
+    return FileDiff(path, rows=rows)
 
 
-def _whole(path: str, content: str) -> Change:
+def _whole(path: str, content: str) -> FileDiff:
     lines = content.removesuffix("\n").split("\n") if content else []
-    return Change(path, "written", [Row("+", line, None, number) for number, line in enumerate(lines, 1)])
+    return FileDiff(path, "written", [DiffRow("+", line, None, number) for number, line in enumerate(lines, 1)])
 
 
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _signed(lines: Iterable[str], old: int | None = None, new: int | None = None) -> list[Row]:
-    rows: list[Row] = []
+def _signed(lines: Iterable[str], old: int | None = None, new: int | None = None) -> list[DiffRow]:
+    rows: list[DiffRow] = []
     for line in lines:
         sign = line[:1] or " "
         if sign == "\\":  # no newline at the end of the file
             continue
         if line.startswith("@@"):
             if rows:
-                rows.append(Row("…", line[2:].strip(" @")))
+                rows.append(DiffRow("…", line[2:].strip(" @")))
             continue
         if sign not in "+- ":
             sign, line = " ", f" {line}"
-        rows.append(Row(sign, line[1:], old if sign != "+" else None, new if sign != "-" else None))
+        rows.append(DiffRow(sign, line[1:], old if sign != "+" else None, new if sign != "-" else None))
         old = old + 1 if old is not None and sign != "+" else old
         new = new + 1 if new is not None and sign != "-" else new
     while rows and rows[-1].sign == " " and not rows[-1].text and rows[-1].old is None:
@@ -196,28 +196,28 @@ def _signed(lines: Iterable[str], old: int | None = None, new: int | None = None
     return rows
 
 
-def _append(rows: list[Row], more: list[Row]) -> None:
+def _append(rows: list[DiffRow], more: list[DiffRow]) -> None:
     if rows and more:
-        rows.append(Row("…", ""))
+        rows.append(DiffRow("…", ""))
     rows += more
 
 
-def _difference(old: str, new: str) -> list[Row]:
+def _difference(old: str, new: str) -> list[DiffRow]:
     """From what was to be replaced by what; where it stands in the file nobody wrote down."""
     before = old.removesuffix("\n").split("\n") if old else []
     after = new.removesuffix("\n").split("\n") if new else []
     if len(before) > _COMPARED or len(after) > _COMPARED:
-        return [*(Row("-", line) for line in before), *(Row("+", line) for line in after)]
-    rows: list[Row] = []
+        return [*(DiffRow("-", line) for line in before), *(DiffRow("+", line) for line in after)]
+    rows: list[DiffRow] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) > 200)
     for group in matcher.get_grouped_opcodes(CONTEXT):
-        part: list[Row] = []
+        part: list[DiffRow] = []
         for step, low, high, start, stop in group:
             if step == "equal":
-                part += [Row(" ", line) for line in before[low:high]]
+                part += [DiffRow(" ", line) for line in before[low:high]]
             else:
-                part += [Row("-", line) for line in before[low:high]]
-                part += [Row("+", line) for line in after[start:stop]]
+                part += [DiffRow("-", line) for line in before[low:high]]
+                part += [DiffRow("+", line) for line in after[start:stop]]
         _append(rows, part)
     return rows
 
@@ -229,7 +229,7 @@ def _number(value: object) -> int | None:
 # -- words -----------------------------------------------------------------------------------------
 
 
-def compare(rows: Sequence[Row]) -> None:
+def compare(rows: Sequence[DiffRow]) -> None:
     """Mark what differs between lines that were taken away and the lines that came in their place."""
     at = 0
     while at < len(rows):
@@ -244,7 +244,7 @@ def compare(rows: Sequence[Row]) -> None:
         at = max(come, at + 1)
 
 
-def _pair(gone: Sequence[Row], come: Sequence[Row]) -> None:
+def _pair(gone: Sequence[DiffRow], come: Sequence[DiffRow]) -> None:
     """Each with the most alike of those that are left, in order."""
     words = [_words(row.text) for row in come]
     least = 0
@@ -268,7 +268,7 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
     return 2 * shared / total if total else 0.0
 
 
-def _mark(old: Row, new: Row) -> None:
+def _mark(old: DiffRow, new: DiffRow) -> None:
     before, after = _WORD.findall(old.text), _WORD.findall(new.text)
     steps = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     differ = [step[1:] for step in steps if step[0] != "equal"]

@@ -10,24 +10,24 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import one_line, plain
 from whyfor.story.conversation import tools
-from whyfor.story.conversation.diffs import Change, changes, compare
+from whyfor.story.conversation.diffs import FileDiff, changes, compare
 from whyfor.story.conversation.kinds import (
-    Around,
-    Asked,
-    Call,
+    AnsweredQuestion,
     Compaction,
     Decision,
-    Edited,
+    ErrorItem,
     Item,
-    Notice,
+    MessageItem,
+    NoticeItem,
+    PageContext,
     Picture,
     Prompt,
     Question,
     Run,
-    Sub,
+    ShownEdit,
+    SubagentItem,
     Thought,
-    Trouble,
-    Words,
+    ToolCallItem,
 )
 
 RUN = 5  # calls in a row that are shown one by one; more are one line
@@ -37,20 +37,20 @@ _ANSWER = 600
 _EXIT = re.compile(r"Exit code (\d{1,9})(?:\n|$)")  # how Claude Code tells it, before the output
 
 
-def items(events: Iterable[StoredEvent], around: Around) -> list[Item]:
+def items(events: Iterable[StoredEvent], around: PageContext) -> list[Item]:
     return _folded(_Builder(around).all(events))
 
 
 class _Builder:
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: PageContext) -> None:
         self.around = around
         self.cwd = around.session.cwd
         self.found: list[Item] = []
         self.clock = around.before
         self.started: dict[str, StoredEvent] = {}
         self.asked: dict[str, StoredEvent] = {}
-        self.calls: dict[str, Call] = {}
-        self.bare: Call | None = None  # a person's own command, whose output comes next
+        self.calls: dict[str, ToolCallItem] = {}
+        self.bare: ToolCallItem | None = None  # a person's own command, whose output comes next
 
     def all(self, events: Iterable[StoredEvent]) -> list[Item]:
         events = list(events)
@@ -95,7 +95,7 @@ class _Builder:
 
     def _assistant_message(self, event: StoredEvent) -> None:
         if event.text.strip():
-            self.found.append(Words(event.seq, event.seq, event.created_at, event.text, self._cut(event)))
+            self.found.append(MessageItem(event.seq, event.seq, event.created_at, event.text, self._cut(event)))
 
     def _assistant_thinking(self, event: StoredEvent) -> None:
         took = self._since(event)
@@ -143,7 +143,7 @@ class _Builder:
         if child and took is None and child.started_at and child.ended_at:
             took = child.ended_at - child.started_at
         self.found.append(
-            Sub(
+            SubagentItem(
                 call.seq,
                 max(call.seq, result.seq if result else 0, *(item.last for item in inside[0]), 0),
                 call.created_at,
@@ -205,10 +205,10 @@ class _Builder:
     def _error(self, event: StoredEvent) -> None:
         last = self.found[-1] if self.found else None
         text = one_line(event.text)[:500]
-        if isinstance(last, Trouble) and (last.text == text or not text or not last.text):
+        if isinstance(last, ErrorItem) and (last.text == text or not text or not last.text):
             last.text, last.number, last.last = last.text or text, last.number + 1, event.seq
         else:
-            self.found.append(Trouble(event.seq, event.seq, event.created_at, text))
+            self.found.append(ErrorItem(event.seq, event.seq, event.created_at, text))
 
     def _turn_completed(self, event: StoredEvent) -> None:
         if (event.data or {}).get("interrupted"):
@@ -232,13 +232,13 @@ class _Builder:
             self._note(event, f"Now on branch {one_line(data['branch'])}", by_user=False)
 
     def _note(self, event: StoredEvent, text: str, by_user: bool, more: str = "") -> None:
-        self.found.append(Notice(event.seq, event.seq, event.created_at, text, by_user, more))
+        self.found.append(NoticeItem(event.seq, event.seq, event.created_at, text, by_user, more))
 
 
 # -- one call --------------------------------------------------------------------------------------
 
 
-def call_item(event: StoredEvent, result: StoredEvent | None, around: Around) -> Call:
+def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContext) -> ToolCallItem:
     kind = tools.family(event)
     data = (result.data or {}) if result else {}
     failed, denied = bool(data.get("failed")), bool(data.get("rejected"))
@@ -252,7 +252,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: Around) ->
     argument = tools.argument(event, kind, around.session.cwd)
     if (edits and not argument.strip()) or event.name == "apply_patch":
         argument = ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
-    call = Call(
+    call = ToolCallItem(
         event.seq,
         max(event.seq, result.seq if result else 0),
         event.created_at,
@@ -278,7 +278,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: Around) ->
     return call
 
 
-def _ended(call: Call, event: StoredEvent, result: StoredEvent | None, data: dict[str, Any]) -> list[str]:
+def _ended(call: ToolCallItem, event: StoredEvent, result: StoredEvent | None, data: dict[str, Any]) -> list[str]:
     """How it ended, in a word or two."""
     if result is None:
         return ["no result yet"]
@@ -311,7 +311,7 @@ def _lines(number: int) -> str:
     return f"{number:,} {'line' if number == 1 else 'lines'}" if number else "empty"
 
 
-def shown(result: StoredEvent, around: Around, *, failed: bool) -> tuple[str, int]:
+def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[str, int]:
     """The beginning of an output, and how many lines more there are; of a failure its end, which tells most."""
     text = plain(result.text).strip("\n")
     limits = around.limits
@@ -334,12 +334,12 @@ def shown(result: StoredEvent, around: Around, *, failed: bool) -> tuple[str, in
     return "\n".join(kept), total - len(kept)
 
 
-def edited(change: Change, around: Around) -> Edited:
+def edited(change: FileDiff, around: PageContext) -> ShownEdit:
     rows = change.rows[: around.limits.rows]
     compare(rows)
     path = one_line(tools.shorter(change.path, around.session.cwd))
     old = one_line(tools.shorter(change.old_path, around.session.cwd)) if change.old_path else None
-    return Edited(path, change.what, old, change.added, change.removed, rows, len(change.rows) - len(rows))
+    return ShownEdit(path, change.what, old, change.added, change.removed, rows, len(change.rows) - len(rows))
 
 
 def pictures(event: StoredEvent) -> list[Picture]:
@@ -362,7 +362,7 @@ def _named(image: dict[str, Any]) -> str:
     return f"{form.upper()} image" if kind == "image" and form else kind or "file"
 
 
-def asked(event: StoredEvent, result: StoredEvent | None) -> list[Asked]:
+def asked(event: StoredEvent, result: StoredEvent | None) -> list[AnsweredQuestion]:
     """Each question with what was chosen, and what was not."""
     questions = (event.data or {}).get("questions")
     answers = (result.data or {}).get("answers") if result else None
@@ -374,8 +374,10 @@ def asked(event: StoredEvent, result: StoredEvent | None) -> list[Asked]:
         chosen = _chosen(answers, text, index)
         options = each.get("options") or each.get("choices")
         labels = [_label(option) for option in options] if isinstance(options, list) else []
-        found.append(Asked(one_line(text), chosen, [label for label in labels if label and label not in chosen]))
-    found = found or [Asked(one_line(event.text), "", [])]
+        found.append(
+            AnsweredQuestion(one_line(text), chosen, [label for label in labels if label and label not in chosen])
+        )
+    found = found or [AnsweredQuestion(one_line(event.text), "", [])]
     if result is not None and not any(each.chosen for each in found):
         found[-1].chosen = one_line(result.text)[:_ANSWER]
     return found
@@ -408,9 +410,9 @@ def _folded(found: list[Item]) -> list[Item]:
     run: list[Item] = []
 
     def close() -> None:
-        number = sum(isinstance(item, Call) for item in run)
+        number = sum(isinstance(item, ToolCallItem) for item in run)
         if number > RUN:
-            while not isinstance(run[-1], Call):
+            while not isinstance(run[-1], ToolCallItem):
                 after.insert(0, run.pop())
             told.append(_run(run, number))
         else:
@@ -421,7 +423,7 @@ def _folded(found: list[Item]) -> list[Item]:
 
     after: list[Item] = []
     for item in found:
-        if (isinstance(item, Call) and not item.unfolded) or (run and isinstance(item, Thought)):
+        if (isinstance(item, ToolCallItem) and not item.unfolded) or (run and isinstance(item, Thought)):
             run.append(item)  # a failure stands by itself: it is not to be missed
         else:
             close()
@@ -431,7 +433,7 @@ def _folded(found: list[Item]) -> list[Item]:
 
 
 def _run(run: list[Item], number: int) -> Run:
-    own = [item for item in run if isinstance(item, Call)]
+    own = [item for item in run if isinstance(item, ToolCallItem)]
     times = [item.at for item in run if item.at is not None]
     ends = [(item.at or 0) + (item.took or 0) for item in own if item.at is not None]
     took = max([*times, *ends]) - min(times) if times else None

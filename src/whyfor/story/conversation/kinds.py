@@ -9,7 +9,7 @@ import msgspec
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
-from whyfor.story.conversation.diffs import Row
+from whyfor.story.conversation.diffs import DiffRow
 
 FAILED_LINES = 12
 OUTPUT_LINES = 60
@@ -60,7 +60,7 @@ class Prompt(Item):
     more: int = 0  # characters
 
 
-class Words(Item):
+class MessageItem(Item):
     kind: ClassVar[str] = "words"
     text: str
     more: int = 0
@@ -73,7 +73,7 @@ class Thought(Item):
     more: int = 0
 
 
-class Edited(msgspec.Struct):
+class ShownEdit(msgspec.Struct):
     """A change as far as it is shown."""
 
     path: str
@@ -81,11 +81,11 @@ class Edited(msgspec.Struct):
     old_path: str | None
     added: int
     removed: int
-    rows: list[Row]
+    rows: list[DiffRow]
     more: int
 
 
-class Call(Item):
+class ToolCallItem(Item):
     kind: ClassVar[str] = "call"
     family: str
     verb: str
@@ -93,7 +93,7 @@ class Call(Item):
     argument: str
     path: str  # by which its words can be coloured
     given: str
-    edits: list[Edited]
+    edits: list[ShownEdit]
     output: str
     more: int  # lines
     pictures: list[Picture]
@@ -114,13 +114,13 @@ class Run(Item):
     took: int | None
 
 
-class Sub(Item):
+class SubagentItem(Item):
     kind: ClassVar[str] = "sub"
     title: str
     role: str
     task: str
     result: str
-    calls: list[Call]
+    calls: list[ToolCallItem]
     more: int
     session: Session | None
     took: int | None
@@ -129,7 +129,7 @@ class Sub(Item):
     cut: bool = False
 
 
-class Asked(msgspec.Struct):
+class AnsweredQuestion(msgspec.Struct):
     question: str
     chosen: str
     others: list[str]
@@ -137,7 +137,7 @@ class Asked(msgspec.Struct):
 
 class Question(Item):
     kind: ClassVar[str] = "question"
-    asked: list[Asked]
+    asked: list[AnsweredQuestion]
     took: int | None
     open: bool
 
@@ -158,20 +158,20 @@ class Compaction(Item):
     summary: str
 
 
-class Trouble(Item):
+class ErrorItem(Item):
     kind: ClassVar[str] = "trouble"
     text: str
     number: int = 1
 
 
-class Notice(Item):
+class NoticeItem(Item):
     kind: ClassVar[str] = "notice"
     text: str
     by_user: bool
     more: str = ""
 
 
-class Mark(Item):
+class CommitItem(Item):
     """A commit: the range of events it stems from ends here."""
 
     kind: ClassVar[str] = "mark"
@@ -180,7 +180,7 @@ class Mark(Item):
     child: bool
 
 
-class Around(msgspec.Struct):
+class PageContext(msgspec.Struct):
     """What the events of a page need from elsewhere."""
 
     session: Session
@@ -190,6 +190,6 @@ class Around(msgspec.Struct):
     requests: dict[str, StoredEvent] = {}
     known: set[str] = set()  # calls of the whole conversation
     children: dict[str, Session] = {}  # by the call's id
-    inside: dict[int, tuple[list[Call], str]] = {}  # of a child: its first calls, its last words
+    inside: dict[int, tuple[list[ToolCallItem], str]] = {}  # of a child: its first calls, its last words
     limits: Limits = LIMITS
     before: int | None = None  # when the event before the first was

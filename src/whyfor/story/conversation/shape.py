@@ -7,7 +7,7 @@ from bisect import bisect_right
 import msgspec
 
 from whyfor.model.events import StoredEvent
-from whyfor.store.converse import Beat, Conversations
+from whyfor.store.converse import Conversations, EventHead
 from whyfor.story.rewinds import abandoned
 
 PAGE_WEIGHT = 40_000  # characters that are shown, about
@@ -20,7 +20,7 @@ _SHOWN = {"tool.call": 2500, "tool.result": 2500, "assistant.thinking": 2000}
 _COSTLY = {"assistant.message": 2, "subagent.started": 3}  # times: Markdown takes its time
 
 
-class Turn(msgspec.Struct):
+class TurnRange(msgspec.Struct):
     number: int  # 0: before anything was asked
     first: int
     last: int
@@ -42,7 +42,7 @@ class Turn(msgspec.Struct):
         return max(0, self.ended_at - self.started_at)
 
 
-class Shape:
+class Outline:
     """Where everything is. Pages begin at the same events however far the conversation has come since."""
 
     def __init__(self, store: Conversations, session: int) -> None:
@@ -65,7 +65,7 @@ class Shape:
         end = self.starts[page + 1] - 1 if page + 1 < len(self.starts) else self.last
         return self.starts[page], end
 
-    def within(self, first: int, last: int) -> list[Beat]:
+    def within(self, first: int, last: int) -> list[EventHead]:
         return self.beats[bisect_right(self.seqs, first - 1) : bisect_right(self.seqs, last)]
 
     def turns_of(self, first: int, last: int) -> list[int]:
@@ -73,12 +73,12 @@ class Shape:
         return sorted({beat.turn for beat in self.within(first, last) if beat.turn})
 
 
-def _turns(beats: list[Beat]) -> dict[int, Turn]:
-    found: dict[int, Turn] = {}
+def _turns(beats: list[EventHead]) -> dict[int, TurnRange]:
+    found: dict[int, TurnRange] = {}
     for beat in beats:
         turn = found.get(beat.turn)
         if turn is None:
-            turn = found[beat.turn] = Turn(beat.turn, beat.seq, beat.seq)
+            turn = found[beat.turn] = TurnRange(beat.turn, beat.seq, beat.seq)
         turn.last = beat.seq
         if (at := beat.at) is not None and beat.kind in _WORK:
             if turn.started_at is None or at < turn.started_at:
@@ -89,7 +89,7 @@ def _turns(beats: list[Beat]) -> dict[int, Turn]:
     return dict(sorted(found.items()))
 
 
-def _count(turn: Turn, beat: Beat) -> None:
+def _count(turn: TurnRange, beat: EventHead) -> None:
     match beat.kind:
         case "tool.call":
             turn.tools += 1
@@ -107,7 +107,7 @@ def _count(turn: Turn, beat: Beat) -> None:
             turn.compacted = True
 
 
-def _left(beats: list[Beat], store: Conversations, session: int) -> set[int]:
+def _left(beats: list[EventHead], store: Conversations, session: int) -> set[int]:
     """Turns that were abandoned. Mostly there are none: each prompt follows what was said right before it."""
     taken_back = any(beat.undone is not None or beat.rewound is not None for beat in beats)
     if not taken_back and _straight(beats, store, session):
@@ -126,7 +126,7 @@ def _left(beats: list[Beat], store: Conversations, session: int) -> set[int]:
     return abandoned(stubs)
 
 
-def _straight(beats: list[Beat], store: Conversations, session: int) -> bool:
+def _straight(beats: list[EventHead], store: Conversations, session: int) -> bool:
     prompts = {beat.seq for beat in beats if beat.kind == "user.prompt"}
     near = {seq - back for seq in prompts for back in range(_BACK)}
     last: str | None = None
@@ -137,7 +137,7 @@ def _straight(beats: list[Beat], store: Conversations, session: int) -> bool:
     return True
 
 
-def _pages(beats: list[Beat]) -> list[int]:
+def _pages(beats: list[EventHead]) -> list[int]:
     """A page ends before a prompt if it can, else between two events; never between a call and its result's words."""
     starts: list[int] = []
     weight = number = 0

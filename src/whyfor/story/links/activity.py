@@ -26,7 +26,7 @@ _COMMIT = re.compile(_GIT + r"commit\b")
 _REWRITES = re.compile(_GIT + r"(?:rebase|cherry-pick|am\b|pull\b[^;&|\n]*--rebase)")
 
 
-class Written(msgspec.Struct, frozen=True, array_like=True):
+class WrittenEdit(msgspec.Struct, frozen=True, array_like=True):
     """One edit of one file, as edits.Edit tells it, and when it was."""
 
     at: int
@@ -39,7 +39,7 @@ class Written(msgspec.Struct, frozen=True, array_like=True):
     old: str | None = None
 
 
-class Made(msgspec.Struct, frozen=True, array_like=True):
+class CommitCommand(msgspec.Struct, frozen=True, array_like=True):
     """One command that may have made commits, from its start to its result."""
 
     called_at: int
@@ -57,7 +57,7 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
         return self.done_at
 
 
-class Open(msgspec.Struct, frozen=True, array_like=True):
+class OpenCall(msgspec.Struct, frozen=True, array_like=True):
     """A call whose result has not come yet."""
 
     at: int | None
@@ -66,30 +66,30 @@ class Open(msgspec.Struct, frozen=True, array_like=True):
     given: Any
 
 
-class Acts(msgspec.Struct):
-    written: list[Written] = msgspec.field(default_factory=list)
-    made: list[Made] = msgspec.field(default_factory=list)
+class SessionActivity(msgspec.Struct):
+    written: list[WrittenEdit] = msgspec.field(default_factory=list)
+    made: list[CommitCommand] = msgspec.field(default_factory=list)
     first_at: int | None = None
     last_at: int | None = None
     cwd: str = ""  # where the session is now
-    open: dict[str, Open] = msgspec.field(default_factory=dict)
+    open: dict[str, OpenCall] = msgspec.field(default_factory=dict)
     contents: Contents = msgspec.field(default_factory=dict)
     copied: bool = False  # it begins with another session's conversation
 
-    def since(self, seq: int) -> list[Written | Made]:
+    def since(self, seq: int) -> list[WrittenEdit | CommitCommand]:
         """What was done after an event."""
         return [act for acts in (self.written, self.made) for act in acts if act.seq > seq]
 
-    def placed(self, seq_at: Callable[[int], int]) -> Acts:
+    def placed(self, seq_at: Callable[[int], int]) -> SessionActivity:
         """A subagent's acts, each at the event its main session was at by then."""
         replace = msgspec.structs.replace
         written = [replace(act, seq=seq_at(act.at)) for act in self.written]
         return replace(self, written=written, made=[replace(act, seq=seq_at(act.at)) for act in self.made])
 
 
-def acts(events: Iterable[StoredEvent], before: Acts | None = None) -> Acts:
+def acts(events: Iterable[StoredEvent], before: SessionActivity | None = None) -> SessionActivity:
     """All acts in these events; `before` holds those of earlier ones, and the calls that were still open."""
-    found = before or Acts()
+    found = before or SessionActivity()
     for event in events:
         if event.created_at is not None:
             found.first_at = min(event.created_at, found.first_at or event.created_at)
@@ -105,9 +105,9 @@ def acts(events: Iterable[StoredEvent], before: Acts | None = None) -> Acts:
     return found
 
 
-def merged(parts: Sequence[Acts]) -> Acts:
+def merge_activity(parts: Sequence[SessionActivity]) -> SessionActivity:
     """A session's own acts and its subagents', in one."""
-    return Acts(
+    return SessionActivity(
         sorted((act for part in parts for act in part.written), key=lambda act: act.at),
         sorted((act for part in parts for act in part.made), key=lambda act: act.at),
         min((part.first_at for part in parts if part.first_at is not None), default=None),
@@ -119,17 +119,17 @@ def merged(parts: Sequence[Acts]) -> Acts:
 # -- calls and their results -----------------------------------------------------------------------
 
 
-def _call(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
+def _call(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) -> None:
     given = data.get("input") or event.text  # a person's `!` line has only its text
     name = (event.name or "").lower()
     if name in SHELLS or is_edit(given, event.text):
         # Nor has it an id: its output is what comes next.
-        found.open[str(data.get("id") or "")] = Open(event.created_at, name, found.cwd, given)
+        found.open[str(data.get("id") or "")] = OpenCall(event.created_at, name, found.cwd, given)
         while len(found.open) > OPEN_MAX:
             del found.open[next(iter(found.open))]
 
 
-def _result(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
+def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) -> None:
     ident = str(data.get("id") or "")
     call = found.open.pop(ident, None)
     at = event.created_at or (call.at if call else None)
@@ -138,7 +138,7 @@ def _result(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
     if call is None:
         # The end of something that ran in the background: what git printed still counts.
         if names := _printed(event, data):
-            found.made.append(Made(at, at, event.seq, ident or None, "", names))
+            found.made.append(CommitCommand(at, at, event.seq, ident or None, "", names))
         return
     failed = bool(data.get("failed"))
     cwd = absolute(first(call.given, "workdir", "dir_path", "cwd"), call.cwd) or call.cwd
@@ -150,18 +150,20 @@ def _result(found: Acts, event: StoredEvent, data: dict[str, Any]) -> None:
     else:
         edits = iter(()) if failed else by_tool(call.given, data, cwd, found.contents)
     found.written += [
-        Written(at, event.seq, ident or None, edit.path, edit.added, edit.removed, edit.kind, edit.old)
+        WrittenEdit(at, event.seq, ident or None, edit.path, edit.added, edit.removed, edit.kind, edit.old)
         for edit in edits
     ]
 
 
-def _ran(found: Acts, call: Open, command: str, event: StoredEvent, data: dict[str, Any], at: int) -> None:
+def _ran(
+    found: SessionActivity, call: OpenCall, command: str, event: StoredEvent, data: dict[str, Any], at: int
+) -> None:
     names = _printed(event, data)
     makes = _MAKES.search(command)
     if names or makes:
         start = makes.start() if makes and len(command) > COMMAND_MAX else 0
         found.made.append(
-            Made(
+            CommitCommand(
                 called_at=min(call.at or at, at),
                 done_at=at,
                 seq=event.seq,

@@ -11,11 +11,11 @@ from whyfor.git import history
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part, checkpoint_id
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import NoteEntry, OverrideEntry
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.story import annotate
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.infer import CommitFacts, Link
-from whyfor.story.links.ranges import Claim, continue_from, group_roots, parts
+from whyfor.story.links.ranges import RangeClaim, continue_from, group_roots, parts
 
 NO_SESSION = "no session kept here made this commit or wrote its lines"
 NOT_THEN = "no session kept here was active before this commit"
@@ -23,7 +23,7 @@ BOT = "made by a bot"
 _SLACK = 5000
 
 
-class Outcome(msgspec.Struct):
+class LinkOutcome(msgspec.Struct):
     """What was found, not yet kept."""
 
     project: int
@@ -45,7 +45,7 @@ class Assembly:
         self.db = sessions.db
         self.store = Checkpoints(sessions.db)
         self.repository = sessions.repository
-        self.outcome = Outcome(self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[])
+        self.outcome = LinkOutcome(self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[])
         self._unkept = unkept
 
     def assemble(
@@ -135,9 +135,9 @@ class Assembly:
             sessions = known | {row.id for name in names if (row := self.sessions.find(*name))}
         return found
 
-    def _claim(self, link: Link, commit: history.Commit | Checkpoint, superseded: dict[str, str]) -> Claim:
+    def _claim(self, link: Link, commit: history.Commit | Checkpoint, superseded: dict[str, str]) -> RangeClaim:
         row = next(row for row in self.sessions.rows if row.id == link.session)
-        return Claim(
+        return RangeClaim(
             commit=link.commit,
             session=link.session,
             agent=row.agent,
@@ -213,7 +213,7 @@ class Assembly:
         assert row is not None
         asked = [seq for seq in self.sessions.outline(row.id).prompts if seq <= part.last]
         inside = [seq for seq in asked if seq >= part.first] or asked[-1:]
-        reader = Reader(self.db)
+        reader = StoreRows(self.db)
         prompts = [event.text for seq in inside[:1] for event in reader.events(row.id, seq, seq)]
         derived = annotate.derive(subject, body, files, prompts, reader.events(row.id, part.first, part.last))
         noted = self._noted(sha)

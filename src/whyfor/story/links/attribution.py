@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from whyfor.story.links.activity import Written
+from whyfor.story.links.activity import WrittenEdit
 from whyfor.story.links.line_keys import each, key, norm, telling
 
 _HARMLESS = frozenset(
@@ -24,7 +24,7 @@ _WRITES = re.compile(
 )
 
 
-class Pen(msgspec.Struct, frozen=True):
+class LineAuthor(msgspec.Struct, frozen=True):
     """One writing of one session."""
 
     session: int
@@ -32,15 +32,17 @@ class Pen(msgspec.Struct, frozen=True):
     at: int
 
 
-Writings = dict[int, list[Pen]]  # by line, in the order of time
+Writings = dict[int, list[LineAuthor]]  # by line, in the order of time
 
 
-def attribute(blocks: Sequence[Sequence[str]], writes: Iterable[tuple[int, Written]]) -> list[list[Pen | None]]:
+def attribute(
+    blocks: Sequence[Sequence[str]], writes: Iterable[tuple[int, WrittenEdit]]
+) -> list[list[LineAuthor | None]]:
     """For each block of lines that stand together in one file, who wrote which; `writes` are those of that file."""
     added: Writings = {}
     removed: dict[int, int] = {}
     for session, act in sorted(writes, key=lambda item: item[1].at):
-        pen = Pen(session, act.seq, act.at)
+        pen = LineAuthor(session, act.seq, act.at)
         for number in set(each(act.removed)) - set(each(act.added)):
             removed[number] = act.at
         for number in set(each(act.added)):
@@ -48,11 +50,11 @@ def attribute(blocks: Sequence[Sequence[str]], writes: Iterable[tuple[int, Writt
     return [_block(block, added, removed) for block in blocks]
 
 
-def _block(lines: Sequence[str], added: Writings, removed: dict[int, int]) -> list[Pen | None]:
+def _block(lines: Sequence[str], added: Writings, removed: dict[int, int]) -> list[LineAuthor | None]:
     words = [norm(line) for line in lines]
     numbers = [each(key(text))[0] if text else 0 for text in words]
     sure = [at for at, text in enumerate(words) if telling(text)]
-    found: list[Pen | None] = [None] * len(words)
+    found: list[LineAuthor | None] = [None] * len(words)
     for at in sure or range(len(words)):
         found[at] = _last(numbers[at], added, removed)
     for at, text in enumerate(words) if sure else ():
@@ -63,13 +65,13 @@ def _block(lines: Sequence[str], added: Writings, removed: dict[int, int]) -> li
     return found
 
 
-def _last(number: int, added: Writings, removed: dict[int, int]) -> Pen | None:
+def _last(number: int, added: Writings, removed: dict[int, int]) -> LineAuthor | None:
     """Who wrote it last, unless it was taken away again."""
     known = added.get(number)
     return known[-1] if known and removed.get(number, -1) <= known[-1].at else None
 
 
-def _beside(at: int, sure: list[int], found: list[Pen | None]) -> list[Pen]:
+def _beside(at: int, sure: list[int], found: list[LineAuthor | None]) -> list[LineAuthor]:
     """The writers of the nearest lines that say something, above and below; none if one of them is not known."""
     place = bisect_left(sure, at)
     pens = [found[near] for near in (*sure[max(0, place - 1) : place], *sure[place : place + 1])]

@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from whyfor.model.ids import fold
-from whyfor.story.links.activity import Acts, Written
+from whyfor.story.links.activity import SessionActivity, WrittenEdit
 from whyfor.story.links.ancestry import Ancestry
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import each
@@ -29,10 +29,10 @@ _MASK = (1 << 64) - 1
 class Write(msgspec.Struct, frozen=True):
     session: int
     foreign: bool
-    act: Written
+    act: WrittenEdit
 
 
-class Share(msgspec.Struct):
+class ContentOverlap(msgspec.Struct):
     """What one session has of a commit."""
 
     lines: int = 0
@@ -52,7 +52,7 @@ class Content:
     """Built for the commits to judge: lines none of them changes need not be kept."""
 
     def __init__(
-        self, sessions: Mapping[int, Acts], foreign: Set[int], places: Places, judged: Sequence[CommitFacts]
+        self, sessions: Mapping[int, SessionActivity], foreign: Set[int], places: Places, judged: Sequence[CommitFacts]
     ) -> None:
         self._places = places
         self._added: dict[int, list[Write]] = {}
@@ -87,7 +87,7 @@ class Content:
 
     # -- who wrote what a commit holds -----------------------------------------------------------
 
-    def shares(self, commit: CommitFacts, ancestry: Ancestry) -> tuple[dict[int, Share], int]:
+    def shares(self, commit: CommitFacts, ancestry: Ancestry) -> tuple[dict[int, ContentOverlap], int]:
         """By session what it wrote of the commit, and of how many lines in all."""
         lines = [line for file in commit.files for line in self._lines(file)]
         if sum(not minor for _, _, _, minor in lines) >= SMALL:
@@ -95,7 +95,7 @@ class Content:
         moved = {(key, file.path) for file in commit.files for key in set(each(file.added)) & set(each(file.removed))}
         removers = {f.path: self._remover(commit, f, ancestry) for f in commit.files if f.status == "D"}
         gone = {f.path: max((w.act.at for w in self._gone_before(commit, f)), default=0) for f in commit.files}
-        shares: dict[int, Share] = {}
+        shares: dict[int, ContentOverlap] = {}
         by_file: Counter[tuple[str, int | None]] = Counter()
         for file, sign, key, minor in lines:
             if sign == "moved":
@@ -107,7 +107,7 @@ class Content:
                     write = None  # the file was removed since, and made anew
             by_file[file.path, None] += 1
             if write is not None:
-                shares.setdefault(write.session, Share()).credit(write, minor=minor)
+                shares.setdefault(write.session, ContentOverlap()).credit(write, minor=minor)
                 by_file[file.path, write.session] += not minor
         for (path, session), count in by_file.items():
             if session is not None and count >= 2 and count * 2 >= by_file[path, None]:
@@ -247,7 +247,7 @@ def _all(file: FileFacts) -> bytes:
     return file.added + file.removed + file.minor_added + file.minor_removed
 
 
-def _common(commits: Sequence[CommitFacts], sessions: Mapping[int, Acts]) -> set[int]:
+def _common(commits: Sequence[CommitFacts], sessions: Mapping[int, SessionActivity]) -> set[int]:
     """Lines that stand in so many files that they are nobody's: counted first, looked at only if there are many."""
     committed = [(file.path, file.added) for commit in commits for file in commit.files]
     seen = Counter(key for _, packed in committed for key in set(each(packed)))
@@ -266,7 +266,7 @@ def _short(path: str) -> str:
     return "/".join(path.rsplit("/", 2)[-2:])
 
 
-def owners(sessions: Mapping[int, Acts]) -> dict[str, int]:
+def owners(sessions: Mapping[int, SessionActivity]) -> dict[str, int]:
     """Of a call that stands in several sessions, the one that is no fork, else the one that ended first."""
     owner: dict[str, int] = {}
     for number, acts in sorted(sessions.items(), key=lambda item: (item[1].copied, item[1].last_at or 0, item[0])):
@@ -277,12 +277,12 @@ def owners(sessions: Mapping[int, Acts]) -> dict[str, int]:
     return owner
 
 
-def _with_moves(written: list[Written]) -> Iterator[Written]:
+def _with_moves(written: list[WrittenEdit]) -> Iterator[WrittenEdit]:
     """What was written before a file moved counts for its new place too."""
     if all(act.kind != "moved" for act in written):
         yield from written
         return
-    before: list[Written] = []
+    before: list[WrittenEdit] = []
     for act in written:
         if act.kind == "moved" and act.old:
             before += [

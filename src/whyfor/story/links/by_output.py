@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 import msgspec
 
-from whyfor.story.links.activity import Acts, Made
+from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.by_content import DAY, LOOK_BACK, owners
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.line_keys import norm
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r" \(#\d+\)$")
 _PLAIN = 15  # characters of a subject that is hardly anybody else's by chance
 
 
-class Maker(msgspec.Struct, frozen=True):
+class CommitCreator(msgspec.Struct, frozen=True):
     """A session that made a commit, and how we know."""
 
     session: int
@@ -38,18 +38,18 @@ class Maker(msgspec.Struct, frozen=True):
 class _Ran(msgspec.Struct, frozen=True):
     session: int
     foreign: bool
-    made: Made
+    made: CommitCommand
     command: str
 
 
-class Makers:
+class CommitCreators:
     """Commands of all sessions, found by the hash and subject they printed and by the minute they ran in."""
 
-    def __init__(self, sessions: Mapping[int, Acts], foreign: Set[int]) -> None:
+    def __init__(self, sessions: Mapping[int, SessionActivity], foreign: Set[int]) -> None:
         self._by_sha: dict[str, list[tuple[str, _Ran]]] = {}
         self._by_subject: dict[str, list[tuple[str, _Ran]]] = {}
         self._by_minute: dict[int, list[_Ran]] = {}
-        self._subjects: dict[str, dict[int, Maker]] = {}
+        self._subjects: dict[str, dict[int, CommitCreator]] = {}
         owner = owners(sessions)
         for number, acts in sessions.items():
             for made in acts.made:
@@ -68,15 +68,15 @@ class Makers:
 
     # -- one commit ------------------------------------------------------------------------------
 
-    def of(self, commit: CommitFacts) -> dict[int, Maker]:
-        found: dict[int, Maker] = {}
+    def of(self, commit: CommitFacts) -> dict[int, CommitCreator]:
+        found: dict[int, CommitCreator] = {}
         for maker in (*self._printed(commit), *self._spanned(commit)):
             known = found.get(maker.session)
             if known is None or (known.rewrote and not maker.rewrote):
                 found[maker.session] = maker
         return found
 
-    def _printed(self, commit: CommitFacts) -> Iterator[Maker]:
+    def _printed(self, commit: CommitFacts) -> Iterator[CommitCreator]:
         for sha, ran in self._by_sha.get(commit.sha[:_SHORT], ()):
             # A log that is shown again prints old hashes; a command of git prints those it makes.
             trusted = _during(ran.made, commit.committed_at, SLACK) or (ran.made.commits and not ran.foreign)
@@ -86,7 +86,7 @@ class Makers:
             if _during(ran.made, commit.authored_at, SLACK) and not commit.sha.startswith(sha):
                 yield _maker(ran, commit, f"printed {sha}, since rewritten")
 
-    def _spanned(self, commit: CommitFacts) -> Iterator[Maker]:
+    def _spanned(self, commit: CommitFacts) -> Iterator[CommitCreator]:
         subject = _plain(commit.subject)[:40]
         for ran in self._at(commit):
             if subject and subject in ran.command and not ran.made.rewrites:
@@ -100,7 +100,7 @@ class Makers:
 
     # -- commits that only all together tell -----------------------------------------------------
 
-    def unnamed(self, commits: Iterable[CommitFacts]) -> dict[str, Maker]:
+    def unnamed(self, commits: Iterable[CommitFacts]) -> dict[str, CommitCreator]:
         """Commits without a trace of their own: a `git commit` that says neither message nor hash ran at that moment.
 
         Only if no other session ran one then, and no other commit was made then.
@@ -113,15 +113,15 @@ class Makers:
         alone = (pairs[0] for pairs in found.values() if len(pairs) == 1)
         return {c.sha: _maker(ran, c, "ran git commit at that moment", "medium") for c, ran in alone}
 
-    def learn(self, commit: CommitFacts, makers: Iterable[Maker]) -> None:
+    def learn(self, commit: CommitFacts, makers: Iterable[CommitCreator]) -> None:
         """Subjects a session has committed, for the squashes that list them."""
         for maker in makers:
             if not maker.rewrote:
                 self._subjects.setdefault(norm(commit.subject), {})[maker.session] = maker
 
-    def squashed(self, commit: CommitFacts) -> dict[int, Maker]:
+    def squashed(self, commit: CommitFacts) -> dict[int, CommitCreator]:
         """A squash lists the subjects it swallowed, or keeps the only one and adds the number of the request."""
-        found: dict[int, Maker] = {}
+        found: dict[int, CommitCreator] = {}
         listed = [(norm(subject), LOOK_BACK) for subject in _BULLET.findall(commit.body)]
         if _NUMBER.search(commit.subject) and len(single := norm(_NUMBER.sub("", commit.subject))) >= _PLAIN:
             listed.append((single, 7 * DAY))
@@ -132,17 +132,17 @@ class Makers:
                     found[maker.session] = maker
         return found
 
-    def _who(self, subject: str) -> Iterator[Maker]:
+    def _who(self, subject: str) -> Iterator[CommitCreator]:
         yield from self._subjects.get(subject, {}).values()
         for _, ran in self._by_subject.get(subject, ()):
             if not ran.made.rewrites:
-                yield Maker(ran.session, ran.made.seq, ran.made.at, False, "squashed into it")
+                yield CommitCreator(ran.session, ran.made.seq, ran.made.at, False, "squashed into it")
 
 
-def _maker(ran: _Ran, commit: CommitFacts, why: str, confidence: str = "high") -> Maker:
+def _maker(ran: _Ran, commit: CommitFacts, why: str, confidence: str = "high") -> CommitCreator:
     # `git rebase` prints and dates commits anew, whoever made them; only the author date stays.
     rewrote = ran.made.rewrites and not _during(ran.made, commit.authored_at, SLACK)
-    return Maker(ran.session, ran.made.seq, ran.made.at, rewrote, why, confidence)
+    return CommitCreator(ran.session, ran.made.seq, ran.made.at, rewrote, why, confidence)
 
 
 def _wordless(ran: _Ran) -> bool:
@@ -151,7 +151,7 @@ def _wordless(ran: _Ran) -> bool:
     return brief and not made.printed and not made.failed and not made.rewrites and not _MESSAGE.search(made.command)
 
 
-def _during(made: Made, at: int, slack: int) -> bool:
+def _during(made: CommitCommand, at: int, slack: int) -> bool:
     return made.called_at - slack <= at <= made.done_at + slack
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
-from whyfor.story.links.activity import Acts, acts, merged
-from whyfor.story.links.ranges import Claim, Outline
+from whyfor.story.links.activity import SessionActivity, acts, merge_activity
+from whyfor.story.links.ranges import EventOutline, RangeClaim
 from whyfor.story.links.ranges import outline as outlined
 from whyfor.story.repositories import Repository, wrote_below
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class CandidateSession(msgspec.Struct, frozen=True, array_like=True):
     id: int
     agent: str
     session_id: str
@@ -38,15 +38,15 @@ class Candidates:
         self.rows = self._candidates()
         self.by_name = {(row.agent, row.session_id): row for row in self.rows}
         self.fresh: list[tuple[int, int, bytes]] = []  # acts read in this run, to be kept: session, last event, acts
-        self._acts: dict[int, Acts] = {}
-        self._outlines: dict[int, Outline] = {}
+        self._acts: dict[int, SessionActivity] = {}
+        self._outlines: dict[int, EventOutline] = {}
 
     @property
     def begun(self) -> int | None:
         """When the first of them began."""
         return min((row.started_at for row in self.rows if row.started_at is not None), default=None)
 
-    def _candidates(self) -> list[Row]:
+    def _candidates(self) -> list[CandidateSession]:
         wrote = wrote_below(self.db, self.repository.folders)
         sql = (
             "SELECT s.id, s.agent, s.session_id, s.parent, s.project_id, s.started_at, s.ended_at, s.last_seq, "
@@ -60,9 +60,9 @@ class Candidates:
             "(SELECT parent FROM sessions WHERE id IN (SELECT value FROM json_each(?)))",
             (number, number, listed, listed),
         )
-        return [Row(*row) for row in rows]
+        return [CandidateSession(*row) for row in rows]
 
-    def find(self, agent: str, session_id: str) -> Row | None:
+    def find(self, agent: str, session_id: str) -> CandidateSession | None:
         """A main session by name; it need not be of this project."""
         row = self.by_name.get((agent, session_id))
         if row is None:
@@ -74,12 +74,12 @@ class Candidates:
             )
             if not rows:
                 return None
-            row = Row(*rows[0])
+            row = CandidateSession(*rows[0])
             self.rows.append(row)
             self.by_name[agent, session_id] = row
         return self.main(row)
 
-    def main(self, row: Row) -> Row:
+    def main(self, row: CandidateSession) -> CandidateSession:
         """The session a subagent worked for; itself if it is none, or if its parent is not here."""
         seen = {row.id}
         while row.parent is not None and (above := self.by_name.get((row.agent, row.parent))) and above.id not in seen:
@@ -87,19 +87,19 @@ class Candidates:
             seen.add(row.id)
         return row
 
-    def acts_of(self, row: Row) -> Acts:
+    def acts_of(self, row: CandidateSession) -> SessionActivity:
         found = self._acts.get(row.id)
         if found is None:
             kept = fetch(self.db, "SELECT last_seq, body FROM acts WHERE session_id=?", (row.id,))
             last, body = kept[0] if kept else (0, None)
-            found = msgspec.msgpack.decode(body, type=Acts) if body is not None else Acts()
+            found = msgspec.msgpack.decode(body, type=SessionActivity) if body is not None else SessionActivity()
             if last < row.last_seq:
-                found = acts(Reader(self.db).events(row.id, last + 1), found)
+                found = acts(StoreRows(self.db).events(row.id, last + 1), found)
                 self.fresh.append((row.id, row.last_seq, msgspec.msgpack.encode(found)))
             self._acts[row.id] = found
         return found
 
-    def outline(self, session: int) -> Outline:
+    def outline(self, session: int) -> EventOutline:
         if session not in self._outlines:
             base = session << SEQ_BITS
             rows: Any = self.db.execute(
@@ -109,9 +109,9 @@ class Candidates:
             self._outlines[session] = outlined(rows)
         return self._outlines[session]
 
-    def since(self, since: int) -> tuple[dict[int, Acts], set[int]]:
+    def since(self, since: int) -> tuple[dict[int, SessionActivity], set[int]]:
         """Acts of main sessions, those of their subagents among them; and which of them ran elsewhere."""
-        groups: dict[int, list[Acts]] = {}
+        groups: dict[int, list[SessionActivity]] = {}
         foreign: set[int] = set()
         for row in self.rows:
             if row.ended_at is not None and row.ended_at < since:
@@ -124,7 +124,7 @@ class Candidates:
             groups.setdefault(main.id, []).append(own)
             if main.project_id != self.repository.id:
                 foreign.add(main.id)
-        return {number: merged(own) for number, own in groups.items()}, foreign
+        return {number: merge_activity(own) for number, own in groups.items()}, foreign
 
     @cached_property
     def news_since(self) -> int | None:
@@ -135,7 +135,7 @@ class Candidates:
         times += [row.started_at for row in self.rows if row.linked < 0 and row.started_at is not None]
         return min(times) if times else None
 
-    def inherited(self, session: int, claims: list[Claim]) -> int:
+    def inherited(self, session: int, claims: list[RangeClaim]) -> int:
         """Where that part of a fork ends which it was given by another session, and which has its story there."""
         origins = fetch(
             self.db,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from whyfor.git.history import Change, Commit, patch_id
+from whyfor.git.history import Commit, FileChange, patch_id
 from whyfor.story.links.line_keys import WIDTH, key, norm, telling
 
 SMALL = 4  # telling lines below which every line counts
@@ -50,7 +50,7 @@ class CommitFacts(msgspec.Struct, frozen=True):
     files: tuple[FileFacts, ...]
 
     @classmethod
-    def of(cls, commit: Commit, changes: Sequence[Change]) -> CommitFacts:
+    def of(cls, commit: Commit, changes: Sequence[FileChange]) -> CommitFacts:
         files = tuple(_file(change, minor=False) for change in changes)
         if sum(len(file.added) + len(file.removed) for file in files) < SMALL * WIDTH:
             files = tuple(_file(change, minor=True) for change in changes)
@@ -76,7 +76,7 @@ class CommitFacts(msgspec.Struct, frozen=True):
         return bool(_BOT.search(self.author) or _BOT.search(self.email))
 
 
-def _file(change: Change, *, minor: bool) -> FileFacts:
+def _file(change: FileChange, *, minor: bool) -> FileFacts:
     facts = FileFacts(change.path, change.old_path, change.status, change.plus, change.minus)
     if _GENERATED.search(change.path):
         return facts

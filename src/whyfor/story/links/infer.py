@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 import msgspec
 
 from whyfor.model.checkpoints import EVIDENCE
-from whyfor.story.links.activity import Acts
+from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.ancestry import Ancestry
-from whyfor.story.links.by_content import DAY, Content, Share
-from whyfor.story.links.by_output import Maker, Makers
+from whyfor.story.links.by_content import DAY, Content, ContentOverlap
+from whyfor.story.links.by_output import CommitCreator, CommitCreators
 from whyfor.story.links.commits import CommitFacts, FileFacts
 from whyfor.story.links.line_keys import each, norm
 from whyfor.story.links.paths import Places
 
-__all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "Seed"]
+__all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "PriorLink"]
 
 NEARBY = 600_000
 _SAME_TIME = 2000
@@ -45,7 +45,7 @@ class Link(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class Seed(msgspec.Struct, frozen=True):
+class PriorLink(msgspec.Struct, frozen=True):
     """A commit whose links are known from before: it may be gone, and live on in a copy."""
 
     sha: str
@@ -59,7 +59,7 @@ class Linker:
     """Built once from all sessions' acts. Sessions in `foreign` ran elsewhere: they count below `folders` only."""
 
     def __init__(
-        self, sessions: Mapping[int, Acts], *, foreign: Set[int] = frozenset(), folders: Iterable[str] = ()
+        self, sessions: Mapping[int, SessionActivity], *, foreign: Set[int] = frozenset(), folders: Iterable[str] = ()
     ) -> None:
         self._sessions = sessions
         self._foreign = foreign
@@ -84,7 +84,7 @@ class Linker:
         todo: Set[str] | None = None,
         hooks: Hooks | None = None,
         pairs: Iterable[tuple[str, str]] = (),
-        seeds: Iterable[Seed] = (),
+        seeds: Iterable[PriorLink] = (),
         unreachable: Set[str] = frozenset(),
     ) -> tuple[list[Link], dict[str, str]]:
         """Links of the commits in `todo` (all if None), and by commit which one took its place.
@@ -92,12 +92,14 @@ class Linker:
         Other commits are there as ancestors and as originals of copies.
         """
         judged = [commit for commit in commits if todo is None or commit.sha in todo]
-        run = _Run(commits, Makers(self._sessions, self._foreign), self._content_for(judged), seeds)
+        run = _Run(commits, CommitCreators(self._sessions, self._foreign), self._content_for(judged), seeds)
         return run.run({commit.sha for commit in judged}, hooks or {}, list(pairs), unreachable)
 
 
 class _Run:
-    def __init__(self, commits: Sequence[CommitFacts], makers: Makers, content: Content, seeds: Iterable[Seed]) -> None:
+    def __init__(
+        self, commits: Sequence[CommitFacts], makers: CommitCreators, content: Content, seeds: Iterable[PriorLink]
+    ) -> None:
         self.ancestry = Ancestry({commit.sha: commit.parents for commit in commits})
         self.commits = sorted(commits, key=lambda commit: self.ancestry.number[commit.sha])
         self.makers = makers
@@ -237,7 +239,7 @@ class _Run:
         found: dict[str, str] = {}
         lost: list[CommitFacts] = []
         number = self.ancestry.number
-        known: list[CommitFacts | Seed] = [*self.commits, *self.seeds.values()]
+        known: list[CommitFacts | PriorLink] = [*self.commits, *self.seeds.values()]
         for commit in known:
             if commit.sha in unreachable and self.found.get(commit.sha):
                 copies = [k.sha for k, _ in self.copies.of(commit) if k.sha not in unreachable]
@@ -279,13 +281,13 @@ class _Copies:
         self._by_patch: dict[str, dict[str, _Known]] = {}
         self._by_subject: dict[str, dict[str, _Known]] = {}
 
-    def add(self, commit: CommitFacts | Seed, links: Found) -> None:
+    def add(self, commit: CommitFacts | PriorLink, links: Found) -> None:
         known = _Known(commit.sha, commit.authored_at, _size(commit), links)
         if commit.patch_id:
             self._by_patch.setdefault(commit.patch_id, {})[commit.sha] = known
         self._by_subject.setdefault(norm(commit.subject), {})[commit.sha] = known
 
-    def of(self, commit: CommitFacts | Seed) -> Iterator[tuple[_Known, bool]]:
+    def of(self, commit: CommitFacts | PriorLink) -> Iterator[tuple[_Known, bool]]:
         """Commits this one is a copy of, or that are of it; and whether nothing speaks against it."""
         patched = self._by_patch.get(commit.patch_id or "", {})
         named = self._by_subject.get(norm(commit.subject), {})
@@ -303,7 +305,7 @@ class _Copies:
 # -- small judgements ------------------------------------------------------------------------------
 
 
-def _enough(share: Share, total: int, age: int) -> bool:
+def _enough(share: ContentOverlap, total: int, age: int) -> bool:
     """Part of the commit, not a line or two by chance: the older the writing, the more of it."""
     part = share.lines / total
     fresh = age <= DAY
@@ -314,14 +316,14 @@ def _enough(share: Share, total: int, age: int) -> bool:
     return fresh and (share.owns or share.lines >= _MANY or (part >= 0.05 and share.lines >= _FEW))
 
 
-def _written(sha: str, session: int, share: Share, total: int) -> Link:
+def _written(sha: str, session: int, share: ContentOverlap, total: int) -> Link:
     part = share.lines / total
     confidence = "high" if part >= 0.5 and share.lines >= _FEW else "medium"
     why = f"{share.lines} of {total} changed lines"
     return Link(sha, session, "content", confidence, "wrote", share.seq, share.lines, round(part, 3), why)
 
 
-def _output(sha: str, maker: Maker) -> Link:
+def _output(sha: str, maker: CommitCreator) -> Link:
     role = "rewrote" if maker.rewrote else "made"
     return Link(sha, maker.session, "output", maker.confidence, role, maker.seq, why=maker.why)
 
@@ -347,11 +349,11 @@ def _copied(link: Link, commit: str) -> Link:
     return msgspec.structs.replace(link, commit=commit, why=f"same change as {link.commit[:10]}: {link.why}"[:200])
 
 
-def _continues(before: CommitFacts | Seed, after: CommitFacts) -> bool:
+def _continues(before: CommitFacts | PriorLink, after: CommitFacts) -> bool:
     if before.patch_id is not None and before.patch_id == after.patch_id:
         return True
     same_time = abs(before.authored_at - after.authored_at) <= _SAME_TIME
-    if isinstance(before, Seed):
+    if isinstance(before, PriorLink):
         return same_time or norm(before.subject) == norm(after.subject)
     old, new = _lines(before), _lines(after)
     common = len(old & new)
@@ -369,5 +371,5 @@ def _lines(commit: CommitFacts) -> set[tuple[str, int]]:
     }
 
 
-def _size(commit: CommitFacts | Seed) -> int:
-    return 0 if isinstance(commit, Seed) else sum(file.plus + file.minus for file in commit.files)
+def _size(commit: CommitFacts | PriorLink) -> int:
+    return 0 if isinstance(commit, PriorLink) else sum(file.plus + file.minus for file in commit.files)

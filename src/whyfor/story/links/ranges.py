@@ -15,7 +15,7 @@ import msgspec
 from whyfor.model.checkpoints import EVIDENCE, Part, checkpoint_id
 
 
-class Outline(msgspec.Struct):
+class EventOutline(msgspec.Struct):
     """Where in a session its prompts, messages and turns are, by seq."""
 
     prompts: list[int] = []  # by a person
@@ -41,9 +41,9 @@ class Outline(msgspec.Struct):
         return self.seqs[max(0, before - 1)] if self.seqs else 1
 
 
-def outline(rows: Iterable[tuple[int, int, str, str, int | None]]) -> Outline:
+def outline(rows: Iterable[tuple[int, int, str, str, int | None]]) -> EventOutline:
     """From seq, turn, kind, actor and time of a session's events, in order."""
-    found = Outline([], [], [], 0, 0, [], [])
+    found = EventOutline([], [], [], 0, 0, [], [])
     current: int | None = None
     for seq, turn, kind, actor, when in rows:
         if turn == 0:
@@ -62,7 +62,7 @@ def outline(rows: Iterable[tuple[int, int, str, str, int | None]]) -> Outline:
     return found
 
 
-class Claim(msgspec.Struct, frozen=True):
+class RangeClaim(msgspec.Struct, frozen=True):
     """A link of one session to one commit."""
 
     commit: str
@@ -82,12 +82,12 @@ class Claim(msgspec.Struct, frozen=True):
     parents: tuple[str, ...] = ()
 
 
-def parts(claims: Iterable[Claim], outlines: dict[int, Outline]) -> dict[str, list[Part]]:
+def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> dict[str, list[Part]]:
     """Of each commit its parts, strongest evidence first; `continued` is told by `continue_from`."""
-    by_session: dict[int, list[Claim]] = {}
+    by_session: dict[int, list[RangeClaim]] = {}
     for claim in claims:
         by_session.setdefault(claim.session, []).append(claim)
-    found: dict[str, list[tuple[Claim, Part]]] = {}
+    found: dict[str, list[tuple[RangeClaim, Part]]] = {}
     for session, own in by_session.items():
         shape = outlines[session]
         for claim, (first, last) in _ranges(own, shape):
@@ -123,7 +123,7 @@ def _rank(part: Part) -> tuple[int, int]:
     return EVIDENCE.index(part.evidence), -part.lines
 
 
-def _ranges(claims: list[Claim], shape: Outline) -> Iterable[tuple[Claim, tuple[int, int]]]:
+def _ranges(claims: list[RangeClaim], shape: EventOutline) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
     live = sorted((c for c in claims if not c.superseded), key=lambda c: (c.cut, c.committed_at, c.commit))
     cuts = sorted({claim.cut for claim in live})
     # where the range of each cut ended, one ahead; what a fork was given has been told there
@@ -140,9 +140,9 @@ def _ranges(claims: list[Claim], shape: Outline) -> Iterable[tuple[Claim, tuple[
             yield claim, (min(max(before, default=0) + 1, claim.cut), claim.cut)
 
 
-def _parents_first(claims: list[Claim]) -> list[Claim]:
+def _parents_first(claims: list[RangeClaim]) -> list[RangeClaim]:
     """Commits of one command fall into the same second: only their parents tell which came first."""
-    order: dict[str, Claim] = {}
+    order: dict[str, RangeClaim] = {}
     known = {claim.commit: claim for claim in claims}
     for claim in claims:
         path = [claim]
@@ -152,7 +152,9 @@ def _parents_first(claims: list[Claim]) -> list[Claim]:
     return list(order.values())
 
 
-def _same_cut(claims: list[Claim], first: int, cut: int, last: int) -> Iterable[tuple[Claim, tuple[int, int]]]:
+def _same_cut(
+    claims: list[RangeClaim], first: int, cut: int, last: int
+) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
     """Copies of one commit share its range; one edit split over several commits is the last event they share."""
     own = [claim for claim in claims if not claim.why.startswith("same change")] or claims[:1]
     for claim in claims:

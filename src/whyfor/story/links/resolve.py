@@ -18,13 +18,12 @@ from whyfor.git.run import ask
 from whyfor.model.paths import to_text
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.forget import STORY, reasons
-from whyfor.store.pauses import PauseSet
-from whyfor.store.pauses import load as load_pauses
+from whyfor.store.pauses import PauseSet, load_pauses
 from whyfor.store.sqlite import fetch
-from whyfor.story.links.activity import Acts, Made
-from whyfor.story.links.assemble import Assembly, Outcome, known_links
-from whyfor.story.links.candidates import Candidates, Row
-from whyfor.story.links.infer import CommitFacts, Link, Linker, Seed
+from whyfor.story.links.activity import CommitCommand, SessionActivity
+from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
+from whyfor.story.links.candidates import Candidates, CandidateSession
+from whyfor.story.links.infer import CommitFacts, Link, Linker, PriorLink
 from whyfor.story.repositories import ALL, Repository, lost
 
 DAY = 86_400_000
@@ -42,7 +41,7 @@ def compute(
     only: Iterable[str] | None = None,
     again: bool = False,
     announce: Announce | None = None,
-) -> Outcome:
+) -> LinkOutcome:
     """Judge what is new: commits nobody looked at, and those that sessions read since may belong to.
 
     `only` names commits to judge (again); `again` judges all of them.
@@ -59,7 +58,7 @@ class _Run:
         self._unkept: dict[str, str] = {}  # why commits have no story, if there is more to say
         self._lost: set[str] = set()  # commits with a story that no ref reaches any more, since the last look
 
-    def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> Outcome:
+    def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> LinkOutcome:
         commits = self._commits(only, again)
         todo = set(commits) if again else self._todo(commits)
         grown = {self.sessions.main(row).id for row in self.sessions.rows if row.last_seq > row.linked}
@@ -95,14 +94,14 @@ class _Run:
             found = history.commits(folder, ["--no-walk=unsorted", *sorted(only)])
             return {commit.sha: commit for commit in found}
         begun = self.sessions.begun
-        if begun is None or not history.head(folder):
+        if begun is None or not history.head_commit(folder):
             return {}
         before = self.store.tips(self.repository.id)
         if again or before is None:
-            kept = history.resolve(folder, self.store.live(self.repository.id)).values()
+            kept = history.resolve_commits(folder, self.store.live(self.repository.id)).values()
             found = history.commits(folder, ALL, since=begun - DAY)
         else:
-            kept = history.resolve(folder, before).values()  # a tip that is gone says nothing
+            kept = history.resolve_commits(folder, before).values()  # a tip that is gone says nothing
             found = history.commits(folder, [*ALL, *(f"^{sha}" for sha in kept)])
             if (since := self.sessions.news_since) is not None:
                 found += history.commits(folder, ALL, since=since - _SLACK)
@@ -135,7 +134,7 @@ class _Run:
         listed = ask(self.repository.folder, "rev-parse", *ALL) or ""
         return sorted(set(listed.split()))
 
-    def _unreachable(self, known: set[str], rows: list[Row]) -> list[history.Commit]:
+    def _unreachable(self, known: set[str], rows: list[CandidateSession]) -> list[history.Commit]:
         """Commits that sessions printed or hooks saw and no ref reaches any more, as far as git still has them."""
         printed = {
             sha for row in rows for made in self.sessions.acts_of(row).made for sha, _ in made.printed if len(sha) >= 7
@@ -151,7 +150,7 @@ class _Run:
         }
         begins = {sha[:7] for sha in known}
         missing = [sha for sha in (*printed, *hooked, *self._rewritten(known)) if sha[:7] not in begins]
-        shas = sorted(set(history.resolve(self.repository.folder, missing).values()) - known) if missing else []
+        shas = sorted(set(history.resolve_commits(self.repository.folder, missing).values()) - known) if missing else []
         return history.commits(self.repository.folder, ["--no-walk=unsorted", *shas]) if shas else []
 
     def _rewritten(self, known: set[str]) -> set[str]:
@@ -173,7 +172,7 @@ class _Run:
 
     def _facts(self, commits: Iterable[history.Commit], progress: Callable[[int], None] | None) -> list[CommitFacts]:
         listed = list(commits)
-        found: dict[str, list[history.Change]] = {}
+        found: dict[str, list[history.FileChange]] = {}
         for sha, changed in history.changes(self.repository.folder, (c.sha for c in listed if not c.is_merge)):
             found[sha] = changed
             if progress:
@@ -224,7 +223,7 @@ class _Run:
         return judged, links, superseded
 
     def _hooks(
-        self, todo: set[str], commits: dict[str, history.Commit], sessions: dict[int, Acts]
+        self, todo: set[str], commits: dict[str, history.Commit], sessions: dict[int, SessionActivity]
     ) -> dict[str, list[tuple[int, int, bool]]]:
         """Commits that ran inside an agent's process: session, the event to cut at, whether it only rewrote."""
         found: dict[str, list[tuple[int, int, bool]]] = {}
@@ -279,7 +278,7 @@ class _Run:
         rows = fetch(self.db, "SELECT data FROM signals WHERE event='post-rewrite' ORDER BY at, id")
         return [(old, new) for row in rows for old, new in msgspec.json.decode(row[0]).get("pairs", [])]
 
-    def _seeds(self, todo: set[str], judged: Iterable[CommitFacts]) -> list[Seed]:
+    def _seeds(self, todo: set[str], judged: Iterable[CommitFacts]) -> list[PriorLink]:
         """Links of earlier runs: a commit that is gone may live on in a copy, of the same author date or change."""
         since = min(commit.authored_at for commit in judged) - _SLACK
         patches = [commit.patch_id for commit in judged if commit.patch_id]
@@ -288,9 +287,11 @@ class _Run:
         for sha, known in {**alike, **self.store.of_commits(self._lost)}.items():
             if sha in todo or not known.parts:
                 continue
-            found.append(Seed(sha, known.subject, known.authored_at, known.patch_id, known_links(self.sessions, known)))
+            found.append(
+                PriorLink(sha, known.subject, known.authored_at, known.patch_id, known_links(self.sessions, known))
+            )
         return found
 
 
-def _names(made: Made, commit: history.Commit) -> bool:
+def _names(made: CommitCommand, commit: history.Commit) -> bool:
     return commit.subject in made.command or any(commit.sha.startswith(sha) for sha, _ in made.printed)

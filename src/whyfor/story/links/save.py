@@ -12,30 +12,30 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.files import replace
 from whyfor.model.errors import BadInput
-from whyfor.store.changes import Changes
+from whyfor.store.changes import ChangeLog
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.commit import commit_with_journal
 from whyfor.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
-from whyfor.store.read import Reader
+from whyfor.store.read import StoreRows
 from whyfor.store.sqlite import fetch
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
-    from whyfor.story.links.assemble import Outcome
+    from whyfor.story.links.assemble import LinkOutcome
     from whyfor.story.links.resolve import Announce
 
 
 def link_waiting(db: apsw.Connection, journal: Journal, announce: Announce | None = None) -> int:
     """Every project something new was read of; returns how many commits were judged. Under the ingest lock."""
     newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
-    looked = sum(link_project(db, journal, project, announce).looked for project in waiting(db))
+    looked = sum(link_project(db, journal, project, announce).looked for project in projects_to_link(db))
     store = Checkpoints(db)
     if newest > store.mark("signals"):
-        with kept(db, journal):
+        with journaled_transaction(db, journal):
             store.set_mark("signals", newest)
     return looked
 
 
-def waiting(db: apsw.Connection) -> list[int]:
+def projects_to_link(db: apsw.Connection) -> list[int]:
     """Projects with sessions or git hooks' signals that no run has looked at."""
     grown = fetch(
         db,
@@ -53,7 +53,7 @@ def waiting(db: apsw.Connection) -> list[int]:
 
 def _written_in(db: apsw.Connection, sessions: list[int]) -> set[int]:
     """Projects these sessions wrote in, wherever they ran."""
-    places = {**{p.path: number for number, p in Reader(db).projects() if p.path}, **Reader(db).places()}
+    places = {**{p.path: number for number, p in StoreRows(db).projects() if p.path}, **StoreRows(db).places()}
     rows = fetch(
         db,
         "SELECT DISTINCT path FROM touches WHERE action='write' AND session_id IN (SELECT value FROM json_each(?))",
@@ -69,20 +69,22 @@ def _upwards(folder: str) -> Iterator[str]:
         folder = folder.rpartition("/")[0]
 
 
-def link_project(db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None) -> Outcome:
+def link_project(db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None) -> LinkOutcome:
     """Judge a project's new commits and keep what was found. A repository that git cannot read stops no other: it is
     asked again next time, and `whyfor log` in it says what is wrong."""
-    from whyfor.story.links.assemble import Outcome
+    from whyfor.story.links.assemble import LinkOutcome
     from whyfor.story.links.resolve import compute
     from whyfor.story.repositories import repository_of
 
     found = repository_of(db, project)
     try:
-        outcome = compute(db, found, announce=announce) if found else Outcome(project, linked=_unlinkable(db, project))
+        outcome = (
+            compute(db, found, announce=announce) if found else LinkOutcome(project, linked=_unlinkable(db, project))
+        )
     except BadInput:
-        return Outcome(project)
-    with kept(db, journal):
-        apply(db, journal, outcome)
+        return LinkOutcome(project)
+    with journaled_transaction(db, journal):
+        save_outcome(db, journal, outcome)
     return outcome
 
 
@@ -91,7 +93,7 @@ def _unlinkable(db: apsw.Connection, project: int) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in fetch(db, "SELECT id, last_seq FROM sessions WHERE project_id=?", (project,))]
 
 
-def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
+def save_outcome(db: apsw.Connection, journal: Journal, outcome: LinkOutcome) -> None:
     """Inside the caller's transaction; the caller flushes the journal before it commits."""
     store = Checkpoints(db)
     for checkpoint in outcome.saved:
@@ -108,11 +110,11 @@ def apply(db: apsw.Connection, journal: Journal, outcome: Outcome) -> None:
         store.set_tips(outcome.project, outcome.tips)
     db.executemany("INSERT OR REPLACE INTO acts VALUES(?,?,?)", outcome.acts)
     db.executemany("INSERT OR REPLACE INTO linked VALUES(?,?,?)", [(outcome.project, *row) for row in outcome.linked])
-    Changes(db).prune()
+    ChangeLog(db).prune()
 
 
 @contextmanager
-def kept(db: apsw.Connection, journal: Journal) -> Iterator[None]:
+def journaled_transaction(db: apsw.Connection, journal: Journal) -> Iterator[None]:
     """One transaction: in the journal before the database says so."""
     db.execute("BEGIN IMMEDIATE")
     try:

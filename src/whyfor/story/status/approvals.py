@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from whyfor.story.status.inputs import Sign, family
+from whyfor.story.status.inputs import StatusInput, family
 
 _ENDS = ("prompt", "done", "failed", "interrupted", "ready", "started", "exited")
 
 
-class Asked(msgspec.Struct):
+class ApprovalRequest(msgspec.Struct):
     at: int
     tool: str | None = None
     action: str | None = None
@@ -22,14 +22,14 @@ class Asked(msgspec.Struct):
 
 
 class _Open(msgspec.Struct):
-    sign: Sign
-    asked: Asked
+    sign: StatusInput
+    asked: ApprovalRequest
 
 
-def approvals(signs: Iterable[Sign], refused: Iterable[str] = ()) -> list[Asked]:
+def approvals(signs: Iterable[StatusInput], refused: Iterable[str] = ()) -> list[ApprovalRequest]:
     """From all signs of a session, in any order; `refused`: calls whose answer is a person's no."""
-    found: list[Asked] = []
-    calls: dict[str, Sign] = {}
+    found: list[ApprovalRequest] = []
+    calls: dict[str, StatusInput] = {}
     waiting: list[_Open] = []
     denied = set(refused)
     for sign in sorted(signs, key=lambda sign: (sign.at, sign.order)):
@@ -52,7 +52,7 @@ def approvals(signs: Iterable[Sign], refused: Iterable[str] = ()) -> list[Asked]
     return found
 
 
-def _joined(waiting: list[_Open], sign: Sign) -> bool:
+def _joined(waiting: list[_Open], sign: StatusInput) -> bool:
     """Hook and transcript may both tell of one request; the transcript tells more."""
     call = sign.about or sign.call
     for item in waiting:
@@ -65,13 +65,13 @@ def _joined(waiting: list[_Open], sign: Sign) -> bool:
     return False
 
 
-def _asked(sign: Sign, calls: dict[str, Sign]) -> Asked:
+def _asked(sign: StatusInput, calls: dict[str, StatusInput]) -> ApprovalRequest:
     tool = family(sign.tool)
     fits = (c for c in calls.values() if c.child == sign.child and (not tool or family(c.tool) == tool))
     named = sign.about or sign.call
     likely = sorted(fits, key=lambda call: call.text != sign.text)  # what it names; else the first of them
     call = calls.get(named) if named else next(iter(likely), None)
-    return Asked(
+    return ApprovalRequest(
         at=sign.at,
         tool=(call.tool if call else sign.tool) or None,
         action=sign.text or sign.path or (call and (call.text or call.path)) or None,
@@ -80,21 +80,21 @@ def _asked(sign: Sign, calls: dict[str, Sign]) -> Asked:
     )
 
 
-def _unheard(sign: Sign, calls: dict[str, Sign], found: list[Asked]) -> list[Asked]:
+def _unheard(sign: StatusInput, calls: dict[str, StatusInput], found: list[ApprovalRequest]) -> list[ApprovalRequest]:
     """Where no hook told of a request, its answer does."""
     call = calls.get(sign.call)
     if call is None or any(asked.call == sign.call for asked in found):
         return []
     action = call.text or call.path or None
-    return [Asked(call.at, call.tool or None, action, call.call, None, sign.at, _decision(sign, set()))]
+    return [ApprovalRequest(call.at, call.tool or None, action, call.call, None, sign.at, _decision(sign, set()))]
 
 
-def _decision(sign: Sign, denied: set[str]) -> str:
+def _decision(sign: StatusInput, denied: set[str]) -> str:
     no = sign.call in denied or (sign.kind == "answered" and sign.text == "denied")
     return "denied" if no else "allowed"
 
 
-def _answer(waiting: list[_Open], sign: Sign, denied: set[str]) -> bool:
+def _answer(waiting: list[_Open], sign: StatusInput, denied: set[str]) -> bool:
     for item in waiting:
         asked = item.asked
         if item.sign.child != sign.child:

@@ -101,7 +101,7 @@ _OF_CHILDREN |= dict.fromkeys(("started", "prompt"), "child.active")
 _OF_CHILDREN |= dict.fromkeys(("compacting", "compacted", "erred", "ready", "busy"), "heard")
 
 
-class Sign(msgspec.Struct, frozen=True):
+class StatusInput(msgspec.Struct, frozen=True):
     kind: str
     at: int  # ms
     word: str  # who said it and how, for people: `Stop hook`
@@ -119,11 +119,11 @@ class Sign(msgspec.Struct, frozen=True):
     process: tuple[int, int] | None = None  # pid and start of the agent's process
 
 
-def of_event(event: StoredEvent, child: str = "") -> Sign:
+def of_event(event: StoredEvent, child: str = "") -> StatusInput:
     """`child` names the subagent whose session the event is in, if it is fed to its parent's state."""
     data = event.data or {}
     when = event.observed_at if event.created_at is None else min(event.created_at, event.observed_at)
-    sign = Sign(
+    sign = StatusInput(
         kind=_EVENTS.get(event.kind, "heard"),
         at=when,
         word=f"transcript: {event.kind}",
@@ -135,7 +135,7 @@ def of_event(event: StoredEvent, child: str = "") -> Sign:
     return _about_child(_TELL[event.kind](sign, event, data) if event.kind in _TELL else sign)
 
 
-def of_signal(signal: Signal) -> Sign | None:
+def of_signal(signal: Signal) -> StatusInput | None:
     """None for what says nothing of the session: doctor's probes."""
     if signal.event == "probe":
         return None
@@ -153,7 +153,7 @@ def of_signal(signal: Signal) -> Sign | None:
     elif kind in ("child.active", "child.stopped") and not child:
         kind = "heard"  # Claude Code says so of a compaction, too
     return _about_child(
-        Sign(
+        StatusInput(
             kind=kind,
             at=signal.at,
             word=f"{signal.event} hook",
@@ -170,13 +170,13 @@ def of_signal(signal: Signal) -> Sign | None:
     )
 
 
-def of_process(status: str, waiting_for: str, at: int) -> Sign:
+def of_process(status: str, waiting_for: str, at: int) -> StatusInput:
     """What the agent's own registry says of its process: `busy`, `idle`, `waiting`, `shell`."""
     kind = _PROCESS.get(status, "heard")
     if kind == "noticed" and waiting_for == "dialog open":
         kind = "heard"  # a person looks at a menu
     word = f"process: {status} ({waiting_for})" if waiting_for else f"process: {status}"
-    return Sign(kind=kind, at=at, word=word, source="process")
+    return StatusInput(kind=kind, at=at, word=word, source="process")
 
 
 def said(event: StoredEvent) -> str:
@@ -197,7 +197,7 @@ def family(tool: str) -> str:
     return "shell" if tool.lower() in SHELLS else tool
 
 
-def _about_child(sign: Sign) -> Sign:
+def _about_child(sign: StatusInput) -> StatusInput:
     if not sign.child or sign.kind not in _OF_CHILDREN:
         return sign
     return msgspec.structs.replace(sign, kind=_OF_CHILDREN[sign.kind])
@@ -213,23 +213,23 @@ def _process(told: object) -> tuple[int, int] | None:
 # -- what the kinds of events say beside that ------------------------------------------------------
 
 
-def _started(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _started(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     """Without a time it may be later than all that follows it, and then says nothing."""
     kind = "heard" if event.created_at is None else sign.kind
     return msgspec.structs.replace(sign, kind=kind, cwd=first(data, "cwd"))
 
 
-def _prompt(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _prompt(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     own = event.actor == "user" or sign.child
     return sign if own else msgspec.structs.replace(sign, kind="heard")  # a subagent's task, in an older parent's file
 
 
-def _over(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _over(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     kind = "interrupted" if data.get("interrupted") else "failed" if data.get("failed") else "done"
     return msgspec.structs.replace(sign, kind=kind, text=first(data, "reason"))
 
 
-def _call(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _call(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     if event.actor == "user":  # a `!` line the person typed
         return msgspec.structs.replace(sign, kind="heard")
     tool, text = event.name or "unknown", said(event)
@@ -239,25 +239,25 @@ def _call(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
     return msgspec.structs.replace(sign, call=ident, tool=tool, text=text[:TEXT_MAX], path=path, cut=cut)
 
 
-def _result(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _result(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     return msgspec.structs.replace(sign, kind="heard") if event.actor == "user" else sign
 
 
-def _asked(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _asked(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     request, cut = first(data, "request", "id") or f"seq {event.seq}", len(event.text) > TEXT_MAX
     told = msgspec.structs.replace(sign, call=request, about=first(data, "id"), tool=event.name or "", cut=cut)
     return msgspec.structs.replace(told, text=event.text[:TEXT_MAX])
 
 
-def _answered(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _answered(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     return msgspec.structs.replace(sign, call=first(data, "request", "id"), text=first(data, "decision"))
 
 
-def _question(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _question(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     return msgspec.structs.replace(sign, call=sign.call or f"seq {event.seq}", text=event.text[:TEXT_MAX])
 
 
-def _subagent(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _subagent(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     """Only some agents name the session of a subagent; for the others its call says how long it runs."""
     if child := first(data, "session", "subagent"):
         return msgspec.structs.replace(sign, child=child, call="")
@@ -265,11 +265,11 @@ def _subagent(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
     return msgspec.structs.replace(sign, kind=kind, spawns=True, text=event.text[:TEXT_MAX], child=sign.child)
 
 
-def _error(sign: Sign, event: StoredEvent, data: dict[str, Any]) -> Sign:
+def _error(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     return msgspec.structs.replace(sign, text=event.text[:TEXT_MAX])
 
 
-_TELL: dict[str, Callable[[Sign, StoredEvent, dict[str, Any]], Sign]] = {
+_TELL: dict[str, Callable[[StatusInput, StoredEvent, dict[str, Any]], StatusInput]] = {
     "session.started": _started,
     "turn.completed": _over,
     "user.prompt": _prompt,

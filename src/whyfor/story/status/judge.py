@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from whyfor.model.text import one_line
-from whyfor.story.status.inputs import Sign, of_event, of_process, of_signal
-from whyfor.story.status.pending import Approval, Waits
-from whyfor.story.status.state import GRACE, NEW, Call, Child, Mark, State, apply
+from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
+from whyfor.story.status.pending import PendingApproval, PendingRequests
+from whyfor.story.status.state import GRACE, NEW, Child, LastHeard, OpenToolCall, State, apply
 
 __all__ = [
     "NEW",
     "PHASES",
-    "Approval",
-    "Sign",
+    "PendingApproval",
     "State",
     "Status",
+    "StatusInput",
     "apply",
     "of_event",
     "of_process",
@@ -47,7 +47,7 @@ class Status(msgspec.Struct, frozen=True):
     since: int | None = None
     heard_at: int | None = None
     activity: str | None = None
-    approval: Approval | None = None
+    approval: PendingApproval | None = None
     questions: list[str] = []
     subagent: bool = False  # one is at work
     interrupted: bool = False
@@ -55,7 +55,7 @@ class Status(msgspec.Struct, frozen=True):
     activity_at: int | None = None  # when what it does began; None: nobody said
 
 
-def told(signs: Iterable[Sign | None], state: State = NEW) -> State:
+def told(signs: Iterable[StatusInput | None], state: State = NEW) -> State:
     for sign in signs:
         state = apply(state, sign) if sign else state
     return state
@@ -100,7 +100,7 @@ class _View:
         self.barrier = max(state.closed, state.ready, self.started, state.exited)  # nothing before it is open
         self.open = self._open()
         self.calls = self._calls()
-        self.waits = Waits(state, self.calls)
+        self.waits = PendingRequests(state, self.calls)
 
     def judged(self) -> tuple[str, str, str, int]:
         state = self.state
@@ -122,10 +122,10 @@ class _View:
 
     # -- turns -------------------------------------------------------------------------------------
 
-    def _started(self) -> Mark:
+    def _started(self) -> LastHeard:
         """Codex says that a session starts when its first turn has begun."""
         late = self.state.started.at - self.state.prompt.at
-        return Mark() if self.state.prompt.at and 0 <= late <= GRACE else self.state.started
+        return LastHeard() if self.state.prompt.at and 0 <= late <= GRACE else self.state.started
 
     def _open(self) -> bool:
         state, barrier = self.state, self.barrier
@@ -175,20 +175,20 @@ class _View:
             return "idle", "nothing is open and nothing is heard", "low", state.heard.at
         return "unknown", state.heard.word or "nothing was heard", "low", state.heard.at
 
-    def _waiting(self, free: Mark) -> tuple[str, str, str, int]:
+    def _waiting(self, free: LastHeard) -> tuple[str, str, str, int]:
         since = max(free.at, self.state.compacted.at, self.waits.released())
         if self.alive is None and not self.state.hooked and self.silence > LONG:
             return "idle", f"{free.word}; whether it is still open nobody can tell", "low", since
         return "waiting", free.word, self._aged(_said_by(free)), since
 
-    def _freed(self) -> Mark:
+    def _freed(self) -> LastHeard:
         """Who said that the turn is over: the hook is surer than the record that follows it."""
         state = self.state
         if _after(state.stopped, max(state.prompt, state.failed, state.interrupted), tie=False):
             return state.stopped
         return state.closed if _after(state.closed, state.prompt, tie=False) else state.ready
 
-    def failure(self, ended: Mark) -> str:
+    def failure(self, ended: LastHeard) -> str:
         """In the words of the turn's own error: a hook has one word for it, often `unknown`."""
         error = self.state.erred
         told = error.text if _after(error, self.state.prompt, tie=True) else ""
@@ -199,7 +199,7 @@ class _View:
         over = max(self.barrier, state.compacted, state.prompt, state.worked)
         return _after(state.compacting, over, tie=True) and self.now - state.compacting.at <= COMPACTING
 
-    def _calls(self, child: str = "") -> list[Call]:
+    def _calls(self, child: str = "") -> list[OpenToolCall]:
         """Unanswered ones of the open turn, oldest first."""
         start = self.barrier.at if not child else self._child_barrier(child)
         found = [c for c in self.state.calls.values() if c.child == child and c.at > start and not c.done_at]
@@ -223,7 +223,7 @@ class _View:
         calls = self._calls()
         return None if self._compacting() or not calls else calls[-1].at
 
-    def _call_line(self, call: Call) -> str:
+    def _call_line(self, call: OpenToolCall) -> str:
         path, place = call.path, self.state.place.text
         if place and path.startswith(place.rstrip("/") + "/"):
             path = path[len(place.rstrip("/")) + 1 :]
@@ -249,14 +249,14 @@ class _View:
         return {"high": "medium", "medium": "low"}.get(confidence, "low")
 
 
-def _after(one: Mark, other: Mark, *, tie: bool) -> bool:
+def _after(one: LastHeard, other: LastHeard, *, tie: bool) -> bool:
     """Records have an order; of two other signs of one moment `tie` says which counts."""
     if not one.at or one.at != other.at:
         return one.at > other.at
     return one.order > other.order if one.order and other.order else tie
 
 
-def _said_by(mark: Mark) -> str:
+def _said_by(mark: LastHeard) -> str:
     return "high" if mark.source in ("hook", "process") else "medium" if mark.source == "transcript" else "low"
 
 

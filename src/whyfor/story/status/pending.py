@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from whyfor.story.status.inputs import family
-from whyfor.story.status.state import GRACE, Ask, Call, Child, Mark, State
+from whyfor.story.status.state import GRACE, Child, LastHeard, OpenRequest, OpenToolCall, State
 
 SLACK = 2_000  # ms: a call's record may be dated a moment after the request to run it
 
 
-class Approval(msgspec.Struct, frozen=True):
+class PendingApproval(msgspec.Struct, frozen=True):
     """What a person is asked to allow."""
 
     kind: str  # permission | plan
@@ -24,26 +24,28 @@ class Approval(msgspec.Struct, frozen=True):
     certain: bool = True  # False: several calls could be meant
 
 
-class Waits:
+class PendingRequests:
     """Of a state, with the unanswered calls of its open turn."""
 
-    def __init__(self, state: State, calls: list[Call]) -> None:
+    def __init__(self, state: State, calls: list[OpenToolCall]) -> None:
         self.state = state
         self.calls = calls
         self.approval, self.asked = self._approval()
         self.questions, self.question_at = self._questions()
 
-    def _approval(self) -> tuple[Approval | None, Mark]:
+    def _approval(self) -> tuple[PendingApproval | None, LastHeard]:
         """The newest request that nothing has answered, and who told of it."""
         pending = [ask for ask in self.state.asks.values() if ask.kind != "question" and self._pending(ask)]
         if pending:
             ask = max(pending, key=lambda ask: (bool(ask.text or ask.path or self._meant(ask)), ask.at, ask.order))
             since = min(ask.at for ask in pending)
-            return self._described(ask, self._meant(ask)), Mark(since, kind=ask.kind, word=ask.word, source=ask.source)
+            return self._described(ask, self._meant(ask)), LastHeard(
+                since, kind=ask.kind, word=ask.word, source=ask.source
+            )
         notice = self.state.noticed
         if not notice.at or self._questioned() or max(self._notice_answers()) >= notice.at:
             return None, notice
-        ask = Ask(at=notice.at, word=notice.word, source=notice.source)
+        ask = OpenRequest(at=notice.at, word=notice.word, source=notice.source)
         return self._described(ask, self.calls), notice
 
     def _questioned(self) -> bool:
@@ -51,19 +53,19 @@ class Waits:
         asks = any(ask.kind == "question" and self._pending(ask) for ask in self.state.asks.values())
         return asks or any(call.asks for call in self.calls)
 
-    def _pending(self, ask: Ask) -> bool:
+    def _pending(self, ask: OpenRequest) -> bool:
         return bool(ask.at) and max(self._answers(ask)) <= ask.at
 
-    def _answers(self, ask: Ask) -> list[int]:
+    def _answers(self, ask: OpenRequest) -> list[int]:
         """When a request may have been answered or become pointless; what is not later than it means nothing."""
         state = self.state
         child = state.children.get(ask.child, Child())
         times = [ask.done_at, self._settled(), child.stopped if ask.child else state.closed.at]
         if ask.call:
-            return [*times, state.calls.get(ask.call, Call()).done_at]
+            return [*times, state.calls.get(ask.call, OpenToolCall()).done_at]
         meant = self._meant(ask)
         if meant and (not ask.text or meant[0].text == ask.text):
-            return [*times, meant[0].done_at, state.asks.get(meant[0].id, Ask()).done_at]
+            return [*times, meant[0].done_at, state.asks.get(meant[0].id, OpenRequest()).done_at]
         return [*times, child.result if ask.child else state.result.at]
 
     def _notice_answers(self) -> list[int]:
@@ -77,7 +79,7 @@ class Waits:
         marks = (state.prompt, state.busy, state.started, state.exited, state.interrupted, state.ready)
         return max(mark.at for mark in marks)
 
-    def _meant(self, ask: Ask) -> list[Call]:
+    def _meant(self, ask: OpenRequest) -> list[OpenToolCall]:
         """Calls a request may be about, the likeliest first: they wait for their turn in the order they were made."""
         if ask.call:
             found = self.state.calls.get(ask.call)
@@ -95,17 +97,17 @@ class Waits:
         exactly = [call for call in found_all if ask.text and call.text == ask.text]
         return sorted(exactly or found_all, key=lambda call: (call.at, call.order))
 
-    def _before(self, ask: Ask) -> int:
+    def _before(self, ask: OpenRequest) -> int:
         """Calls that an end of their turn left open are of no request after it."""
         state = self.state
         ends = (state.started, state.exited) if ask.child else (state.closed, state.ready, state.started, state.exited)
         return max((mark.at for mark in ends if mark.at <= ask.at), default=0)
 
-    def _described(self, ask: Ask, meant: list[Call]) -> Approval:
-        call = meant[0] if meant else Call()
+    def _described(self, ask: OpenRequest, meant: list[OpenToolCall]) -> PendingApproval:
+        call = meant[0] if meant else OpenToolCall()
         tool = call.tool or ask.tool
         action = ask.text or ask.path or call.text or call.task or call.path
-        return Approval(
+        return PendingApproval(
             kind=ask.kind,
             asked_at=ask.at,
             tool=tool or None,
@@ -123,7 +125,7 @@ class Waits:
         since = min((*(call.at for call in calls), *(ask.at for ask in asks)), default=0)
         return [line for call in calls for line in call.question.splitlines() if line], since
 
-    def _went_on(self, call: Call) -> bool:
+    def _went_on(self, call: OpenToolCall) -> bool:
         """Some questions have no answer of their own; that the agent works again is one."""
         return self._settled() > call.at or (not call.tool and self.state.worked.at > call.at + GRACE)
 

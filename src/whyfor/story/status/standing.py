@@ -12,7 +12,7 @@ from whyfor.story.status.judge import Status
 from whyfor.story.summary import Summary
 
 
-class Standing(msgspec.Struct, frozen=True):
+class LiveStatus(msgspec.Struct, frozen=True):
     """A session and what it does now."""
 
     session: Session
@@ -25,7 +25,7 @@ class Standing(msgspec.Struct, frozen=True):
         return f"{self.session.agent}:{self.session.session_id}"
 
 
-class Audience(Protocol):
+class StatusSink(Protocol):
     """What is asked of the hub; all of it from the loop's thread."""
 
     trouble: str | None
@@ -34,5 +34,5 @@ class Audience(Protocol):
     def publish(self) -> None:
         """The store has something new."""
 
-    def stand(self, standings: Iterable[Standing]) -> None:
+    def stand(self, standings: Iterable[LiveStatus]) -> None:
         """Where all sessions stand that are attended to."""

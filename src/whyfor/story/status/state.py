@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from whyfor.story.status.inputs import PLANS, Sign
+from whyfor.story.status.inputs import PLANS, StatusInput
 
 CALLS_MAX = 64  # calls that are remembered, answered ones too: their call may be told after their answer
 ASKS_MAX = 32
@@ -19,7 +19,7 @@ REASON_MAX = 500
 GRACE = 1_000  # ms: a turn's last words may be dated a moment after its end
 
 
-class Mark(msgspec.Struct, frozen=True, order=True):
+class LastHeard(msgspec.Struct, frozen=True, order=True):
     """When something was last said, and by whom; the order of fields is how two of them compare."""
 
     at: int = 0
@@ -30,7 +30,7 @@ class Mark(msgspec.Struct, frozen=True, order=True):
     text: str = ""
 
 
-class Call(msgspec.Struct, frozen=True):
+class OpenToolCall(msgspec.Struct, frozen=True):
     id: str = ""
     at: int = 0  # 0: only its answer was seen
     order: int = 0
@@ -51,7 +51,7 @@ class Call(msgspec.Struct, frozen=True):
         return max(self.at, self.done_at)
 
 
-class Ask(msgspec.Struct, frozen=True):
+class OpenRequest(msgspec.Struct, frozen=True):
     at: int = 0
     order: int = 0
     word: str = ""
@@ -84,27 +84,27 @@ class Child(msgspec.Struct, frozen=True):
 
 class State(msgspec.Struct, frozen=True):
     first: int = 0  # when anything at all was heard first, and last
-    heard: Mark = Mark()
-    started: Mark = Mark()
-    prompt: Mark = Mark()
-    worked: Mark = Mark()  # the agent itself did something
-    result: Mark = Mark()  # a tool answered it
-    closed: Mark = Mark()  # a turn ended: done, failed, interrupted
-    stopped: Mark = Mark()  # the same, said by a hook
-    failed: Mark = Mark()
-    interrupted: Mark = Mark()
-    ready: Mark = Mark()  # the prompt was said to be free
-    busy: Mark = Mark()  # its own registry says that it works
-    noticed: Mark = Mark()
-    compacting: Mark = Mark()
-    compacted: Mark = Mark()
-    erred: Mark = Mark()
-    exited: Mark = Mark()
-    place: Mark = Mark()  # the folder, as its text
+    heard: LastHeard = LastHeard()
+    started: LastHeard = LastHeard()
+    prompt: LastHeard = LastHeard()
+    worked: LastHeard = LastHeard()  # the agent itself did something
+    result: LastHeard = LastHeard()  # a tool answered it
+    closed: LastHeard = LastHeard()  # a turn ended: done, failed, interrupted
+    stopped: LastHeard = LastHeard()  # the same, said by a hook
+    failed: LastHeard = LastHeard()
+    interrupted: LastHeard = LastHeard()
+    ready: LastHeard = LastHeard()  # the prompt was said to be free
+    busy: LastHeard = LastHeard()  # its own registry says that it works
+    noticed: LastHeard = LastHeard()
+    compacting: LastHeard = LastHeard()
+    compacted: LastHeard = LastHeard()
+    erred: LastHeard = LastHeard()
+    exited: LastHeard = LastHeard()
+    place: LastHeard = LastHeard()  # the folder, as its text
     hooked: bool = False  # its hooks are heard, so that an end will be told
     pid: tuple[int, int, int] = (0, 0, 0)  # when it was told, pid, start
-    calls: dict[str, Call] = {}
-    asks: dict[str, Ask] = {}
+    calls: dict[str, OpenToolCall] = {}
+    asks: dict[str, OpenRequest] = {}
     children: dict[str, Child] = {}
     floor: int = 0  # of what is as old as this, some is forgotten already
 
@@ -113,17 +113,17 @@ NEW = State()
 _ALONE = "started prompt busy failed interrupted ready noticed compacting compacted erred exited".split()
 _WORK = ("thinking", "spoke", "call", "result")
 _CLOSING = ("done", "failed", "interrupted")
-_Entry = TypeVar("_Entry", Call, Ask, Child)
+_Entry = TypeVar("_Entry", OpenToolCall, OpenRequest, Child)
 
 
-def apply(state: State, sign: Sign) -> State:
+def apply(state: State, sign: StatusInput) -> State:
     """The state with what a sign adds to it."""
     changes: dict[str, object] = {} if 0 < state.first <= sign.at else {"first": sign.at}
-    mark = Mark(sign.at, sign.order, sign.kind, sign.word, sign.source, _reason(sign))
+    mark = LastHeard(sign.at, sign.order, sign.kind, sign.word, sign.source, _reason(sign))
     for name in _registers(sign):
         if mark > getattr(state, name):
             changes[name] = mark
-    if sign.cwd and (place := Mark(sign.at, sign.order, text=sign.cwd)) > state.place:
+    if sign.cwd and (place := LastHeard(sign.at, sign.order, text=sign.cwd)) > state.place:
         changes["place"] = place
     if sign.source == "hook" and not state.hooked:
         changes["hooked"] = True
@@ -133,11 +133,11 @@ def apply(state: State, sign: Sign) -> State:
     return _child(_asked(_called(state, sign), sign), sign)
 
 
-def _reason(sign: Sign) -> str:
+def _reason(sign: StatusInput) -> str:
     return sign.text[:REASON_MAX] if sign.kind in ("failed", "interrupted", "erred", "exited") else ""
 
 
-def _registers(sign: Sign) -> list[str]:
+def _registers(sign: StatusInput) -> list[str]:
     names = ["heard"]
     if sign.kind in _ALONE:
         names.append(sign.kind)
@@ -152,10 +152,10 @@ def _registers(sign: Sign) -> list[str]:
     return names
 
 
-def _called(state: State, sign: Sign) -> State:
+def _called(state: State, sign: StatusInput) -> State:
     if sign.kind not in ("call", "result", "question") or not sign.call:
         return state
-    known = state.calls.get(sign.call, Call(sign.call))
+    known = state.calls.get(sign.call, OpenToolCall(sign.call))
     if sign.kind == "result":
         # The first to tell of it is the nearest to it: the next request may follow within milliseconds.
         found = msgspec.structs.replace(known, done_at=min(known.done_at or sign.at, sign.at))
@@ -166,7 +166,7 @@ def _called(state: State, sign: Sign) -> State:
     return _kept(state, "calls", CALLS_MAX, sign.call, found)
 
 
-def _more(known: Call, sign: Sign) -> Call:
+def _more(known: OpenToolCall, sign: StatusInput) -> OpenToolCall:
     """A call is told by up to three signs: a hook, its record, and what else the record means."""
     place = max((known.at, known.order), (sign.at, sign.order))
     said = "question" if sign.kind == "question" else "task" if sign.spawns else "text"
@@ -189,12 +189,12 @@ def _fuller(text: str) -> tuple[int, str]:
     return len(text), text
 
 
-def _asked(state: State, sign: Sign) -> State:
+def _asked(state: State, sign: StatusInput) -> State:
     """Hooks do not say which call they are about; of each subagent the last of them counts."""
     if sign.kind == "asked" or (sign.kind == "question" and not sign.call):
         kind = "question" if sign.kind == "question" else "plan" if sign.tool in PLANS else "permission"
         key = sign.call or f"{sign.kind} {sign.child}"
-        told = Ask(
+        told = OpenRequest(
             sign.at,
             sign.order,
             sign.word,
@@ -207,17 +207,17 @@ def _asked(state: State, sign: Sign) -> State:
             sign.path,
             sign.cut,
         )
-        known = state.asks.get(key, Ask())
+        known = state.asks.get(key, OpenRequest())
         newer = max(told, msgspec.structs.replace(known, done_at=0), key=msgspec.structs.astuple)
         return _kept(state, "asks", ASKS_MAX, key, msgspec.structs.replace(newer, done_at=known.done_at))
     if sign.kind == "answered" and sign.call:
-        known = state.asks.get(sign.call, Ask())
+        known = state.asks.get(sign.call, OpenRequest())
         found = msgspec.structs.replace(known, done_at=max(known.done_at, sign.at))
         return _kept(state, "asks", ASKS_MAX, sign.call, found)
     return state
 
 
-def _child(state: State, sign: Sign) -> State:
+def _child(state: State, sign: StatusInput) -> State:
     if not sign.child:
         return state
     known = state.children.get(sign.child, Child())
@@ -244,5 +244,5 @@ def _kept(state: State, name: str, limit: int, key: str, entry: _Entry) -> State
     return msgspec.structs.replace(state, **{name: entries, "floor": max(state.floor, gone.latest)})
 
 
-def _over(entry: Call | Ask | Child) -> bool:
+def _over(entry: OpenToolCall | OpenRequest | Child) -> bool:
     return entry.stopped >= entry.active if isinstance(entry, Child) else bool(entry.done_at)
