@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tests.conftest import REPOSITORY
+from whyfor import __version__
 from whyfor.agents import AGENTS
 from whyfor.cli import COMMANDS
 from whyfor.config import Settings
@@ -82,7 +83,7 @@ def _targets(text: str) -> list[str]:
 def test_every_link_between_pages_leads_somewhere() -> None:
     texts = {
         **{f"docs/{name}": text for name, text in PAGES.items()},
-        "README.md": (REPOSITORY / "README.md").read_text(),
+        **{path.name: path.read_text(encoding="utf-8") for path in REPOSITORY.glob("*.md")},
     }
     broken = [
         (name, target)
@@ -125,3 +126,42 @@ def test_the_architecture_page_has_the_layers_that_are_enforced() -> None:
     assert "\n".join(layers) in PAGES["architecture.md"]
     rooms = {path.name for path in (REPOSITORY / "src" / "whyfor").iterdir() if (path / "__init__.py").exists()}
     assert {room for room in rooms if f"`{room}/`" not in PAGES["architecture.md"]} == set()
+
+
+def _index_groups() -> dict[str, list[str]]:
+    """Return the headings of docs/index.md, each with the pages linked below it."""
+    first, *parts = re.split(r"^## ", PAGES["index.md"], flags=re.MULTILINE)
+    assert [target for target in _targets(first) if target in PAGES] == []
+    groups = {}
+    for part in parts:
+        title, _, body = part.partition("\n")
+        groups[title] = _targets(body)
+    return groups
+
+
+def test_every_page_is_in_one_group_of_the_index() -> None:
+    linked = [target for targets in _index_groups().values() for target in targets]
+    pages = [target for target in linked if target in PAGES]
+    assert sorted(pages) == sorted(PAGES.keys() - {"index.md"})
+    assert len(linked) == len(set(linked))
+
+
+def test_the_readme_has_the_groups_of_the_index() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (\w+) \| (\[.*) \|$", readme, flags=re.MULTILINE))
+    shown = {group: {target.removeprefix("docs/") for target in _targets(row)} for group, row in rows.items()}
+    index = _index_groups()
+    assert list(shown) == list(index)
+    for group, targets in index.items():
+        assert shown[group] <= {target.removeprefix("../") for target in targets}, group
+
+
+def test_the_readme_leads_to_the_index_the_guide_the_changelog_and_the_licence() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert {"docs/index.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"} <= set(_targets(readme))
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, *_ = re.findall(r"^## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", changelog, flags=re.MULTILINE)
+    assert newest == __version__
