@@ -27,7 +27,8 @@ from whyfor.story.summary import Summary
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.
 _WRITER = """
 import json, os, sys
-told = {name.removeprefix("WHYFOR_NOTIFY_").lower(): value for name, value in os.environ.items() if name.startswith("WHYFOR_NOTIFY_")}
+mine = "WHYFOR_NOTIFY_"
+told = {name[len(mine):].lower(): value for name, value in os.environ.items() if name.startswith(mine)}
 with open(sys.argv[1], "a") as file:
     file.write(json.dumps(told) + "\\n")
 """
