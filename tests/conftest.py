@@ -8,7 +8,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import hypothesis
 import pytest
@@ -120,6 +120,13 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         return Result(code, captured.out, captured.err)
 
     return run
+
+
+def missing_part(reason: str) -> NoReturn:
+    """A part that tests need is not on this machine: they skip, and where everything must run they fail."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def unpack(archive: tarfile.TarFile, folder: Path) -> None:

@@ -22,6 +22,7 @@ import pytest
 from tests.capture.snapshot import assert_equal, derived, found, on_disk, stored_bytes
 from tests.capture.test_ingest import shown, story, write
 from tests.capture.test_rebuild import change, populate
+from tests.conftest import missing_part
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
@@ -105,7 +106,7 @@ def strace() -> None:
     works = shutil.which("strace") and subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode == 0
     if not works:
         told = "NO STRACE: faults at system calls are not tested. Install it (apt install strace) and allow ptrace."
-        pytest.fail(told) if os.environ.get("CI") == "true" else pytest.skip(told)
+        missing_part(told)
 
 
 @pytest.fixture

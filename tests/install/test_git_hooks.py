@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import Result, missing_part
 from tests.install.test_settings import snapshot
 from tests.install.tools import Spool, git, script
 from whyfor.config import Settings
@@ -88,7 +88,7 @@ def test_any_shell_and_an_empty_environment_will_do(
     repo: Path, cli: Cli, spool: Spool, shell: str, tmp_path: Path
 ) -> None:
     if shutil.which(shell.split()[0]) is None:
-        pytest.skip(f"{shell} is not installed")
+        missing_part(f"{shell} is not installed")
     commit(repo)
     cli("init")
     for name in ("post-commit", "post-rewrite"):

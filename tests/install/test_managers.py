@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import Result, missing_part
 from tests.install.managers import installed
 from tests.install.tools import Spool, git, script
 
@@ -20,7 +20,7 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def managers(monkeypatch: pytest.MonkeyPatch) -> Path:
     if missing := next((tool for tool in ("node", "npm") if shutil.which(tool) is None), None):
-        pytest.skip(f"HOOK MANAGERS NOT TESTED: {missing} is not installed")
+        missing_part(f"HOOK MANAGERS NOT TESTED: {missing} is not installed")
     found = installed()
     path = [found / "node_modules" / ".bin", found / "venv" / "bin"]
     monkeypatch.setenv("PATH", os.pathsep.join([*map(str, path), os.environ["PATH"]]))

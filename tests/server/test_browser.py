@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.conftest import missing_part
 from tests.server.pages.browser import chromium
 from tests.server.wire import Served
 
@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
     found = chromium()
     if found is None:
         reason = "THE GUARD IS NOT TESTED IN A BROWSER: chromium is not installed"
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+        missing_part(reason)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found)
         yield started

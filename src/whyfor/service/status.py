@@ -184,7 +184,7 @@ def between(settings: Settings, cwd: Path, old: str, new: str) -> CommitRange:
                 if said.by == "person":
                     prompts[said.session_id, said.seq] = said
         return CommitRange(
-            describe_pause,
+            stories,
             list(sessions.values()),
             sum(number for _, number in sessions.values()),
             Checkpoints(library.db).spent(_disjoint(spans)),

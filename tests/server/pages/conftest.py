@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.conftest import missing_part
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.demo import build
@@ -63,7 +64,7 @@ def browser() -> Iterator[Browser]:
     missing = "chromium" if found is None else "npm" if shutil.which("npm") is None else None
     if missing:
         reason = f"PAGES NOT TESTED IN A BROWSER: {missing} is not installed"
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+        missing_part(reason)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found)
         yield browser
