@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
+import subprocess
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +17,15 @@ import pytest
 
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.capture.test_ingest import story, write
+from tests.transcripts import Transcript
+from whyfor.capture.completion import complete_entries
 from whyfor.config import Settings
 from whyfor.model.errors import Disagreement, NewerStore
+from whyfor.model.sessions import Project
 from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.journal import Journal, PauseEntry, PlaceEntry
+from whyfor.store.journal import Journal, PauseEntry, PlaceEntry, SegmentEntry
 from whyfor.store.open import reading
 
 Cli = Callable[..., Any]
@@ -274,6 +279,35 @@ def test_a_journal_that_is_gone_gets_places_and_pauses_back(stored: Settings, cl
     stored.journal.unlink()
     assert ingest(stored).repairs
     assert last_words(stored) == kept
+
+
+def test_a_folder_comes_back_before_the_session_that_ran_in_it() -> None:
+    """Its project was looked up after the session's first bytes were seen."""
+    project = Project("example.com/shop", "remote", "shop")
+    place = PlaceEntry("/code/shop", project, observed_at=105)
+    segment = SegmentEntry("claude", "/t.jsonl", 0, 0, 9, "d" * 64, 100, "lines", "s")
+    later = SegmentEntry("claude", "/t.jsonl", 0, 9, 20, "e" * 64, 200, "lines", "s")
+    found = complete_entries([later], [segment, later, place], lambda _: True, newer=True)
+    assert found == [place, segment, later]
+
+
+def test_a_session_keeps_its_project_when_the_journal_is_gone(
+    settings: Settings, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count(1_800_000_000_000, 7)
+    monkeypatch.setattr("whyfor.service.ingest.wall_clock", lambda: next(ticks))
+    folder = tmp_path / "repository"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    told = Transcript("placed", cwd=str(folder))
+    told.prompt("Hello")
+    told.save(home)
+    ingest(settings)
+    before = everything(settings)
+    settings.journal.unlink()
+    ingest(settings)
+    without_database(settings)
+    rebuild(settings)
+    assert everything(settings)["sessions"] == before["sessions"]
 
 
 def last_words(settings: Settings) -> dict[str, PlaceEntry | PauseEntry]:

@@ -31,8 +31,9 @@ def complete_entries(
 ) -> list[Entry]:
     """Return journal entries as they were read, with what only the database knows put where it belongs.
 
-    Segments and places go before whatever was seen later; the rest is said at the end. Every segment gets the path
-    its file has now, so moves need not be told. A segment whose object is not there (`has`) is not believed; one that
+    Folders that the journal says nothing of come first: a session gets the project its folder has when it is read.
+    Segments go before whatever was seen later; the rest is said at the end. Every segment gets the path its file has
+    now, so moves need not be told. A segment whose object is not there (`has`) is not believed; one that
     the journal names by an address that is gone gets the database's. `newer`: the database is at least as new as the
     journal, so where they differ it is right. What either knows to be forgotten does not come back.
     """
@@ -45,8 +46,11 @@ def complete_entries(
         entry for entry in segments if segment_key(entry) not in told and has(entry.digest)
     ]
     others = _missing_facts(whole, known, newer=newer)
-    missing += [entry for entry in others if isinstance(entry, PlaceEntry)]
-    found = _interleave(whole, missing)
+    placed = {entry.cwd for entry in whole if isinstance(entry, PlaceEntry)}
+    places = [entry for entry in others if isinstance(entry, PlaceEntry)]
+    missing += [entry for entry in places if entry.cwd in placed]
+    found: list[Entry] = [entry for entry in places if entry.cwd not in placed]
+    found += _interleave(whole, missing)
     found += [entry for entry in others if not isinstance(entry, PlaceEntry)]
     return found
 
