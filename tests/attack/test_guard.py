@@ -260,6 +260,18 @@ def open_page(server: Served, page: Page, path: str = "/") -> None:
     expect(page.locator(".live")).to_have_attribute("data-live", "on")
 
 
+def cookies_of(page: Page) -> list[str]:
+    return [cookie["value"] for cookie in page.context.cookies()]
+
+
+def await_other_cookies(page: Page, before: list[str]) -> None:
+    """Until the page has got a key of another start."""
+    end = time.monotonic() + 30
+    while cookies_of(page) == before:
+        assert time.monotonic() < end, "the page did not come back"
+        page.wait_for_timeout(20)
+
+
 PICTURE = """() => { const far = document.createElement("div"); far.style.height = "30000px";
     const picture = new Image(); picture.loading = "lazy"; picture.id = "picture"; picture.src = "/later.png";
     document.body.append(far, picture); }"""
@@ -304,12 +316,14 @@ def test_whoever_held_a_connection_from_before_is_not_in_between(kept: Settings,
         page = stack.enter_context(browser.new_context()).new_page()
         with served(kept) as first:
             open_page(first, page)
+        before = cookies_of(page)
         impostor = Impostor(first.port, waits=True)
         with impostor.listening():
             assert impostor.asked.wait(30)
         with served(kept, first.port, beside=True) as second:  # the connection to the impostor is still there
             impostor.relay = second
             impostor.ready.set()
+            await_other_cookies(page, before)  # what the page shows may still be of before the break
             expect(page.locator(".live")).to_have_attribute("data-live", "on")
             page.reload()
             expect(page.locator(".live")).to_have_attribute("data-live", "on")

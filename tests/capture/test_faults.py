@@ -35,11 +35,11 @@ DISK_FULL = "No space|disk is full"
 SECONDS = 60  # until a process that should have ended is given up
 # The program with a commit after every few lines, as a large file or thousands of files make it commit, and with
 # merges as a file that is read while it grows makes them.
-SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2, "merge.FAN": 2}
+SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2, "compact.FAN": 2}
 IN_SMALL_STEPS = "; ".join(
     [
         "import sys",
-        "from whyfor.capture import compact as merge, ingest, tail",
+        "from whyfor.capture import compact, ingest, tail",
         *(f"{name} = {value}" for name, value in SMALL.items()),
         "from whyfor.__main__ import main",
         "sys.exit(main(sys.argv[1:]))",

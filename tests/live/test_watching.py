@@ -360,7 +360,7 @@ def test_a_story_that_cannot_be_found_stops_no_reading(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(taking, "waiting", fail)
+    monkeypatch.setattr(taking, "projects_to_link", fail)
     hook = Installed(settings.home)
     hook.stand_in()
     with Live(settings) as live:

@@ -206,7 +206,7 @@ def test_a_run_that_dies_while_it_appends_is_noticed(
         raise Dead
 
     with monkeypatch.context() as patch:
-        patch.setattr(growing, "save", dies)
+        patch.setattr(growing, "save_progress", dies)
         with pytest.raises(Dead):
             cli("redact", source, "--output", out)
     assert out.read_text().count("\n") == 3
