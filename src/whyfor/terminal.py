@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,6 +75,22 @@ def clean_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+        for stream in before:
+            _let_go(stream)
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """What was not read goes nowhere: else Python would complain of the broken pipe when it ends."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # a full disk, or closed already: whoever wrote has said so
+        return
 
 
 def raw_stream(*, stderr: bool = False) -> TextIO:

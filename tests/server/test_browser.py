@@ -88,7 +88,7 @@ def test_another_site_gets_nothing_from_a_browser_that_may_look(server: Served, 
         context.new_page().goto(server.url + server.link())
         page = context.new_page()
         page.goto(site)
-        page.wait_for_function("got.length >= 4")
+        page.wait_for_function("() => got.length >= 4")
         assert set(page.evaluate("got")) == {"no"}
         assert [frame.url for frame in page.frames[1:]] == ["chrome-error://chromewebdata/"]
 

@@ -232,7 +232,7 @@ def test_a_picture_is_shown(site: Site, page: Page, rich: str) -> None:
     page.locator(".picture summary").click()
     image = page.locator(".picture img")
     expect(image).to_be_visible()
-    page.wait_for_function("document.querySelector('.picture img').naturalWidth === 40")
+    page.wait_for_function("() => document.querySelector('.picture img').naturalWidth === 40")
 
 
 def test_only_pictures_are_served_as_such(client: httpx.Client, demo: Home, rich: str) -> None:
