@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whyfor.config import Settings
+    from whyfor.service.serve import Running
 
 NOW = calendar.datetime(2026, 3, 5, 14, 32, 20, tzinfo=calendar.UTC)
 IMAGES = Path(__file__).with_name("images")
@@ -70,13 +71,12 @@ def main() -> None:
 def take(settings: Settings, pages: dict[str, str]) -> None:
     """By the real server, which is stopped when all are taken."""
     from whyfor.server.run import serve
-    from whyfor.service.serve import AccessKeys, Running
 
     failed: list[BaseException] = []
 
     def look(running: Running) -> None:
         try:
-            visit(running.address, lambda: AccessKeys(settings).link(running), pages)
+            visit(running.address, lambda: fresh_link(settings, running), pages)
         except BaseException as error:
             failed.append(error)
         finally:
@@ -85,6 +85,16 @@ def take(settings: Settings, pages: dict[str, str]) -> None:
     serve(settings, 0, lambda running, *_: threading.Thread(target=look, args=(running,)).start())
     if failed:
         raise failed[0]
+
+
+def fresh_link(settings: Settings, running: Running) -> str:
+    """A one-time link of the moment at which the clock stands: its age is told by its file."""
+    from whyfor.service.serve import AccessKeys
+
+    link = AccessKeys(settings).link(running)
+    for path in (settings.home / "serve.links").iterdir():
+        os.utime(path, (NOW.timestamp(), NOW.timestamp()))
+    return link
 
 
 def visit(address: str, link: Callable[[], str], pages: dict[str, str]) -> None:
