@@ -279,7 +279,7 @@ def test_those_that_write_all_the_time_are_read_in_steps(eye: Eye, root: Path, n
 
 @pytest.fixture
 def hook(tmp_path: Path) -> Installed:
-    return Installed(tmp_path / "back story's")
+    return Installed(tmp_path / "why for's")
 
 
 def test_every_hook_rings_and_leaves_its_ingest_to_whoever_serves(hook: Installed) -> None:

@@ -9,4 +9,4 @@ from tests.hook import Installed
 
 @pytest.fixture
 def hook(tmp_path: Path) -> Installed:
-    return Installed(tmp_path / "back story's")
+    return Installed(tmp_path / "why for's")
