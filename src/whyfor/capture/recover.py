@@ -33,6 +33,7 @@ from whyfor.store.changes import ChangeLog
 from whyfor.store.commit import load_mark, save_mark
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
 from whyfor.store.read import StoreRows
+from whyfor.store.segments import has_segments
 from whyfor.store.sqlite import connect, explained, transaction
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
@@ -60,7 +61,7 @@ def recover(
         mark = load_mark(db)
         if not thorough and agrees(db, journal):
             return []
-        if mark is None and not settings.journal.exists() and not _has_segments(db):
+        if mark is None and not settings.journal.exists() and not has_segments(db):
             return []  # a home where nothing was stored yet
         done, rebuild = _recover_journal(settings, journal, db, mark)
         if not done and not rebuild:
@@ -135,10 +136,6 @@ def agrees(db: apsw.Connection, journal: Journal) -> bool:
     except FileNotFoundError:
         return mark.number == 0
     return (found.st_size, found.st_mtime_ns) == (mark.size, mark.mtime)
-
-
-def _has_segments(db: apsw.Connection) -> bool:
-    return db.execute("SELECT 1 FROM segments LIMIT 1").fetchone() is not None
 
 
 # -- the database ----------------------------------------------------------------------------------

@@ -41,8 +41,7 @@ def _run(args: list[str], as_json: bool) -> int:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
         return _tell("interrupted", "interrupted", "Nothing was lost; run it again to go on.", as_json, 130)
-    except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `| head` has seen enough; `clean_streams` lets go of the pipe
         return 0
     except SystemExit:
         raise

@@ -25,6 +25,7 @@ from whyfor.store.journal import (
     SegmentEntry,
 )
 from whyfor.store.pauses import load_pauses
+from whyfor.store.segments import decode_gaps
 from whyfor.store.sqlite import fetch
 
 _SEGMENT = (
@@ -49,7 +50,7 @@ def segment_entries(db: apsw.Connection) -> list[SegmentEntry]:
     for number, (source, *values, partial, gaps) in enumerate(rows):
         fields = dict(zip(_SEGMENT, values, strict=True))
         fields["partial"] = bool(partial)
-        fields["gaps"] = [(place, size) for place, size in msgspec.json.decode(gaps or "[]")]
+        fields["gaps"] = decode_gaps(gaps)
         if last[source] == number:
             fields["position"] = states.get(source)
             fields["hiding"] = hidden.get(source)

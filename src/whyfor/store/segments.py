@@ -16,6 +16,16 @@ from whyfor.store.sqlite import fetch, first
 _encode = msgspec.json.Encoder().encode
 
 
+def has_segments(db: apsw.Connection) -> bool:
+    """Whether anything was ever stored."""
+    return first(db, "SELECT 1 FROM segments LIMIT 1") is not None
+
+
+def decode_gaps(body: str | None) -> list[Gap]:
+    """What is not kept of a segment, as its row holds it."""
+    return msgspec.json.decode(body, type=list[Gap]) if body else []
+
+
 class Segments:
     """The part of the write side that knows bytes only."""
 
@@ -45,7 +55,7 @@ class Segments:
             "ORDER BY generation DESC, start DESC LIMIT ?"
         )
         return [
-            (generation, start, address, size - sum(gap[1] for gap in msgspec.json.decode(gaps or "[]")))
+            (generation, start, address, size - sum(left_out for _, left_out in decode_gaps(gaps)))
             for generation, start, address, size, gaps in fetch(self.db, sql, (source.id, limit))
         ]
 
@@ -56,7 +66,7 @@ class Segments:
             "ORDER BY start"
         )
         return [
-            (start, stop, address, [(place, size) for place, size in msgspec.json.decode(gaps or "[]")])
+            (start, stop, address, decode_gaps(gaps))
             for start, stop, address, gaps in fetch(self.db, sql, (source.id, source.generation))
         ]
 
@@ -77,7 +87,7 @@ class Segments:
         """What is not kept of this generation, in order."""
         sql = "SELECT gaps FROM segments WHERE source_id=? AND generation=? AND gaps IS NOT NULL ORDER BY start"
         found = fetch(self.db, sql, (source.id, source.generation)) if source.id else []
-        return [(place, size) for (body,) in found for place, size in msgspec.json.decode(body)]
+        return [gap for (body,) in found for gap in decode_gaps(body)]
 
     def hide(self, source: Source, hiding: Mapping[str, Any]) -> None:
         """Remember what else of a source, and of what hangs on it, must not be kept."""
