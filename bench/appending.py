@@ -1,4 +1,5 @@
-"""One more line of a session that was redacted before: milliseconds for one without a secret and one with a new one.
+"""One more line of a session that was redacted before: milliseconds for one without a secret and
+one with a new one.
 
 python appending.py SESSION.jsonl    prints both, medians
 """

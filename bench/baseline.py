@@ -1,4 +1,5 @@
-"""Plain FTS5 over whole sessions: reads queries, one a line, and prints the session ids each finds."""
+"""Plain FTS5 over whole sessions: reads queries, one a line, and prints the session ids each
+finds."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def _index(home: Path) -> apsw.Connection:
 
 def _search(db: apsw.Connection, query: str) -> list[str]:
     words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", query))
-    found = db.execute("select id from sessions where sessions match ? order by rank limit ?", (words, _LIMIT))
+    found = db.execute(
+        "select id from sessions where sessions match ? order by rank limit ?", (words, _LIMIT)
+    )
     return [str(row[0]) for row in found]
 
 

@@ -104,7 +104,8 @@ class Ink:
     def minified(self) -> str:
         """A line of minified JavaScript."""
         parts = (
-            f"function {self.base62(1)}(e,t){{return e.{self.word()}(t)?{self.digits(2)}:{self.hex(4)!r}}}"
+            f"function {self.base62(1)}(e,t){{return "
+            f"e.{self.word()}(t)?{self.digits(2)}:{self.hex(4)!r}}}"
             for _ in range(6)
         )
         return "!" + ";".join(parts) + ";"
@@ -137,7 +138,8 @@ TEMPLATES: dict[str, list[str]] = {
         '    {file = "‹snake:2›-‹semver›-py3-none-any.whl", hash = "sha256:‹hex:64›"},',
         "    --hash=sha256:‹hex:64› \\",
         'checksum = "‹hex:64›"',
-        'source = { url = "https://files.pythonhosted.org/packages/‹hex:2›/‹hex:2›/‹hex:60›/‹word›.tar.gz" }',
+        "source = { url = "
+        '"https://files.pythonhosted.org/packages/‹hex:2›/‹hex:2›/‹hex:60›/‹word›.tar.gz" }',
         "    ‹kebab:2› (‹semver›) sha256=‹hex:64›",
         "  ‹camel:2›: ‹hex:40›",
     ],
@@ -206,7 +208,8 @@ TEMPLATES: dict[str, list[str]] = {
         "#14 exporting manifest sha256:‹hex:64› done",
         " ---> ‹hex:12›",
         "Successfully built ‹hex:12›",
-        '‹hex:12›   ‹kebab:2›:latest   "/entrypoint.sh ‹word›"   ‹digits:2› minutes ago   Up ‹digits:2› minutes',
+        '‹hex:12›   ‹kebab:2›:latest   "/entrypoint.sh ‹word›"   ‹digits:2› minutes ago   Up '
+        "‹digits:2› minutes",
     ],
     "tests": [
         "tests/test_‹snake:1›.py::test_‹snake:4› PASSED",
@@ -251,7 +254,8 @@ TEMPLATES: dict[str, list[str]] = {
         '"signature":"‹b64:200›"',
         '{"version":3,"sources":["‹path›"],"mappings":"AAAA,SAAS,‹base62:12›,GAAG,‹base62:9›;EACE,‹base62:14›"}',
         "//# sourceMappingURL=data:application/json;base64,‹b64:180›",
-        '<link rel="stylesheet" href="/main.css" integrity="sha384-‹b64:48›" crossorigin="anonymous">',
+        '<link rel="stylesheet" href="/main.css" integrity="sha384-‹b64:48›" '
+        'crossorigin="anonymous">',
         "iVBORw0KGgo‹b64:60›",
     ],
     "minified": ["‹minified›"],
@@ -263,7 +267,8 @@ TEMPLATES: dict[str, list[str]] = {
         "-----BEGIN CERTIFICATE-----",
         "-----BEGIN PUBLIC KEY-----",
         "MII‹b64:45›",
-        "github.com ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBB‹b64:60›",
+        "github.com ecdsa-sha2-nistp256 "
+        "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBB‹b64:60›",
         "Fingerprint: ‹upperhex:40›",
         "gpg:                using RSA key ‹upperhex:40›",
         "serial=‹upperhex:32›",
@@ -332,7 +337,8 @@ TEMPLATES: dict[str, list[str]] = {
         "Error: invalid token at position ‹digits:3›",
         "SyntaxError: Unexpected token '}' in JSON at position ‹digits:4›",
         '401 Unauthorized: password authentication failed for user "‹word›"',
-        "fatal: could not read Password for 'https://‹word›@github.test': terminal prompts disabled",
+        "fatal: could not read Password for 'https://‹word›@github.test': terminal prompts "
+        "disabled",
         "password: ",
         "Enter passphrase for key '/home/dev/.ssh/id_ed25519':",
         "The secret sauce is ‹words:5›.",
@@ -355,8 +361,10 @@ TEMPLATES: dict[str, list[str]] = {
     "styles": [
         "  --color-‹word›: #‹hex:6›;",
         ".‹kebab:3›__‹word›--‹word› { background: #‹hex:6›‹hex:2›; margin: 0 ‹digits:2›px; }",
-        '<path d="M‹digits:2›.‹digits:3› ‹digits:2›c-.‹digits:3›-.‹digits:2›-‹digits:1›.‹digits:2›z" fill="#‹hex:6›"/>',
-        'className="flex items-center gap-‹digits:1› text-[#‹hex:6›] hover:bg-gray-‹digits:1›00/50"',
+        '<path d="M‹digits:2›.‹digits:3› '
+        '‹digits:2›c-.‹digits:3›-.‹digits:2›-‹digits:1›.‹digits:2›z" fill="#‹hex:6›"/>',
+        'className="flex items-center gap-‹digits:1› text-[#‹hex:6›] '
+        'hover:bg-gray-‹digits:1›00/50"',
         "._‹base62:5›_‹base62:5›_‹digits:1› { display: flex }",
     ],
     "locales": [
@@ -405,7 +413,8 @@ TEMPLATES: dict[str, list[str]] = {
         "WARN  ‹words:8›",
     ],
     "Kubernetes": [
-        "Normal  Scheduled  ‹digits:1›m  assigned default/‹kebab:2›-‹hex:10›-‹base62:5› to node-‹digits:2›",
+        "Normal  Scheduled  ‹digits:1›m  assigned default/‹kebab:2›-‹hex:10›-‹base62:5› to "
+        "node-‹digits:2›",
         "pod/‹kebab:2›-‹hex:9›-x‹hex:4› condition met",
         "secret/‹kebab:2›-tls created",
         "    kubernetes.io/service-account.uid: ‹uuid›",
@@ -416,8 +425,10 @@ TEMPLATES: dict[str, list[str]] = {
         "containerd://‹hex:64›",
     ],
     "stack traces": [
-        '  File "/usr/lib/python3.11/site-packages/‹snake:1›/‹snake:2›.py", line ‹digits:3›, in ‹snake:2›',
-        "    at Object.<anonymous> (/app/node_modules/‹kebab:2›/dist/‹camel:2›.js:‹digits:3›:‹digits:2›)",
+        '  File "/usr/lib/python3.11/site-packages/‹snake:1›/‹snake:2›.py", line ‹digits:3›, in '
+        "‹snake:2›",
+        "    at Object.<anonymous> "
+        "(/app/node_modules/‹kebab:2›/dist/‹camel:2›.js:‹digits:3›:‹digits:2›)",
         "    at com.acme.‹word›.‹camel:3›.‹camel:2›(‹camel:2›.java:‹digits:3›)",
         "goroutine ‹digits:3› [running]: main.(*‹camel:2›).‹camel:2›(0xc000‹hex:6›)",
         "thread 'main' panicked at ‹path›:‹digits:3›:‹digits:2›:",
@@ -445,7 +456,12 @@ TEMPLATES: dict[str, list[str]] = {
         "‹digits:8›+‹word›@users.noreply.acme.test",
         "worktree /home/dev/‹kebab:2›  ‹hex:9› [‹kebab:3›]",
     ],
-    "prose": ["‹words:14›.", "- **‹words:2›**: ‹words:10›", "I'll look at `‹path›` and ‹words:8›.", "// ‹words:9›"],
+    "prose": [
+        "‹words:14›.",
+        "- **‹words:2›**: ‹words:10›",
+        "I'll look at `‹path›` and ‹words:8›.",
+        "// ‹words:9›",
+    ],
     "cloud ids": [
         "arn:aws:iam::‹digits:12›:role/‹kebab:3›",
         "vpc-0‹hex:16› subnet-0‹hex:16› ami-0‹hex:16›",
@@ -472,7 +488,8 @@ TEMPLATES: dict[str, list[str]] = {
 # lines of these that were flagged are counted, not shown: nobody tunes on them
 HELD_OUT: dict[str, list[str]] = {
     "held out: locks": [
-        '  "‹snake:1›": {:hex, :‹snake:1›, "‹semver›", "‹hex:64›", [:mix], [], "hexpm", "‹hex:64›"},',
+        '  "‹snake:1›": {:hex, :‹snake:1›, "‹semver›", "‹hex:64›", [:mix], [], "hexpm", '
+        '"‹hex:64›"},',
         '            <sha256 value="‹hex:64›" origin="Generated by Gradle"/>',
         '        "narHash": "sha256-‹b64:32›",',
         '        "rev": "‹hex:40›",',
@@ -484,7 +501,8 @@ HELD_OUT: dict[str, list[str]] = {
         '"https://deno.land/std@0.‹digits:3›.0/‹word›/mod.ts": "‹hex:64›",',
     ],
     "held out: ids of things": [
-        "\t\t‹upperhex:24› /* ‹camel:2›.swift in Sources */ = {isa = PBXBuildFile; fileRef = ‹upperhex:24› };",
+        "\t\t‹upperhex:24› /* ‹camel:2›.swift in Sources */ = {isa = PBXBuildFile; fileRef = "
+        "‹upperhex:24› };",
         "guid: ‹hex:32›",
         "m_Script: {fileID: ‹digits:8›, guid: ‹hex:32›, type: 3}",
         "0x‹hex:40› sent 0.‹digits:2› ETH in tx 0x‹hex:64›",
@@ -513,7 +531,8 @@ HELD_OUT: dict[str, list[str]] = {
         "Token(type='NAME', value='‹word›', line=‹digits:2›, column=‹digits:2›)",
         "token: ' ‹word›' id: ‹digits:5› logprob: -0.‹digits:4›",
         '        "secretsmanager:GetSecretValue",',
-        "  secretArn: !Sub arn:aws:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:‹kebab:2›",
+        "  secretArn: !Sub "
+        "arn:aws:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:‹kebab:2›",
         "<Row key={`${item.id}-${index}`} data-key={item.‹word›} />",
         "FOREIGN KEY (‹word›_id) REFERENCES ‹word› (id) ON DELETE CASCADE",
         "if (event.key === 'Enter' && !event.shiftKey) {",

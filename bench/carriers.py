@@ -1,4 +1,5 @@
-"""Ways a secret comes to stand in a transcript: each carrier is a few templates or one small function."""
+"""Ways a secret comes to stand in a transcript: each carrier is a few templates or one small
+function."""
 
 from __future__ import annotations
 
@@ -21,13 +22,19 @@ access key, api secret, passwd, bot token, deploy token, signing key, webhook se
 )
 _SERVICES = "billing mailer search ingest gateway reports worker catalog notify ledger".split()
 _USERS = "app admin deploy ci-bot svc_reports maria postgres root".split()
-_HOSTS = "db.internal api.acme.test cache-01.prod.local git.acme.test 10.0.4.17 queue.svc.cluster.local".split()
-_PATHS = "config/settings.py deploy/values.yaml src/client.ts cmd/server/main.go .env.production infra/main.tf".split()
+_HOSTS = (
+    "db.internal api.acme.test cache-01.prod.local git.acme.test 10.0.4.17 queue.svc.cluster.local"
+).split()
+_PATHS = (
+    "config/settings.py deploy/values.yaml src/client.ts cmd/server/main.go .env.production "
+    "infra/main.tf"
+).split()
 
 
 @dataclass(frozen=True)
 class Carried:
-    """A text, and the pieces in which the secret stands in it: all of them must go, as one if need be."""
+    """A text, and the pieces in which the secret stands in it: all of them must go, as one if
+    need be."""
 
     text: str
     forms: tuple[str, ...]
@@ -35,7 +42,8 @@ class Carried:
 
 
 class Scene:
-    """What a carrier is written with: a secret, a name for it in every spelling, and some surroundings."""
+    """What a carrier is written with: a secret, a name for it in every spelling, and some
+    surroundings."""
 
     def __init__(self, rng: Random, secret: str, provider: str) -> None:
         self.rng = rng
@@ -56,7 +64,8 @@ class Scene:
         self.number = str(rng.randint(3, 480))
 
     def fill(self, template: str, secret: str | None = None) -> str:
-        """‹field› in a template becomes that field; the templates are full of braces and dollar signs."""
+        """‹field› in a template becomes that field; the templates are full of braces and dollar
+        signs."""
         for field in _FIELDS:
             if f"‹{field}›" in template:
                 template = template.replace(f"‹{field}›", getattr(self, field))
@@ -108,7 +117,8 @@ def _escaped_json(levels: int) -> Carrier:
 
 
 def _base64_of(before: str, after: str, template: str) -> Carrier:
-    """Base64 of the secret with something around it; what must go is what the secret's own bytes determine."""
+    """Base64 of the secret with something around it; what must go is what the secret's own bytes
+    determine."""
 
     def carry(scene: Scene) -> Carried:
         head, tail = scene.fill(before), scene.fill(after)
@@ -126,7 +136,9 @@ def _wrapped(template: str, break_: str) -> Carrier:
     def carry(scene: Scene) -> Carried:
         at = len(scene.secret) * 3 // 5
         first, second = scene.secret[:at], scene.secret[at:]
-        return Carried(scene.fill(template, first + break_ + second), (first, second), first + break_ + second)
+        return Carried(
+            scene.fill(template, first + break_ + second), (first, second), first + break_ + second
+        )
 
     return carry
 
@@ -172,9 +184,13 @@ CARRIERS: dict[str, Carrier] = {
         "‹upper›='‹secret›'",
     ),
     "export line": _plain(
-        "export ‹upper›=‹secret›", "export ‹upper›='‹secret›' && make deploy", 'export ‹upper›="‹secret›"'
+        "export ‹upper›=‹secret›",
+        "export ‹upper›='‹secret›' && make deploy",
+        'export ‹upper›="‹secret›"',
     ),
-    "fish and PowerShell": _plain('set -gx ‹upper› "‹secret›"', '$env:‹upper› = "‹secret›"', "set ‹upper›=‹secret›"),
+    "fish and PowerShell": _plain(
+        'set -gx ‹upper› "‹secret›"', '$env:‹upper› = "‹secret›"', "set ‹upper›=‹secret›"
+    ),
     "header: bearer": _plain(
         "Authorization: Bearer ‹secret›",
         'curl -s -H "Authorization: Bearer ‹secret›" https://‹host›/v1/items',
@@ -188,7 +204,8 @@ CARRIERS: dict[str, Carrier] = {
     ),
     "header: basic": _base64_of("‹user›:", "", "Authorization: Basic ‹secret›"),
     "cookie": _plain(
-        "Cookie: theme=dark; session_token=‹secret›; lang=en", "Set-Cookie: auth_token=‹secret›; Path=/; HttpOnly"
+        "Cookie: theme=dark; session_token=‹secret›; lang=en",
+        "Set-Cookie: auth_token=‹secret›; Path=/; HttpOnly",
     ),
     "JSON": _encoded(
         _quoted,
@@ -232,10 +249,17 @@ CARRIERS: dict[str, Carrier] = {
         'let ‹name› = String::from("‹secret›");',
         'System.setProperty("‹upper›", "‹secret›");',
     ),
-    "Ruby and PHP": _plain("  :‹name› => '‹secret›',", "$‹name› = '‹secret›';", "define('‹upper›', '‹secret›');"),
-    "flag": _plain("‹service› deploy --‹kebab› ‹secret› --region eu", "./run.sh --host ‹host› --‹kebab› '‹secret›'"),
+    "Ruby and PHP": _plain(
+        "  :‹name› => '‹secret›',", "$‹name› = '‹secret›';", "define('‹upper›', '‹secret›');"
+    ),
+    "flag": _plain(
+        "‹service› deploy --‹kebab› ‹secret› --region eu",
+        "./run.sh --host ‹host› --‹kebab› '‹secret›'",
+    ),
     "flag with =": _plain(
-        "‹service› login --‹kebab›=‹secret›", "docker run -e ‹upper›=‹secret› ‹service›:latest", '--‹kebab›="‹secret›"'
+        "‹service› login --‹kebab›=‹secret›",
+        "docker run -e ‹upper›=‹secret› ‹service›:latest",
+        '--‹kebab›="‹secret›"',
     ),
     "diff": _plain(
         "--- a/‹path›\n+++ b/‹path›\n@@ -3,2 +3,2 @@\n-‹upper›=changeme\n+‹upper›=‹secret›",
@@ -278,7 +302,8 @@ CARRIERS: dict[str, Carrier] = {
     ),
     "git remote -v": _encoded(
         _percent,
-        "origin\thttps://‹user›:‹secret›@‹host›/team/‹service›.git (fetch)\nfork\tgit@‹host›:‹service›.git (push)",
+        "origin\thttps://‹user›:‹secret›@‹host›/team/‹service›.git "
+        "(fetch)\nfork\tgit@‹host›:‹service›.git (push)",
     ),
     "ANSI around": _plain(
         f"{_E}[32m‹upper›=‹secret›{_E}[0m",
@@ -290,14 +315,21 @@ CARRIERS: dict[str, Carrier] = {
         f"{_E}[1;34m‹camel›{_E}[0m{_E}[90m:{_E}[0m {_E}[32m'‹secret›'{_E}[0m",
         f"Authorization: {_E}[2mBearer {_E}[22m{_E}[35m‹secret›{_E}[0m",
     ),
-    "base64 of the assignment": _base64_of("PORT=8080\n‹upper›=", "\nDEBUG=0\n", "echo ‹secret› | base64 -d > .env"),
+    "base64 of the assignment": _base64_of(
+        "PORT=8080\n‹upper›=", "\nDEBUG=0\n", "echo ‹secret› | base64 -d > .env"
+    ),
     "base64 of JSON": _base64_of('{"‹name›":"', '"}', "payload: ‹secret›"),
     "Kubernetes Secret": _base64_of(
-        "", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: ‹service›\ntype: Opaque\ndata:\n  ‹kebab›: ‹secret›"
+        "",
+        "",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: ‹service›\ntype: Opaque\ndata:\n  "
+        "‹kebab›: ‹secret›",
     ),
     "Kubernetes stringData": _plain("kind: Secret\nstringData:\n  ‹kebab›: ‹secret›"),
     "Dockerfile": _plain(
-        'FROM python:3.12\nENV ‹upper›=‹secret›\nCMD ["serve"]', "ARG ‹upper›=‹secret›", 'ENV ‹upper› "‹secret›"'
+        'FROM python:3.12\nENV ‹upper›=‹secret›\nCMD ["serve"]',
+        "ARG ‹upper›=‹secret›",
+        'ENV ‹upper› "‹secret›"',
     ),
     "docker-compose": _plain(
         "services:\n  ‹service›:\n    environment:\n      - ‹upper›=‹secret›\n      - PORT=80",
@@ -305,17 +337,20 @@ CARRIERS: dict[str, Carrier] = {
     ),
     "GitHub Actions log": _plain(
         "2026-03-04T10:11:12.1234567Z ‹upper›: ‹secret›",
-        "2026-03-04T10:11:12.1234567Z   ‹upper›: ‹secret›\n2026-03-04T10:11:12.1234571Z ##[endgroup]",
+        "2026-03-04T10:11:12.1234567Z   ‹upper›: ‹secret›\n2026-03-04T10:11:12.1234571Z "
+        "##[endgroup]",
         "##[debug]‹name›='‹secret›'",
     ),
     "env dump": _plain(
-        "SHELL=/bin/bash\nLANG=C.UTF-8\n‹upper›=‹secret›\nHOME=/home/dev\nSHLVL=1", 'declare -x ‹upper›="‹secret›"'
+        "SHELL=/bin/bash\nLANG=C.UTF-8\n‹upper›=‹secret›\nHOME=/home/dev\nSHLVL=1",
+        'declare -x ‹upper›="‹secret›"',
     ),
     "kubectl describe": _plain(
         "    Environment:\n      PORT:     8080\n      ‹upper›:  ‹secret›\n    Mounts:   <none>",
     ),
     "Markdown table": _plain(
-        "| key | value |\n|---|---|\n| ‹upper› | ‹secret› |", "| `‹name›` | `‹secret›` | used by ‹service› |"
+        "| key | value |\n|---|---|\n| ‹upper› | ‹secret› |",
+        "| `‹name›` | `‹secret›` | used by ‹service› |",
     ),
     "HTML": _encoded(
         html.escape,
@@ -330,11 +365,17 @@ CARRIERS: dict[str, Carrier] = {
         " 1042  mysql -h ‹host› -u ‹user› -p‹secret› ‹service›",
         "$ sshpass -p ‹secret› ssh ‹user›@‹host›",
     ),
-    "Terraform": _plain('  ‹name› = "‹secret›"', 'variable "‹name›" {\n  type    = string\n  default = "‹secret›"\n}'),
-    ".netrc": _plain(
-        "machine ‹host› login ‹user› password ‹secret›", "machine ‹host›\n  login ‹user›\n  password ‹secret›"
+    "Terraform": _plain(
+        '  ‹name› = "‹secret›"',
+        'variable "‹name›" {\n  type    = string\n  default = "‹secret›"\n}',
     ),
-    ".npmrc": _plain("//‹host›/:_authToken=‹secret›", "always-auth=true\n//‹host›/npm/:_password=‹secret›"),
+    ".netrc": _plain(
+        "machine ‹host› login ‹user› password ‹secret›",
+        "machine ‹host›\n  login ‹user›\n  password ‹secret›",
+    ),
+    ".npmrc": _plain(
+        "//‹host›/:_authToken=‹secret›", "always-auth=true\n//‹host›/npm/:_password=‹secret›"
+    ),
     ".pypirc": _plain("[pypi]\nusername = __token__\npassword = ‹secret›"),
     "SQL": _plain(
         "ALTER USER ‹user› WITH PASSWORD '‹secret›';",
@@ -353,13 +394,15 @@ CARRIERS: dict[str, Carrier] = {
         'time="10:11:12" msg="login" ‹camel›="‹secret›"',
     ),
     "stack trace": _plain(
-        'Traceback (most recent call last):\n  File "‹path›", line ‹number›, in call\nAuthError: bad ‹words›: ‹secret›',
+        'Traceback (most recent call last):\n  File "‹path›", line ‹number›, in call\nAuthError: '
+        "bad ‹words›: ‹secret›",
         "Error: invalid ‹words› '‹secret›'\n    at connect (‹path›:‹number›:11)",
         "    ‹name› = '‹secret›'\n    self = <Client host='‹host›'>",
     ),
     "Jupyter": _encoded(
         lambda secret: _quoted(_quoted(secret)) if '"' in secret else _quoted(secret),
-        '{"cell_type": "code", "source": ["import os\\n", "os.environ[\'‹upper›\'] = \'‹secret›\'\\n"], "outputs": []}',
+        '{"cell_type": "code", "source": ["import os\\n", "os.environ[\'‹upper›\'] = '
+        '\'‹secret›\'\\n"], "outputs": []}',
         '   "source": [\n    "‹name› = \\"‹secret›\\"\\n"\n   ]',
     ),
     "commented out": _plain(
@@ -375,7 +418,9 @@ CARRIERS: dict[str, Carrier] = {
         '.header("‹header›", "‹secret›")',
     ),
     "typed in the prompt": _plain(
-        "‹words›:\n‹secret›", "password: ‹secret›\nuser: ‹user›", "‹user› / ‹secret› are the login and the ‹words›"
+        "‹words›:\n‹secret›",
+        "password: ‹secret›\nuser: ‹user›",
+        "‹user› / ‹secret› are the login and the ‹words›",
     ),
     "name on the line before": _plain(
         '"‹camel›":\n    "‹secret›",', "‹name›: >-\n  ‹secret›", "‹upper› = (\n    '‹secret›'\n)"

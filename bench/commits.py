@@ -1,4 +1,5 @@
-"""What `git commit` costs with our hooks, how soon its story can be read, and what it costs to read it."""
+"""What `git commit` costs with our hooks, how soon its story can be read, and what it costs to
+read it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from report import Cell, Check, Report, Table, ratio
 from sessions import Claude
 
 _FILES = 200  # in the work tree
-_HOUR = 3_600_000  # ms between two commits of the made-up history: the last month holds 720, whatever its length
+# ms between two commits of the made-up history: the last month holds 720, whatever its length
+_HOUR = 3_600_000
 _RECENT = 1000  # commits that change code
 _FILLER = 25  # commands of a session besides its edit, of about 3 KB each
 _RUNS = 5  # of each reading command
@@ -37,7 +39,8 @@ Times = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Scene:
-    """A repository after `whyfor init`, the same one without, and a home whose sessions worked in it."""
+    """A repository after `whyfor init`, the same one without, and a home whose sessions worked
+    in it."""
 
     commits: int
     sessions: int
@@ -67,7 +70,12 @@ class Measured:
 
 
 def commits(
-    report: Report, scratch: Path, program: Path, sizes: Sequence[tuple[int, int]], rounds: int, stories: int
+    report: Report,
+    scratch: Path,
+    program: Path,
+    sizes: Sequence[tuple[int, int]],
+    rounds: int,
+    stories: int,
 ) -> None:
     """`sizes`: commits and sessions of each scene."""
     found = []
@@ -75,19 +83,23 @@ def commits(
     for number, sessions in sizes:
         if number not in histories:
             histories[number] = _history(scratch / f"history-{number}", number)
-        scene, init = _scene(scratch / f"commits-{number}-{sessions}", histories[number], number, sessions, program)
+        scene, init = _scene(
+            scratch / f"commits-{number}-{sessions}", histories[number], number, sessions, program
+        )
         found.append(_measured(scene, init, rounds, stories))
     _report_commits(report, found, rounds)
     _report_delays(report, found)
     _report_reading(report, found)
 
 
-# -- a repository and what agents wrote while it grew --------------------------------------------------------------
+# -- a repository and what agents wrote while it grew --------------------------------------------
 
 
 def _git_env(home: Path) -> Env:
     config = home / "gitconfig"
-    config.write_text("[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n")
+    config.write_text(
+        "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n"
+    )
     return {"GIT_CONFIG_GLOBAL": str(config), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
@@ -97,7 +109,10 @@ def _path(number: int) -> str:
 
 def _content(number: int) -> list[str]:
     """What a commit of the history leaves in its file."""
-    return [f"    step_{number}_{line} = combine(input_{line}, weight_{number % 97})" for line in range(20)]
+    return [
+        f"    step_{number}_{line} = combine(input_{line}, weight_{number % 97})"
+        for line in range(20)
+    ]
 
 
 def _history(folder: Path, number: int) -> Path:
@@ -115,19 +130,26 @@ def _history(folder: Path, number: int) -> Path:
             git.stdin.write(part)
     if git.returncode:
         raise CommandFailed(f"git fast-import exited {git.returncode}")
-    for words in (["reset", "-q", "--hard", "main"], ["remote", "add", "origin", "https://example.com/ada/shop.git"]):
+    for words in (
+        ["reset", "-q", "--hard", "main"],
+        ["remote", "add", "origin", "https://example.com/ada/shop.git"],
+    ):
         subprocess.run(["git", "-C", repository, *words], env=env, check=True)
     return repository
 
 
 def _stream(number: int) -> Iterator[bytes]:
-    """Commits from before any session only add to a list of changes: that is quickly made, and nobody looks at them."""
+    """Commits from before any session only add to a list of changes: that is quickly made, and
+    nobody looks at them."""
     now = time.time_ns() // 1_000_000
     for at in range(number):
         recent = at >= number - _RECENT
         path, text = (_path(at), "\n".join(_content(at))) if recent else ("CHANGES", f"step {at}")
         when = (now - (number - at) * _HOUR) // 1000
-        head = f"commit refs/heads/main\nmark :{at + 1}\ncommitter Ada <ada@example.com> {when} +0000\ndata 12\n"
+        head = (
+            f"commit refs/heads/main\nmark :{at + 1}\ncommitter Ada <ada@example.com> {when} "
+            "+0000\ndata 12\n"
+        )
         yield f"{head}Step {at:07}\nM 100644 inline {path}\ndata {len(text)}\n{text}\n".encode()
 
 
@@ -136,7 +158,9 @@ def _marks(folder: Path) -> dict[int, str]:
     return {int(mark[1:]) - 1: sha for mark, sha in lines}
 
 
-def _scene(folder: Path, history: Path, number: int, sessions: int, program: Path) -> tuple[Scene, Cost]:
+def _scene(
+    folder: Path, history: Path, number: int, sessions: int, program: Path
+) -> tuple[Scene, Cost]:
     home = folder / "home"
     repository, twin, store = folder / "repository", folder / "twin", folder / "store"
     for copy in (repository, twin):
@@ -147,7 +171,9 @@ def _scene(folder: Path, history: Path, number: int, sessions: int, program: Pat
         _worked(Random(index), repository, number - 1 - index, shas).save(home, {})
     env = clean_env(home, folder) | _git_env(home) | {"WHYFOR_HOME": str(store)}
     for copy in (repository, twin):  # fresh copies have other inodes than the index says
-        subprocess.run(["git", "-C", copy, "status", "--short"], env=env, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-C", copy, "status", "--short"], env=env, check=True, capture_output=True
+        )
     scene = Scene(number, sessions, repository, twin, store, env, str(program))
     return scene, scene.whyfor("init")
 
@@ -156,16 +182,22 @@ def _worked(rng: Random, repository: Path, number: int, shas: dict[int, str]) ->
     """The session that wrote one commit of the history, and did some more."""
     session = Claude(rng, str(repository))
     end = time.time_ns() // 1_000_000 - (len(shas) - number) * _HOUR
-    session.prompt(end - 1_800_000, f"Please write step {number}, and combine its inputs by weight.")
+    session.prompt(
+        end - 1_800_000, f"Please write step {number}, and combine its inputs by weight."
+    )
     for at in range(_FILLER):
-        listing = "\n".join(f"{_path(rng.randrange(_FILES))}:{line}: combine(" for line in range(100))
+        listing = "\n".join(
+            f"{_path(rng.randrange(_FILES))}:{line}: combine(" for line in range(100)
+        )
         session.run(end - 1_700_000 + at * 60_000, f"grep -rn combine src | head -{at}", listing)
     session.create(end - 60_000, _path(number), _content(number))
-    session.run(end, f"git commit -qam 'Step {number}'", f"[main {shas[number][:7]}] Step {number:07}")
+    session.run(
+        end, f"git commit -qam 'Step {number}'", f"[main {shas[number][:7]}] Step {number:07}"
+    )
     return session
 
 
-# -- measuring -----------------------------------------------------------------------------------------------------
+# -- measuring -----------------------------------------------------------------------------------
 
 
 def _measured(scene: Scene, init: Cost, rounds: int, stories: int) -> Measured:
@@ -253,7 +285,9 @@ def _await_story(scene: Scene) -> None:
     head = run(["git", "rev-parse", "HEAD"], scene.env, scene.repository).output.decode().strip()
     deadline = time.monotonic() + _PATIENCE
     with closing(connect(scene.store / "whyfor.db", readonly=True)) as db:
-        while not fetch(db, "SELECT 1 FROM checkpoints WHERE sha=? AND evidence IS NOT NULL", (head,)):
+        while not fetch(
+            db, "SELECT 1 FROM checkpoints WHERE sha=? AND evidence IS NOT NULL", (head,)
+        ):
             if time.monotonic() > deadline:
                 raise CommandFailed(f"{scene.name}: no story after {_PATIENCE:.0f} s")
             time.sleep(0.005)
@@ -264,7 +298,7 @@ def _await_quiet(store: Path) -> None:
         time.sleep(_PAUSE)
 
 
-# -- reporting -----------------------------------------------------------------------------------------------------
+# -- reporting -----------------------------------------------------------------------------------
 
 
 def _p95(taken: list[float]) -> float:
@@ -276,7 +310,9 @@ def _against_plain(times: Times, kind: str) -> float:
 
 
 def _report_commits(report: Report, found: list[Measured], rounds: int) -> None:
-    columns = "|plain p50 ms|p95|person p50|p95|× plain|agent p50|p95|× plain|× plain, first".split("|")
+    columns = "|plain p50 ms|p95|person p50|p95|× plain|agent p50|p95|× plain|× plain, first".split(
+        "|"
+    )
     rows: list[list[Cell]] = []
     for m in found:
         row: list[Cell] = [m.scene.name]
@@ -285,31 +321,59 @@ def _report_commits(report: Report, found: list[Measured], rounds: int) -> None:
             row += [] if kind == PLAIN else [_against_plain(m.coalesced, kind)]
         rows.append([*row, _against_plain(m.alone, AGENT)])
     note = (
-        f"Wall time of a commit of one staged file, {rounds} of each in turn, while an ingest is on its way already.\n"
-        "Plain: the same repository without hooks. Person: with hooks. Agent: inside Claude Code; inside Codex, which "
-        "kills what its commands leave running, git also waits for our hook, one Python interpreter.\n"
-        "First: an agent's commit that starts the ingest, against plain ones made in the same quiet moments."
+        f"Wall time of a commit of one staged file, {rounds} of each in turn, while an ingest is "
+        "on its way already.\n"
+        "Plain: the same repository without hooks. Person: with hooks. Agent: inside Claude Code; "
+        "inside Codex, which "
+        "kills what its commands leave running, git also waits for our hook, one Python "
+        "interpreter.\n"
+        "First: an agent's commit that starts the ingest, against plain ones made in the same "
+        "quiet moments."
     )
     fewest = found[0]
-    most = max((m for m in found if m.scene.commits == fewest.scene.commits), key=lambda m: m.scene.sessions)
+    most = max(
+        (m for m in found if m.scene.commits == fewest.scene.commits),
+        key=lambda m: m.scene.sessions,
+    )
     grown = ratio(_against_plain(most.coalesced, PERSON), _against_plain(fewest.coalesced, PERSON))
     report.add(
         Table("git commit with and without hooks", columns, rows, note),
-        Check("git commit with hooks / plain", max(_against_plain(m.coalesced, PERSON) for m in found), 1.5),
-        Check("git commit with hooks in an agent / plain", max(_against_plain(m.coalesced, AGENT) for m in found), 1.5),
-        Check(f"git commit with hooks at {most.scene.sessions} sessions / at {fewest.scene.sessions}", grown, 1.2),
+        Check(
+            "git commit with hooks / plain",
+            max(_against_plain(m.coalesced, PERSON) for m in found),
+            1.5,
+        ),
+        Check(
+            "git commit with hooks in an agent / plain",
+            max(_against_plain(m.coalesced, AGENT) for m in found),
+            1.5,
+        ),
+        Check(
+            f"git commit with hooks at {most.scene.sessions} sessions / at {fewest.scene.sessions}",
+            grown,
+            1.2,
+        ),
     )
 
 
 def _report_delays(report: Report, found: list[Measured]) -> None:
     rows: list[list[Cell]] = [
-        [m.scene.name, median(m.delays), _p95(m.delays), m.ingest.cpu * 1e3, m.ingest.wall * 1e3, m.init.wall]
+        [
+            m.scene.name,
+            median(m.delays),
+            _p95(m.delays),
+            m.ingest.cpu * 1e3,
+            m.ingest.wall * 1e3,
+            m.init.wall,
+        ]
         for m in found
     ]
     note = (
-        f"Until the database has the commit's checkpoint, {len(found[0].delays)} commits. 0.3 s of it are waited on "
+        f"Until the database has the commit's checkpoint, {len(found[0].delays)} commits. 0.3 s of "
+        "it are waited on "
         "purpose, for the last lines of the agent's transcript.\n"
-        f"Ingest: what a commit starts in the background, median of {_RUNS}. Init reads and links everything."
+        f"Ingest: what a commit starts in the background, median of {_RUNS}. Init reads and links "
+        "everything."
     )
     columns = ["", "p50 s", "p95 s", "ingest CPU ms", "ingest wall ms", "whyfor init s"]
     check = Check("from commit to story, p95", max(_p95(m.delays) for m in found), 2, unit=" s")
@@ -326,5 +390,9 @@ def _report_reading(report: Report, found: list[Measured]) -> None:
     small, large = found[0], found[-1]
     growth = max(large.reading[name].cpu / small.reading[name].cpu for name in _READERS)
     note = f"Whole commands, median of {_RUNS}; log shows 50 commits."
-    check = Check(f"CPU of log, show, status at {large.scene.name} / at {small.scene.name}, the worst", growth, 1.5)
+    check = Check(
+        f"CPU of log, show, status at {large.scene.name} / at {small.scene.name}, the worst",
+        growth,
+        1.5,
+    )
     report.add(Table("Reading stories", columns, rows, note), check)

@@ -1,4 +1,5 @@
-"""Runs one detector over a list of texts and writes what is left of them; each runs where it is installed.
+"""Runs one detector over a list of texts and writes what is left of them; each runs where it is
+installed.
 
 python detectors.py DETECTOR TEXTS.json OUT.json [CPU SECONDS]
 """
@@ -41,10 +42,13 @@ def whyfor() -> Callable[[list[str]], Iterator[Redacted]]:
 
     def redact(texts: list[str]) -> Iterator[Redacted]:
         for text in texts:
-            redactor = Redactor(engine)  # a new one each time: what it knows from one text would help with the next
+            # a new one each time: what it knows from one text would help with the next
+            redactor = Redactor(engine)
             try:
                 if text.startswith('{"'):
-                    left = redactor.jsonl(text.encode(errors="surrogatepass")).decode(errors="replace")
+                    left = redactor.jsonl(text.encode(errors="surrogatepass")).decode(
+                        errors="replace"
+                    )
                 else:
                     left = redactor.text(text)
             except NotRedacted:
@@ -60,7 +64,10 @@ def detect_secrets() -> Callable[[list[str]], Iterator[Redacted]]:
     from detect_secrets.settings import default_settings  # type: ignore[import-not-found]
 
     def redact(texts: list[str]) -> Iterator[Redacted]:
-        with default_settings(), tempfile.NamedTemporaryFile("w", suffix=".txt", errors="replace") as file:
+        with (
+            default_settings(),
+            tempfile.NamedTemporaryFile("w", suffix=".txt", errors="replace") as file,
+        ):
             for batch in _batches(texts):
                 owners = [at for at, text in enumerate(batch) for _ in text.split("\n")]
                 file.seek(0)
@@ -102,7 +109,9 @@ def credsweeper() -> Callable[[list[str]], Iterator[Redacted]]:
         for batch in _batches(texts):
             known.clear_credentials()
             for at, text in enumerate(batch):
-                provider = StringContentProvider(text.split("\n"), file_path=f"{at}.txt", file_type=".txt")
+                provider = StringContentProvider(
+                    text.split("\n"), file_path=f"{at}.txt", file_type=".txt"
+                )
                 known.extend_credentials(program.file_scan(provider))
             program.post_processing(None)
             found: list[set[tuple[str, str]]] = [set() for _ in batch]

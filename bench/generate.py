@@ -18,9 +18,16 @@ from transcripts.gemini import Gemini
 
 Writer = Claude | Codex | Gemini | Copilot
 
-AGENTS: dict[str, type[Writer]] = {"claude": Claude, "codex": Codex, "gemini": Gemini, "copilot": Copilot}
-_SHARE = {"codex": 0.20, "gemini": 0.07, "copilot": 0.03}  # of the sessions; the rest is Claude Code
-_WEIGHT = {"claude": 1.0, "codex": 1.2, "gemini": 0.3, "copilot": 0.5}  # bytes of a session against Claude's
+AGENTS: dict[str, type[Writer]] = {
+    "claude": Claude,
+    "codex": Codex,
+    "gemini": Gemini,
+    "copilot": Copilot,
+}
+# of the sessions; the rest is Claude Code
+_SHARE = {"codex": 0.20, "gemini": 0.07, "copilot": 0.03}
+# bytes of a session against Claude's
+_WEIGHT = {"claude": 1.0, "codex": 1.2, "gemini": 0.3, "copilot": 0.5}
 _FIRST_DAY = datetime(2025, 7, 1, 8, tzinfo=UTC)
 _DAYS = 365
 
@@ -60,7 +67,8 @@ def plans(sessions: int, size: int, seed: int, agent: str | None = None) -> Iter
 
 
 def write(plan: Plan, target: int, home: Path, seed: int) -> int:
-    """Writes one session and returns its size, a little over the target: it ends with a whole turn."""
+    """Writes one session and returns its size, a little over the target: it ends with a whole
+    turn."""
     rng = Random(f"{seed}:session:{plan.index}")
     place = project(seed, rng.randrange(PROJECTS))
     session = AGENTS[plan.agent](rng, place, plan.start, plan.planted)
@@ -70,7 +78,8 @@ def write(plan: Plan, target: int, home: Path, seed: int) -> int:
 
 
 def generate(home: Path, sessions: int, size: int, seed: int = 1, agent: str | None = None) -> int:
-    """Fills `home` and returns the bytes written; what a session is too large, the next ones are smaller."""
+    """Fills `home` and returns the bytes written; what a session is too large, the next ones are
+    smaller."""
     written = surplus = 0
     for plan in plans(sessions, size, seed, agent):
         target = plan.target - min(surplus, plan.target // 2)
@@ -87,7 +96,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--agent", choices=sorted(AGENTS), help="only sessions of this agent")
     options = parser.parse_args()
-    written = generate(options.dest, options.sessions, int(options.megabytes * 1e6), options.seed, options.agent)
+    written = generate(
+        options.dest, options.sessions, int(options.megabytes * 1e6), options.seed, options.agent
+    )
     print(f"{options.sessions} sessions, {written / 1e6:.1f} MB")
 
 

@@ -1,8 +1,10 @@
-"""A made-up repository and the sessions behind it, with the truth about which commit came from which session.
+"""A made-up repository and the sessions behind it, with the truth about which commit came from
+which session.
 
-The same arguments give the same commits and the same transcripts. All that makes linking hard is in it: people who
-commit an agent's work, sessions side by side, hand edits, amends, rebases, squashes, cherry-picks, reverts, bots,
-forks, transcripts that are gone, files written as a whole, and sessions of another project that wrote the same lines.
+The same arguments give the same commits and the same transcripts. All that makes linking hard is
+in it: people who commit an agent's work, sessions side by side, hand edits, amends, rebases,
+squashes, cherry-picks, reverts, bots, forks, transcripts that are gone, files written as a
+whole, and sessions of another project that wrote the same lines.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _BOT = "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>"
 
 
 class Truth(msgspec.Struct):
-    """One commit: how it came about, whose work is in it, and whether all of those sessions are kept."""
+    """One commit: how it came about, whose work is in it, and whether all of those sessions are
+    kept."""
 
     sha: str
     kind: str
@@ -107,7 +110,9 @@ class World:
         return work
 
     def words(self, count: int) -> str:
-        return " ".join(self.rng.choice(self.base.variables).replace("_", " ") for _ in range(count))
+        return " ".join(
+            self.rng.choice(self.base.variables).replace("_", " ") for _ in range(count)
+        )
 
     # -- changing files --------------------------------------------------------------------------
 
@@ -154,7 +159,10 @@ class World:
                 paths.append(self.create(work))
             else:
                 path = self.rng.choice(
-                    [*self.clean(), *(p for p, who in self.pending.items() if who == [work] and p in self.tree)]
+                    [
+                        *self.clean(),
+                        *(p for p, who in self.pending.items() if who == [work] and p in self.tree),
+                    ]
                 )
                 self.edit(work, path)
                 paths.append(path)
@@ -186,7 +194,8 @@ class World:
             author=author or self.rng.choice(_PEOPLE),
             authored=self.clock,
             committed=self.clock,
-            message=message or f"{self.rng.choice(('Add', 'Fix', 'Change', 'Move'))} {self.words(4)}",
+            message=message
+            or f"{self.rng.choice(('Add', 'Fix', 'Change', 'Move'))} {self.words(4)}",
             workers=workers,
         )
         self.planned.append(made)
@@ -196,7 +205,9 @@ class World:
             self.head = made.mark
         return made
 
-    def by_agent(self, kind: str, work: Work, paths: list[str], *, quiet: bool = False, **more: object) -> Planned:
+    def by_agent(
+        self, kind: str, work: Work, paths: list[str], *, quiet: bool = False, **more: object
+    ) -> Planned:
         self.later(0.1, 1)
         made = self.commit(kind, paths, by=work, **more)  # type: ignore[arg-type]
         subject = made.message.split("\n")[0]
@@ -206,14 +217,19 @@ class World:
         elif quiet:
             command = "git commit -q -F /tmp/message.txt"
         elif form < 0.5:
-            command = f"git add -A && git commit -m \"$(cat <<'EOF'\n{subject}\n\nCo-Authored-By: An Agent\nEOF\n)\""
+            command = (
+                f"git add -A && git commit -m \"$(cat <<'EOF'\n{subject}\n\nCo-Authored-By: An "
+                'Agent\nEOF\n)"'
+            )
         else:
             command = f'git commit -am "{subject}"'
         output = "" if quiet else f"[main {_mark(made)}] {subject}\n {len(paths)} files changed"
         work.session.run(self.clock + 400, command, output, seconds=self.rng.uniform(0.6, 4))
         return made
 
-    def again(self, original: Planned, kind: str, parents: list[int], *, message: str | None = None) -> Planned:
+    def again(
+        self, original: Planned, kind: str, parents: list[int], *, message: str | None = None
+    ) -> Planned:
         """The same change once more, elsewhere: author and author date stay."""
         made = Planned(
             mark=len(self.planned) + 1,
@@ -234,7 +250,7 @@ def _mark(commit: Planned) -> str:
     return f"{{mark{commit.mark}}}"
 
 
-# -- what happens ----------------------------------------------------------------------------------
+# -- what happens --------------------------------------------------------------------------------
 
 
 def agent_commits(world: World) -> None:
@@ -284,7 +300,8 @@ def split(world: World) -> None:
 
 
 def person_alone(world: World) -> None:
-    """While sessions are open, in files they have touched before; sometimes another project has the same lines."""
+    """While sessions are open, in files they have touched before; sometimes another project has
+    the same lines."""
     world.later(1, 90)
     path = world.rng.choice(world.clean())
     world.edit(None, path)
@@ -359,7 +376,10 @@ def _squashed(world: World, done: list[Planned]) -> None:
     body = "\n\n".join(f"* {made.message}" for made in done)
     files = {path: lines for made in done for path, lines in made.files.items()}
     first = world.again(
-        done[0], "squashed", [world.head], message=f"{world.words(4)} (#{len(world.planned)})\n\n{body}"
+        done[0],
+        "squashed",
+        [world.head],
+        message=f"{world.words(4)} (#{len(world.planned)})\n\n{body}",
     )
     first.files, first.authored = files, world.clock
     first.workers = list({id(w): w for made in done for w in made.workers}.values())
@@ -385,7 +405,11 @@ def picked(world: World) -> None:
 
 def reverted(world: World) -> None:
     last = world.planned[-1]
-    if last.mark == world.head and last.kind == "person commits agent's work" and len(last.parents) == 1:
+    if (
+        last.mark == world.head
+        and last.kind == "person commits agent's work"
+        and len(last.parents) == 1
+    ):
         before = _tree_at(world, last.parents[0])
         world.later(1, 30)
         for path in last.files:
@@ -452,23 +476,32 @@ def imagine(root: str, commits: int, seed: int) -> World:
     rng = Random(f"{seed}:history")
     world = World(rng, root, commits, project(seed, 0))
     names = [path for path in world.base.files if path.endswith((".py", ".ts", ".go"))]
-    world.tree = {path: world.base.files[path][:400] for path in names} | {_MANIFEST: ['  "version": "1.0.0",']}
+    world.tree = {path: world.base.files[path][:400] for path in names} | {
+        _MANIFEST: ['  "version": "1.0.0",']
+    }
     world.commit("person alone", list(world.tree), message="Begin")
     while len(world.planned) < commits:
         rng.choices(list(_HAPPENS), list(_HAPPENS.values()))[0](world)
         if rng.random() < 0.12:
             world.later(300, 900)  # the night
     for work in world.works:
-        if isinstance(work.session, Claude) and len(work.session.records) > 4 and rng.random() < 0.06:
-            work.session.forks.append(f"{rng.getrandbits(32):08x}-0000-4000-8000-{rng.getrandbits(48):012x}")
+        if (
+            isinstance(work.session, Claude)
+            and len(work.session.records) > 4
+            and rng.random() < 0.06
+        ):
+            work.session.forks.append(
+                f"{rng.getrandbits(32):08x}-0000-4000-8000-{rng.getrandbits(48):012x}"
+            )
     return world
 
 
-# -- written down ----------------------------------------------------------------------------------
+# -- written down --------------------------------------------------------------------------------
 
 
 def _stream(world: World) -> bytes:
-    """For git fast-import: every commit on a ref of its own name, so that all of them are written."""
+    """For git fast-import: every commit on a ref of its own name, so that all of them are
+    written."""
     out: list[bytes] = []
     for commit in world.planned:
         message = commit.message.encode()
@@ -533,7 +566,9 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    write(imagine(str((chosen.folder / "shop").resolve()), chosen.commits, chosen.seed), chosen.folder)
+    write(
+        imagine(str((chosen.folder / "shop").resolve()), chosen.commits, chosen.seed), chosen.folder
+    )
 
 
 if __name__ == "__main__":

@@ -57,7 +57,14 @@ def _one(report: Report, home: Path, name: str, payload: bytes, rounds: int) -> 
         "the hook": [*ours, "PostToolUse"],
         "the hook, starting an ingest": [*ours, "Stop"],
         "the hook behind its shell guard": ["/bin/sh", "-c", guard],
-        "python that copies its stdin to a file": [_PYTHON, "-I", "-S", "-c", _COPY, str(home / "copy")],
+        "python that copies its stdin to a file": [
+            _PYTHON,
+            "-I",
+            "-S",
+            "-c",
+            _COPY,
+            str(home / "copy"),
+        ],
     }
     if node := shutil.which("node"):
         commands["node -e ''"] = [node, "-e", ""]
@@ -69,9 +76,13 @@ def _one(report: Report, home: Path, name: str, payload: bytes, rounds: int) -> 
         [what, median(taken) * 1e3, quantiles(taken, n=20)[-1] * 1e3, median(taken) / bare]
         for what, taken in times.items()
     ]
-    check = Check(f"hook at {name} / bare interpreter (-I -S)", ratio(median(times["the hook"]), bare), 1.2)
+    check = Check(
+        f"hook at {name} / bare interpreter (-I -S)", ratio(median(times["the hook"]), bare), 1.2
+    )
     note = f"Wall time, {rounds} runs of each in turn, {name} on stdin."
-    report.add(Table(f"One hook, {name}", ["", "p50 ms", "p95 ms", "× bare (-I -S)"], rows, note), check)
+    report.add(
+        Table(f"One hook, {name}", ["", "p50 ms", "p95 ms", "× bare (-I -S)"], rows, note), check
+    )
 
 
 def _times(commands: dict[str, Sequence[str]], payload: bytes, rounds: int, home: Path) -> Times:

@@ -70,7 +70,8 @@ def append_line(place: Place, number: int) -> None:
         "gitBranch": "main",
     }
     with path.open("ab+") as file:
-        # a transcript may lack its last newline; without one the new record would be glued to the old
+        # a transcript may lack its last newline; without one the new record would be glued to the
+        # old
         file.seek(-1, 2)
         glue = b"" if file.read(1) == b"\n" else b"\n"
         file.write(glue + msgspec.json.encode(line) + b"\n")
@@ -146,7 +147,8 @@ def _row(name: str, cost: Cost | None, ours: Cost | None) -> list[Cell]:
 
 
 def _sessions(cost: Cost) -> int | None:
-    """How many sessions the program says it took in: a fast ingest of nothing would otherwise look good."""
+    """How many sessions the program says it took in: a fast ingest of nothing would otherwise
+    look good."""
     if cost.output.lstrip().startswith(b"{"):
         return int(msgspec.json.decode(cost.output)["sessions"])
     said = re.search(rb"Sync complete: (\d+) sessions", cost.output)
@@ -161,7 +163,16 @@ def _store_sizes(place: Place) -> str:
 
 def growth(report: Report, places: list[Place], firsts: list[First]) -> None:
     """CPU of the first ingest by size; a column of equal figures is linear growth."""
-    columns = ["", "files", "MB", "ours s", "ours ms/MB", "agentsview ms/MB", "raw ms/MB", "ours peak MB"]
+    columns = [
+        "",
+        "files",
+        "MB",
+        "ours s",
+        "ours ms/MB",
+        "agentsview ms/MB",
+        "raw ms/MB",
+        "ours peak MB",
+    ]
     rows: list[list[Cell]] = []
     for place, first in zip(places, firsts, strict=True):
         size = place.megabytes

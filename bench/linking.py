@@ -1,4 +1,5 @@
-"""Linking without hooks: how often it is right on made-up histories whose truth is known, and what it costs."""
+"""Linking without hooks: how often it is right on made-up histories whose truth is known, and
+what it costs."""
 
 from __future__ import annotations
 
@@ -57,7 +58,15 @@ class Score:
         return ratio(self.right, self.right + self.missed)
 
     def row(self, name: str) -> list[Cell]:
-        return [name, self.commits, self.right, self.wrong, self.missed, self.precision, self.recall]
+        return [
+            name,
+            self.commits,
+            self.right,
+            self.wrong,
+            self.missed,
+            self.precision,
+            self.recall,
+        ]
 
 
 @dataclass
@@ -109,7 +118,9 @@ def score(linked: Linked) -> Scores:
     scores = Scores()
     foreign = set(linked.truth.foreign)
     for truth in linked.truth.commits:
-        evidence = {session.session_id: session.evidence for session in linked.told.get(truth.sha, [])}
+        evidence = {
+            session.session_id: session.evidence for session in linked.told.get(truth.sha, [])
+        }
         want, got = set(truth.sessions), set(evidence)
         scores.by_kind.setdefault(truth.kind if truth.complete else _GONE, Score()).count(want, got)
         scores.foreign += len(got & foreign)
@@ -132,7 +143,10 @@ def linking(report: Report, places: Iterable[Place], program: Path) -> None:
     linked = [link(place, program) for place in places]
     scores = score(linked[-1])
     columns = ["", "commits", "right", "wrong", "missed", "precision", "recall"]
-    rows = [scores.total.row("all"), *(s.row(f"by {kind}") for kind, s in sorted(scores.by_evidence.items()))]
+    rows = [
+        scores.total.row("all"),
+        *(s.row(f"by {kind}") for kind, s in sorted(scores.by_evidence.items())),
+    ]
     rows += [found.row(kind) for kind, found in sorted(scores.by_kind.items())]
     bots = scores.by_kind.get("bot", Score())
     report.add(
@@ -143,10 +157,13 @@ def linking(report: Report, places: Iterable[Place], program: Path) -> None:
         Check("linking: links to sessions of another project", scores.foreign, 0, ""),
     )
     costs: list[list[Cell]] = [
-        [one.name, one.commits, one.cost.cpu, one.cost.wall, one.per_thousand, one.cost.peak_mb] for one in linked
+        [one.name, one.commits, one.cost.cpu, one.cost.wall, one.per_thousand, one.cost.peak_mb]
+        for one in linked
     ]
     report.add(
-        Table("Linking: cost", ["", "commits", "CPU s", "wall s", "CPU s per 1,000", "peak MB"], costs),
+        Table(
+            "Linking: cost", ["", "commits", "CPU s", "wall s", "CPU s per 1,000", "peak MB"], costs
+        ),
         Check("linking: CPU per 1,000 commits", linked[-1].per_thousand, 5, " s"),
         Check(
             f"linking: cost of a commit, {linked[-1].name} / {linked[0].name}",

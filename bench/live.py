@@ -1,4 +1,5 @@
-"""What it costs to watch: processor and memory by how many sessions are open, and how soon a line is heard."""
+"""What it costs to watch: processor and memory by how many sessions are open, and how soon a
+line is heard."""
 
 from __future__ import annotations
 
@@ -33,14 +34,18 @@ def live(report: Report, scratch: Path, counts: tuple[int, ...], seconds: float)
     few, most = counts[0], counts[-1]
     each = (found[most, True]["rss_mb"] - found[0, False]["rss_mb"]) / most * 1024
     note = (
-        f"For {seconds:g} s, with one listener. Idle: open sessions of Claude Code's, silent for an hour, their "
-        f"processes alive. Streaming: {RATE:g} lines a second each; a line is on disk (segment, journal, database) "
+        f"For {seconds:g} s, with one listener. Idle: open sessions of Claude Code's, silent for "
+        "an hour, their "
+        f"processes alive. Streaming: {RATE:g} lines a second each; a line is on disk (segment, "
+        "journal, database) "
         "before it is heard. Times from the write of a line until the listener has it."
     )
     columns = ["open sessions", "% of a core", "memory MB", "lines heard", "p50 ms", "p95 ms"]
     report.add(
         Table("Watching sessions", columns, rows, note),
-        Check(f"watching {most} idle sessions", found[most, False]["cpu"] * 100, 1.0, " % of a core"),
+        Check(
+            f"watching {most} idle sessions", found[most, False]["cpu"] * 100, 1.0, " % of a core"
+        ),
         Check(f"append to hub, p95, {few} streaming sessions", _late(found[few, True]), 300, " ms"),
         Check("memory of one streaming session", each, 500, " KB"),
     )
@@ -57,10 +62,14 @@ def _measured(scratch: Path, count: int, seconds: float, *, streams: bool) -> di
         return _watched(home, scratch, sessions, seconds, streams=streams)
 
 
-def _watched(home: Path, scratch: Path, sessions: list[Session], seconds: float, *, streams: bool) -> dict[str, Any]:
+def _watched(
+    home: Path, scratch: Path, sessions: list[Session], seconds: float, *, streams: bool
+) -> dict[str, Any]:
     env = clean_env(home, scratch) | {"WHYFOR_HOME": str(scratch / "whyfor")}
     command = [sys.executable, str(_HERE / "watched.py"), str(seconds)]
-    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdin and child.stdout
         child.stdout.readline()
         if streams:

@@ -16,8 +16,8 @@ Env = dict[str, str]
 
 @dataclass(frozen=True)
 class Cost:
-    """User and system time of a command and the children it waited for, wall time, and the peak memory of the
-    largest of them."""
+    """User and system time of a command and the children it waited for, wall time, and the peak
+    memory of the largest of them."""
 
     cpu: float
     wall: float
@@ -30,18 +30,25 @@ class CommandFailed(Exception):
 
 
 def clean_env(home: Path, scratch: Path) -> Env:
-    """An environment built from nothing, so that no setting of this machine reaches what is measured."""
-    places = {f"XDG_{name}_HOME": str(scratch / "xdg" / name.lower()) for name in ("CONFIG", "DATA", "CACHE", "STATE")}
+    """An environment built from nothing, so that no setting of this machine reaches what is
+    measured."""
+    places = {
+        f"XDG_{name}_HOME": str(scratch / "xdg" / name.lower())
+        for name in ("CONFIG", "DATA", "CACHE", "STATE")
+    }
     return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(home), **places}
 
 
 def run(command: Sequence[str], env: Env, cwd: Path | None = None) -> Cost:
-    """Runs to the end, in its home unless told where. The kernel starts a child's peak memory at its parent's size,
-    so this process stays small: generating and indexing happen in children too."""
+    """Runs to the end, in its home unless told where. The kernel starts a child's peak memory at
+    its parent's size, so this process stays small: generating and indexing happen in children
+    too."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
         where = cwd or env["HOME"]
-        child = subprocess.Popen(command, env=env, cwd=where, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        child = subprocess.Popen(
+            command, env=env, cwd=where, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+        )
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -50,7 +57,9 @@ def run(command: Sequence[str], env: Env, cwd: Path | None = None) -> Cost:
         if child.returncode:
             # only the last line: it says what failed, the rest could hold the text of a transcript
             last = err.read().decode(errors="replace").strip().rpartition("\n")[2][:200]
-            raise CommandFailed(f"{Path(command[0]).name} {command[1]} exited {child.returncode}. {last}")
+            raise CommandFailed(
+                f"{Path(command[0]).name} {command[1]} exited {child.returncode}. {last}"
+            )
         return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, out.read())
 
 

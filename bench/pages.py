@@ -1,4 +1,5 @@
-"""The pages: how long the server takes for the first page of each view, and for each letter typed into search."""
+"""The pages: how long the server takes for the first page of each view, and for each letter
+typed into search."""
 
 from __future__ import annotations
 
@@ -123,7 +124,9 @@ def _link(server: subprocess.Popen[bytes]) -> _Link:
 
 def _views(client: Client, place: Place) -> dict[str, str]:
     _, body = client.get("/api/v1/sessions?limit=100")
-    longest = max(msgspec.json.decode(body, type=_Sessions).items, key=lambda session: session.messages)
+    longest = max(
+        msgspec.json.decode(body, type=_Sessions).items, key=lambda session: session.messages
+    )
     truth = msgspec.json.decode((place.scratch / "truth.json").read_bytes(), type=History).commits
     told = next(commit.sha for commit in truth if commit.sessions)
     return {
@@ -146,7 +149,8 @@ def _timed(client: Client, path: str) -> Times:
 
 
 def _typed(client: Client) -> Times:
-    """Each letter of what a person types, once: nothing is in a cache because it was asked before."""
+    """Each letter of what a person types, once: nothing is in a cache because it was asked
+    before."""
     queries = (COMMON, PHRASE, RARE, f"{COMMON} {PREFIX}", f'"{PHRASE}"', "why does the build fail")
     beginnings = dict.fromkeys(query[:end] for query in queries for end in range(1, len(query) + 1))
     before, began = client.cpu(), time.perf_counter()
@@ -176,7 +180,14 @@ def pages(report: Report, places: list[Place], program: Path) -> None:
                 found.setdefault(view, {})[place.name] = _timed(client, path)
             found.setdefault("Search, as typed", {})[place.name] = _typed(client)
     first, last = places[0].name, places[-1].name
-    columns = ["", *(f"{place.name} {figure}" for place in places for figure in ("median ms", "p95 ms", "CPU ms"))]
+    columns = [
+        "",
+        *(
+            f"{place.name} {figure}"
+            for place in places
+            for figure in ("median ms", "p95 ms", "CPU ms")
+        ),
+    ]
     columns += [f"{last} first ms", f"median {last.split()[0]} / {first.split()[0]}"]
     rows: list[list[Cell]] = [
         [
@@ -188,11 +199,20 @@ def pages(report: Report, places: list[Place], program: Path) -> None:
         for view, sizes in found.items()
     ]
     checks = [
-        Check(f"first page of {view}, median at the largest size", sizes[last].middle, _TARGET, " ms")
+        Check(
+            f"first page of {view}, median at the largest size", sizes[last].middle, _TARGET, " ms"
+        )
         for view, sizes in found.items()
         if view != "Search, as typed"
     ]
     looks = [times.first for sizes in found.values() if (times := sizes[last]).first is not None]
-    once = Check("first look after the start, slowest page at the largest size", max(looks), _TARGET, " ms")
-    typed = Check("search as you type, p95 at the largest size", found["Search, as typed"][last].p95, _TARGET, " ms")
+    once = Check(
+        "first look after the start, slowest page at the largest size", max(looks), _TARGET, " ms"
+    )
+    typed = Check(
+        "search as you type, p95 at the largest size",
+        found["Search, as typed"][last].p95,
+        _TARGET,
+        " ms",
+    )
     report.add(Table("Pages", columns, rows, _NOTE), *checks, once, typed)

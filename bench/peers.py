@@ -57,7 +57,10 @@ class Raw:
     """Decodes the same bytes; no program that reads them all can be cheaper."""
 
     def decode(self, home: Path, scratch: Path) -> Cost:
-        return run([sys.executable, str(Path(__file__).with_name("raw.py")), str(home)], clean_env(home, scratch))
+        return run(
+            [sys.executable, str(Path(__file__).with_name("raw.py")), str(home)],
+            clean_env(home, scratch),
+        )
 
 
 class Whyfor:
@@ -74,7 +77,9 @@ class Whyfor:
 
     def search(self, query: str, limit: int = 20) -> Cost:
         # `--` because a query may begin with a dash
-        return run([self._program, "search", "--json", "--limit", str(limit), "--", query], self._env)
+        return run(
+            [self._program, "search", "--json", "--limit", str(limit), "--", query], self._env
+        )
 
     def found(self, query: str, limit: int = 20) -> list[str]:
         """Session ids in the order they first appear in the results."""
@@ -87,9 +92,11 @@ class Whyfor:
 
 
 class Agentsview:
-    """The Go binary inside the wheel, called directly: the wheel's Python wrapper only adds to its time."""
+    """The Go binary inside the wheel, called directly: the wheel's Python wrapper only adds to
+    its time."""
 
-    # Its search leaves out children, one-shot and automated sessions unless asked; ours searches everything.
+    # Its search leaves out children, one-shot and automated sessions unless asked; ours searches
+    # everything.
     _EVERYTHING = "--include-children --include-one-shot --include-automated --limit 20 --json"
     _SERVE = "serve --no-browser --no-update-check --port 0"
 
@@ -113,18 +120,22 @@ class Agentsview:
         command += ["--fts"] if fts else []
         before = _cpu_of(daemon.pid)
         cost = typical(times, lambda: run(command, self._env))
-        # a clock tick of the daemon is 10 ms, so its share is an average (the warming run counts as one)
+        # a clock tick of the daemon is 10 ms, so its share is an average (the warming run counts as
+        # one)
         cost = replace(cost, cpu=cost.cpu + (_cpu_of(daemon.pid) - before) / (times + 1))
         return _hits(cost, msgspec.json.decode(cost.output, type=_Matches).matches or [])
 
     @contextmanager
     def daemon(self, *, watches: bool = False) -> Iterator[Daemon]:
-        """A server on loopback that only answers: no sync, no watching; unless told to, as it does by itself."""
+        """A server on loopback that only answers: no sync, no watching; unless told to, as it
+        does by itself."""
         self.store.mkdir(parents=True, exist_ok=True)
         log = self.store / "bench-serve.log"
         command = [str(self.program), *self._SERVE.split(), *([] if watches else ["--no-sync"])]
         with log.open("wb") as out:
-            child = subprocess.Popen(command, env=self._env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            child = subprocess.Popen(
+                command, env=self._env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
         try:
             _await_text(log, b"listening at", child)
             start_cpu = _cpu_of(child.pid)
@@ -135,7 +146,9 @@ class Agentsview:
             child.wait()
 
 
-def _await_text(log: Path, text: bytes, child: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def _await_text(
+    log: Path, text: bytes, child: subprocess.Popen[bytes], seconds: float = 60
+) -> None:
     deadline = time.monotonic() + seconds
     while text not in log.read_bytes():
         if child.poll() is not None or time.monotonic() > deadline:
@@ -162,12 +175,15 @@ def find_whyfor() -> Path | None:
 
 
 def find_agentsview() -> Path | None:
-    """The binary, from this environment or one made for the benchmark; None when it cannot be installed."""
+    """The binary, from this environment or one made for the benchmark; None when it cannot be
+    installed."""
     for prefix in (Path(sys.prefix), _BENCH_VENV):
         if binary := _binary(prefix):
             return binary
     venv.create(_BENCH_VENV, with_pip=True)
-    subprocess.run([_BENCH_VENV / "bin/python", "-m", "pip", "install", "--quiet", _AGENTSVIEW], check=False)
+    subprocess.run(
+        [_BENCH_VENV / "bin/python", "-m", "pip", "install", "--quiet", _AGENTSVIEW], check=False
+    )
     return _binary(_BENCH_VENV)
 
 

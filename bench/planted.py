@@ -1,4 +1,5 @@
-"""Secrets of the labelled corpus planted in carriers and in whole transcripts, and which of them nobody tunes on."""
+"""Secrets of the labelled corpus planted in carriers and in whole transcripts, and which of them
+nobody tunes on."""
 
 from __future__ import annotations
 
@@ -39,7 +40,12 @@ class Case:
         return self.split != DEV
 
 
-DEV, NEW_RULES, NEW_CARRIERS, NEW_BOTH = "dev", "held-out rules", "held-out carriers", "held-out rules and carriers"
+DEV, NEW_RULES, NEW_CARRIERS, NEW_BOTH = (
+    "dev",
+    "held-out rules",
+    "held-out carriers",
+    "held-out rules and carriers",
+)
 SPLITS = (DEV, NEW_RULES, NEW_CARRIERS, NEW_BOTH)
 
 
@@ -49,7 +55,8 @@ def rows(path: Path) -> list[Row]:
 
 
 def secrets(labelled: Iterable[Row]) -> dict[str, list[str]]:
-    """The distinct secrets of each rule, without the quotes and line ends some of the labels took along."""
+    """The distinct secrets of each rule, without the quotes and line ends some of the labels
+    took along."""
     found: dict[str, dict[str, None]] = {}
     for row in labelled:
         if row.label == "tp" and (secret := _bare(row)):
@@ -79,7 +86,9 @@ def cases(labelled: Iterable[Row], seed: int = 1) -> list[Case]:
     for rule, those in by_rule.items():
         for at, (carrier, carry) in enumerate(CARRIERS.items()):
             secret = those[at % len(those)]
-            carried = carry(Scene(Random(f"{seed}:{rule}:{carrier}"), secret, rule.partition("-")[0]))
+            carried = carry(
+                Scene(Random(f"{seed}:{rule}:{carrier}"), secret, rule.partition("-")[0])
+            )
             split = SPLITS[(rule in rules) + 2 * (carrier in carriers)]
             made.append(Case(rule, carrier, secret, carried, split))
     return made
@@ -104,8 +113,17 @@ def _claude(rng: Random, kind: str, content: object, **more: object) -> Record:
     message: Record = {"role": kind, "content": content}
     if kind == "assistant":
         message["id"] = f"msg_01{rng.getrandbits(88):022x}"
-    envelope: Record = {"parentUuid": _uuid(rng), "isSidechain": False, "type": kind, "message": message}
-    envelope |= {"uuid": _uuid(rng), "timestamp": "2026-03-04T10:11:12.345Z", "sessionId": _uuid(rng)}
+    envelope: Record = {
+        "parentUuid": _uuid(rng),
+        "isSidechain": False,
+        "type": kind,
+        "message": message,
+    }
+    envelope |= {
+        "uuid": _uuid(rng),
+        "timestamp": "2026-03-04T10:11:12.345Z",
+        "sessionId": _uuid(rng),
+    }
     return envelope | {"cwd": "/home/dev/shop", "version": "2.1.197", "gitBranch": "main"} | more
 
 
@@ -118,25 +136,42 @@ def _prompt(rng: Random, text: str) -> Record:
 
 
 def _answer(rng: Random, text: str) -> Record:
-    return _claude(rng, "assistant", [{"type": "text", "text": f"This is what I found:\n\n```\n{text}\n```"}])
+    return _claude(
+        rng, "assistant", [{"type": "text", "text": f"This is what I found:\n\n```\n{text}\n```"}]
+    )
 
 
 def _result(rng: Random, text: str) -> Record:
     block = {"tool_use_id": _call_id(rng), "type": "tool_result", "content": text}
-    return _claude(rng, "user", [block], toolUseResult={"stdout": text, "stderr": "", "interrupted": False})
+    return _claude(
+        rng, "user", [block], toolUseResult={"stdout": text, "stderr": "", "interrupted": False}
+    )
 
 
 def _read(rng: Random, text: str) -> Record:
     """Claude's Read numbers the lines it shows and keeps the file without numbers beside."""
-    shown = "\n".join(f"{at:>6}→{line}" for at, line in enumerate(text.split("\n"), rng.randint(1, 300)))
-    block = {"tool_use_id": _call_id(rng), "type": "tool_result", "content": [{"type": "text", "text": shown}]}
-    kept = {"type": "text", "file": {"filePath": "/home/dev/shop/config.txt", "content": text, "numLines": 9}}
+    shown = "\n".join(
+        f"{at:>6}→{line}" for at, line in enumerate(text.split("\n"), rng.randint(1, 300))
+    )
+    block = {
+        "tool_use_id": _call_id(rng),
+        "type": "tool_result",
+        "content": [{"type": "text", "text": shown}],
+    }
+    kept = {
+        "type": "text",
+        "file": {"filePath": "/home/dev/shop/config.txt", "content": text, "numLines": 9},
+    }
     return _claude(rng, "user", [block], toolUseResult=kept)
 
 
 def _command(rng: Random, text: str) -> Record:
     given = {"command": f"cat <<'EOF' > notes.txt\n{text}\nEOF", "description": "Write the notes"}
-    return _claude(rng, "assistant", [{"type": "tool_use", "id": _call_id(rng), "name": "Bash", "input": given}])
+    return _claude(
+        rng,
+        "assistant",
+        [{"type": "tool_use", "id": _call_id(rng), "name": "Bash", "input": given}],
+    )
 
 
 def _codex(kind: str, **payload: object) -> Record:
@@ -150,9 +185,17 @@ def _codex_output(rng: Random, text: str) -> Record:
 
 
 def _codex_call(rng: Random, text: str) -> Record:
-    arguments = msgspec.json.encode({"cmd": f"printf %s {text}", "workdir": "/home/dev/shop"}).decode()
+    arguments = msgspec.json.encode(
+        {"cmd": f"printf %s {text}", "workdir": "/home/dev/shop"}
+    ).decode()
     call = f"call_{rng.getrandbits(96):024x}"
-    return _codex("response_item", type="function_call", name="exec_command", arguments=arguments, call_id=call)
+    return _codex(
+        "response_item",
+        type="function_call",
+        name="exec_command",
+        arguments=arguments,
+        call_id=call,
+    )
 
 
 def _codex_message(rng: Random, text: str) -> Record:
@@ -160,4 +203,15 @@ def _codex_message(rng: Random, text: str) -> Record:
     return _codex("response_item", type="message", role="user", content=[part])
 
 
-_SHAPES = [_prompt, _answer, _result, _result, _read, _read, _command, _codex_output, _codex_call, _codex_message]
+_SHAPES = [
+    _prompt,
+    _answer,
+    _result,
+    _result,
+    _read,
+    _read,
+    _command,
+    _codex_output,
+    _codex_call,
+    _codex_message,
+]

@@ -10,9 +10,19 @@ from prose import WORDS
 
 PROJECTS = 40
 _FILES = 24
-_FOLDERS = ["src", "src/core", "src/api", "src/store", "tests", "tests/unit", "scripts", "web/components"]
+_FOLDERS = [
+    "src",
+    "src/core",
+    "src/api",
+    "src/store",
+    "tests",
+    "tests/unit",
+    "scripts",
+    "web/components",
+]
 
-# {v} a variable, {f} a function, {T} a type, {w} a word, {n} a number; a language's first line starts a block
+# {v} a variable, {f} a function, {T} a type, {w} a word, {n} a number; a language's first line
+# starts a block
 _LANGUAGES = {
     "py": [
         "def {f}({v}: {T}, {w}: int = {n}) -> {T}:",
@@ -174,7 +184,9 @@ class Workspace:
         return Change(path, before, at, old, new)
 
     def create(self) -> tuple[str, list[str]]:
-        path = f"{self._rng.choice(_FOLDERS)}/{_snake(self._rng)}.{self._rng.choice(list(_LANGUAGES))}"
+        path = (
+            f"{self._rng.choice(_FOLDERS)}/{_snake(self._rng)}.{self._rng.choice(list(_LANGUAGES))}"
+        )
         lines = code_lines(self._rng, self.project, path[-2:], min(400, _line_count(self._rng)))
         self.files[path] = lines
         return path, lines

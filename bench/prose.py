@@ -5,15 +5,17 @@ from __future__ import annotations
 from itertools import accumulate
 from random import Random
 
-# The words the benchmark searches for. RARE is in exactly three sessions and in no vocabulary; COMMON is a
-# frequent word; PHRASE holds COMMON so that a phrase query has a long posting list to walk; PREFIX starts a
-# small family of words.
+# The words the benchmark searches for. RARE is in exactly three sessions and in no vocabulary;
+# COMMON is a frequent word; PHRASE holds COMMON so that a phrase query has a long posting list to
+# walk; PREFIX starts a small family of words.
 RARE = "zephyrquartz"
 COMMON = "pipeline"
 PHRASE = "pipeline retry budget"
 PREFIX = "thermo"
 
-_FAMILY = [PREFIX + tail for tail in ("stat", "cline", "graph", "meter", "pile", "couple", "plastic")]
+_FAMILY = [
+    PREFIX + tail for tail in ("stat", "cline", "graph", "meter", "pile", "couple", "plastic")
+]
 
 _FUNCTION_WORDS = """
 the to a of and in is it for that this with on as be not are so we but can from if or by an when at has will
@@ -112,4 +114,7 @@ class Prose:
         if characters < 400:
             return self.text(characters)
         bullets = "\n".join(f"- **{self.title()}**: {self.text(characters // 8)}" for _ in range(4))
-        return f"{self.text(characters // 3)}\n\n## {self.title()}\n\n{bullets}\n\n{self.text(characters // 6)}"
+        return (
+            f"{self.text(characters // 3)}\n\n## "
+            f"{self.title()}\n\n{bullets}\n\n{self.text(characters // 6)}"
+        )

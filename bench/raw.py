@@ -1,4 +1,5 @@
-"""The raw limit: decode every record under a folder and keep nothing. Prints records, bytes and failures."""
+"""The raw limit: decode every record under a folder and keep nothing. Prints records, bytes and
+failures."""
 
 from __future__ import annotations
 

@@ -1,15 +1,19 @@
 """Why a target is missed, by the name of its check; printed under the table only while it is."""
 
 _RAW = (
-    "decoding is an eighth to a sixth of the work: each byte is also hashed, compressed and synced, and its words are "
-    "indexed, in a process that pays 60 ms of imports first. Tool results, indexed in full, are the largest part."
+    "decoding is an eighth to a sixth of the work: each byte is also hashed, compressed and "
+    "synced, and its words are "
+    "indexed, in a process that pays 60 ms of imports first. Tool results, indexed in full, are "
+    "the largest part."
 )
 _SHELL = (
-    "at the limit: a shell hook that does nothing at all is at 1.25× already, and on two busy cores the interpreter in "
+    "at the limit: a shell hook that does nothing at all is at 1.25× already, and on two busy "
+    "cores the interpreter in "
     "the background takes time from the next commit."
 )
 _START = (
-    "nearly all of it is Python starting and importing (60 ms of CPU); the work itself takes 10 to 20 ms. "
+    "nearly all of it is Python starting and importing (60 ms of CPU); the work itself takes 10 to "
+    "20 ms. "
     "A tenth of a compiled program's time is less than a Python interpreter needs to start."
 )
 
@@ -23,24 +27,29 @@ REASONS: dict[str, str] = {
     "common-word search CPU / agentsview's, no daemon running before": _START,
     "common-word search CPU / agentsview's, daemon running": _START,
     "hook at 2 MB / bare interpreter (-I -S)": (
-        "moving 2 MB from a pipe to a file takes most of the difference, as the program that only copies shows; "
+        "moving 2 MB from a pipe to a file takes most of the difference, as the program that only "
+        "copies shows; "
         "the rest is the search for private tags. Payloads of this size are rare."
     ),
     "first look after the start, slowest page at the largest size": (
-        "in its first second the server also looks through all the agents' folders and compiles its templates, on the "
+        "in its first second the server also looks through all the agents' folders and compiles "
+        "its templates, on the "
         "same core; the second look is the one in the table."
     ),
     "append to browser, p95, Now, by hook, 10 streaming beside": (
-        "the start of the hook's own interpreter is in the time, and single runs on a shared machine vary: another run "
+        "the start of the hook's own interpreter is in the time, and single runs on a shared "
+        "machine vary: another run "
         "of the same evening had 163 ms."
     ),
     "search as you type, p95 at the largest size": (
-        "the slowest are the first letters of common words, which stand in nearly every turn of 16,000 sessions."
+        "the slowest are the first letters of common words, which stand in nearly every turn of "
+        "16,000 sessions."
     ),
     "git commit with hooks / plain": _SHELL,
     "git commit with hooks in an agent / plain": _SHELL,
     "common-word search CPU / agentsview's --fts (messages only), daemon running": (
-        "a daemon with the database open answers from an index of messages alone, so nearly all of that time is "
+        "a daemon with the database open answers from an index of messages alone, so nearly all of "
+        "that time is "
         "its client starting; a tenth of it is about what a bare Python interpreter needs to start."
     ),
 }

@@ -71,7 +71,9 @@ class Outcome:
 
     @property
     def gone(self) -> bool:
-        return self.found and not any(_remains(form, self.text, self.left) for form in self.case.carried.forms)
+        return self.found and not any(
+            _remains(form, self.text, self.left) for form in self.case.carried.forms
+        )
 
     @property
     def exact(self) -> bool:
@@ -113,20 +115,26 @@ class Recall:
         those = [outcome for outcome in self.outcomes if which(outcome.case)]
         if not those:
             return Shares()
-        found, gone, exact = (mean(getattr(one, what) for one in those) for what in ("found", "gone", "exact"))
+        found, gone, exact = (
+            mean(getattr(one, what) for one in those) for what in ("found", "gone", "exact")
+        )
         return Shares(len(those), found, gone, exact)
 
 
 def _recalled(scanner: Scanner, planted: Sequence[Case]) -> Recall:
     texts = [case.carried.text for case in planted]
     scan = zip(planted, texts, scanner.scan(texts).redacted, strict=True)
-    return Recall(scanner.name, [Outcome(case, text, left, rules) for case, text, (left, rules) in scan])
+    return Recall(
+        scanner.name, [Outcome(case, text, left, rules) for case, text, (left, rules) in scan]
+    )
 
 
 def _recalled_in_records(scanner: Scanner, planted: Sequence[Case]) -> Recall:
     lines = [line.decode() for line in records(planted)]
     scan = zip(planted, lines, scanner.scan(lines).redacted, strict=True)
-    outcomes = [Outcome(case, _strings(line), _strings(left), rules) for case, line, (left, rules) in scan]
+    outcomes = [
+        Outcome(case, _strings(line), _strings(left), rules) for case, line, (left, rules) in scan
+    ]
     return Recall(scanner.name, outcomes)
 
 
@@ -151,7 +159,9 @@ def _row(name: str, recalls: Sequence[Recall], which: Callable[[Case], bool]) ->
     return cells
 
 
-def _rows(recalls: Sequence[Recall], of: Callable[[Case], str], names: Iterable[str]) -> list[list[Cell]]:
+def _rows(
+    recalls: Sequence[Recall], of: Callable[[Case], str], names: Iterable[str]
+) -> list[list[Cell]]:
     return [_row(name, recalls, lambda case, name=name: of(case) == name) for name in names]  # type: ignore[misc]
 
 
@@ -159,13 +169,24 @@ def _starred(table: list[list[Cell]], names: set[str]) -> list[list[Cell]]:
     return [[f"{name} *" if name in names else name, *cells] for name, *cells in table]
 
 
-def recall(report: Report, scanners: Sequence[Scanner], planted: Sequence[Case], every: int) -> list[Outcome]:
-    recalls = [_recalled(scanner, _sample(planted, every if at else 1)) for at, scanner in enumerate(scanners)]
+def recall(
+    report: Report, scanners: Sequence[Scanner], planted: Sequence[Case], every: int
+) -> list[Outcome]:
+    recalls = [
+        _recalled(scanner, _sample(planted, every if at else 1))
+        for at, scanner in enumerate(scanners)
+    ]
     peers = [f"{one.name} {what}" for one in recalls[1:] for what in ("found", "gone")]
     columns = ["", "cases", "ours found", "gone", "exact", *peers]
-    table = [_row("all", recalls, lambda case: True), *_rows(recalls, lambda case: case.split, SPLITS)]
+    table = [
+        _row("all", recalls, lambda case: True),
+        *_rows(recalls, lambda case: case.split, SPLITS),
+    ]
     table.append(_row("all held out", recalls, lambda case: case.held_out))
-    inside = [_recalled_in_records(one, _sample(planted, every if at else 1)) for at, one in enumerate(scanners)]
+    inside = [
+        _recalled_in_records(one, _sample(planted, every if at else 1))
+        for at, one in enumerate(scanners)
+    ]
     table.append(_row("all, in records of Claude Code and Codex", inside, lambda case: True))
     table.append(_row("all held out, in records", inside, lambda case: case.held_out))
     note = _RECALL_NOTE + (f"\nThe peers had a sample: one case in {every}." if every > 1 else "")
@@ -182,7 +203,13 @@ def recall(report: Report, scanners: Sequence[Scanner], planted: Sequence[Case],
             floor=True,
         ),
         Check("redaction: records refused", sum(one.refused for one in inside[0].outcomes), 0, ""),
-        Check("redaction: secrets wholly gone, held-out rules and carriers", held.gone, 0.92, "", floor=True),
+        Check(
+            "redaction: secrets wholly gone, held-out rules and carriers",
+            held.gone,
+            0.92,
+            "",
+            floor=True,
+        ),
     )
     carriers = _starred(_rows(recalls, lambda case: case.carrier, CARRIERS), held_out(CARRIERS))
     report.add(Table("Redaction: by carrier", columns, carriers, "*: held out."))
@@ -194,8 +221,11 @@ def recall(report: Report, scanners: Sequence[Scanner], planted: Sequence[Case],
     return [*recalls[0].outcomes, *(one for one in inside[0].outcomes if one.refused)]
 
 
-def labelled(report: Report, scanners: Sequence[Scanner], examples: Sequence[Row], every: int) -> None:
-    """The examples as their authors wrote them. A near miss of one rule can be a secret of another."""
+def labelled(
+    report: Report, scanners: Sequence[Scanner], examples: Sequence[Row], every: int
+) -> None:
+    """The examples as their authors wrote them. A near miss of one rule can be a secret of
+    another."""
     secrets = [row for row in examples if row.label == "tp"]
     near = [row for row in examples if row.label == "fp"]
     table: list[list[Cell]] = []
@@ -204,15 +234,26 @@ def labelled(report: Report, scanners: Sequence[Scanner], examples: Sequence[Row
         left = scanner.scan([row.text for row in those]).redacted
         touched = scanner.scan([row.text for row in near]).redacted
         found = mean(row.secret not in text for row, (text, _) in zip(those, left, strict=True))
-        table.append([scanner.name, len(those), found, len(near), sum(bool(rules) for _, rules in touched)])
+        table.append(
+            [scanner.name, len(those), found, len(near), sum(bool(rules) for _, rules in touched)]
+        )
     note = "As their authors wrote them; near misses of one rule can be secrets of another."
-    report.add(Table("Redaction: labelled examples", ["", "secrets", "found", "near misses", "touched"], table, note))
+    report.add(
+        Table(
+            "Redaction: labelled examples",
+            ["", "secrets", "found", "near misses", "touched"],
+            table,
+            note,
+        )
+    )
 
 
 def harmless(report: Report, scanners: Sequence[Scanner], each: int, every: int) -> list[Flagged]:
     """Of ours, the lines that were touched."""
     lines = benign(each)
-    scans = [_flags(scanner, _sample(lines, every if at else 1)) for at, scanner in enumerate(scanners)]
+    scans = [
+        _flags(scanner, _sample(lines, every if at else 1)) for at, scanner in enumerate(scanners)
+    ]
     columns = ["", "lines", *(f"{scanner.name} %" for scanner in scanners)]
     table: list[list[Cell]] = []
     for kind in ["all", _HELD_OUT, *TEMPLATES]:
@@ -223,14 +264,21 @@ def harmless(report: Report, scanners: Sequence[Scanner], each: int, every: int)
     report.add(
         Table("Redaction: harmless lines flagged", columns, table, note),
         Check("redaction: harmless lines flagged", _share(scans[0], "all"), 0.5, " %"),
-        Check("redaction: harmless lines flagged, held-out kinds", _share(scans[0], _HELD_OUT), 0.5, " %"),
+        Check(
+            "redaction: harmless lines flagged, held-out kinds",
+            _share(scans[0], _HELD_OUT),
+            0.5,
+            " %",
+        ),
     )
     return [flag for flag in scans[0] if flag.rules and flag.kind not in HELD_OUT]
 
 
 def _flags(scanner: Scanner, lines: Sequence[tuple[str, str]]) -> list[Flagged]:
     redacted = scanner.scan([line for _, line in lines]).redacted
-    return [Flagged(kind, line, rules) for (kind, line), (_, rules) in zip(lines, redacted, strict=True)]
+    return [
+        Flagged(kind, line, rules) for (kind, line), (_, rules) in zip(lines, redacted, strict=True)
+    ]
 
 
 def _share(flags: Sequence[Flagged], kind: str) -> float | None:
@@ -239,21 +287,46 @@ def _share(flags: Sequence[Flagged], kind: str) -> float | None:
 
 
 def real(report: Report, scanners: Sequence[Scanner], home: Path, sample: int) -> list[Found]:
-    """A home whose secrets were replaced before we got it: ours on all of it, everybody on some lines of it."""
+    """A home whose secrets were replaced before we got it: ours on all of it, everybody on some
+    lines of it."""
     command = [sys.executable, str(Path(__file__).with_name("untouched.py")), str(home)]
     told = msgspec.json.decode(run(command, clean_env(home, home)).output, type=Untouched)
     lines = _sample_lines(home, sample)
     table: list[list[Cell]] = [
-        ["ours, whole records", told.lines, len(told.flagged), len(told.flagged) / told.lines * 1000]
+        [
+            "ours, whole records",
+            told.lines,
+            len(told.flagged),
+            len(told.flagged) / told.lines * 1000,
+        ]
     ]
     for scanner in scanners:
         flagged = sum(bool(rules) for _, rules in scanner.scan(lines).redacted)
-        table.append([f"{scanner.name}, single lines", len(lines), flagged, flagged / len(lines) * 1000])
-    note = f"{told.files} sessions, {told.size / 1e6:.0f} MB, whose authors had replaced most secrets."
+        table.append(
+            [f"{scanner.name}, single lines", len(lines), flagged, flagged / len(lines) * 1000]
+        )
+    note = (
+        f"{told.files} sessions, {told.size / 1e6:.0f} MB, whose authors had replaced most secrets."
+    )
     report.add(
-        Table("Redaction: lines of real transcripts flagged", ["", "lines", "flagged", "per 1,000"], table, note),
-        Check("redaction: lines of real transcripts flagged", len(told.flagged) / told.lines * 100, 0.5, " %"),
-        Check("redaction: ids, names and signatures changed in real transcripts", told.structure, 0, ""),
+        Table(
+            "Redaction: lines of real transcripts flagged",
+            ["", "lines", "flagged", "per 1,000"],
+            table,
+            note,
+        ),
+        Check(
+            "redaction: lines of real transcripts flagged",
+            len(told.flagged) / told.lines * 100,
+            0.5,
+            " %",
+        ),
+        Check(
+            "redaction: ids, names and signatures changed in real transcripts",
+            told.structure,
+            0,
+            "",
+        ),
         Check("redaction: real records broken", told.broken, 0, ""),
     )
     return told.flagged
@@ -273,7 +346,9 @@ def _sample_lines(home: Path, count: int) -> list[str]:
 def _listed(outcomes: Iterable[Outcome], which: Callable[[Outcome], bool]) -> str:
     """Of the part that may be tuned on."""
     those = (one for one in outcomes if one.case.split == DEV and which(one))
-    return "".join(f"{one.case.rule}\t{one.case.carrier}\t{one.text!r}\t{_state(one)}\n" for one in those)
+    return "".join(
+        f"{one.case.rule}\t{one.case.carrier}\t{one.text!r}\t{_state(one)}\n" for one in those
+    )
 
 
 def _state(one: Outcome) -> str:
@@ -297,10 +372,18 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the peers on a twelfth of the cases")
     parser.add_argument("--no-peers", action="store_true", help="ours alone")
     parser.add_argument("--corpus", type=Path, default=Path(__file__).parents[2] / "shared/corpus")
-    parser.add_argument("--home", type=Path, help="a folder dev-home.tar.xz was unpacked in: real transcripts too")
-    parser.add_argument("--misses", type=Path, help="write what was missed here, of the part that may be tuned on")
-    parser.add_argument("--inexact", type=Path, help="write here where too much or a letter too few was taken")
-    parser.add_argument("--flagged", type=Path, help="write the harmless lines that were flagged here")
+    parser.add_argument(
+        "--home", type=Path, help="a folder dev-home.tar.xz was unpacked in: real transcripts too"
+    )
+    parser.add_argument(
+        "--misses", type=Path, help="write what was missed here, of the part that may be tuned on"
+    )
+    parser.add_argument(
+        "--inexact", type=Path, help="write here where too much or a letter too few was taken"
+    )
+    parser.add_argument(
+        "--flagged", type=Path, help="write the harmless lines that were flagged here"
+    )
     return parser.parse_args()
 
 
@@ -311,7 +394,10 @@ def main() -> None:
     outcomes, flagged = quality(report, scanners, chosen.corpus, 12 if chosen.quick else 1)
     lines = [f"{' '.join(one.rules)}\t{one.kind}\t{one.line}" for one in flagged]
     if chosen.home:
-        lines += [f"{one.rule}\t{one.where}\t{one.context!r}" for one in real(report, scanners, chosen.home, _LINES)]
+        lines += [
+            f"{one.rule}\t{one.where}\t{one.context!r}"
+            for one in real(report, scanners, chosen.home, _LINES)
+        ]
     if chosen.misses:
         chosen.misses.write_text(_listed(outcomes, lambda one: not one.gone))
     if chosen.inexact:

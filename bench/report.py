@@ -23,7 +23,8 @@ console = Console(width=max(Console().width, 132))
 
 @dataclass(frozen=True)
 class Check:
-    """A target: what is measured, the value, and the limit it must keep (a floor where higher is better)."""
+    """A target: what is measured, the value, and the limit it must keep (a floor where higher is
+    better)."""
 
     name: str
     value: float | None
@@ -75,8 +76,15 @@ class Report:
 
     def targets(self) -> Table:
         missed = [check.name for check in self.checks if check.met is False]
-        note = "\n".join(f"{name}: {REASONS.get(name, 'no reason written down yet.')}" for name in missed)
-        return Table("Targets", ["what", "measured", "target", "verdict"], [check.row() for check in self.checks], note)
+        note = "\n".join(
+            f"{name}: {REASONS.get(name, 'no reason written down yet.')}" for name in missed
+        )
+        return Table(
+            "Targets",
+            ["what", "measured", "target", "verdict"],
+            [check.row() for check in self.checks],
+            note,
+        )
 
     def as_json(self) -> dict[str, object]:
         checks = [asdict(check) | {"met": check.met} for check in self.checks]
@@ -95,7 +103,9 @@ class Report:
     def within(self, page: str, command: str, part: str) -> str:
         """The page of a whole run, with this part's tables in the place of those it had."""
         targets = self.targets()
-        targets = replace(targets, title=f"Targets of {part}", note=f"{_measured(command)}\n{targets.note}")
+        targets = replace(
+            targets, title=f"Targets of {part}", note=f"{_measured(command)}\n{targets.note}"
+        )
         tables = [targets, *self.tables]
         titles = tuple(f"{table.title}\n" for table in tables)
         head, *sections = page.rstrip("\n").split("\n## ")
@@ -106,7 +116,10 @@ class Report:
 
 def _measured(command: str) -> str:
     about = machine()
-    where = f"{about['cores']} cores, {about['memory_gb']} GB, {about['system']}, Python {about['python']}"
+    where = (
+        f"{about['cores']} cores, {about['memory_gb']} GB, {about['system']}, Python "
+        f"{about['python']}"
+    )
     return f"Measured {about['date']} on {where}, by `{command}`."
 
 
@@ -134,7 +147,9 @@ def cell(value: Cell) -> str:
 
 
 def show(table: Table) -> None:
-    drawn = rich.table.Table(title=table.title, box=rich.box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
+    drawn = rich.table.Table(
+        title=table.title, box=rich.box.SIMPLE_HEAD, title_justify="left", caption_justify="left"
+    )
     drawn.caption = table.note or None
     for index, column in enumerate(table.columns):
         drawn.add_column(column, justify="left" if index == 0 else "right", no_wrap=index == 0)

@@ -53,12 +53,19 @@ def _baseline(place: Place, questions: list[Question]) -> list[list[str]]:
     queries = place.scratch / "queries.txt"
     queries.write_text("\n".join(question.query for question in questions))
     script = Path(__file__).with_name("baseline.py")
-    cost = run([sys.executable, str(script), str(place.home), str(queries)], clean_env(place.home, place.scratch))
+    cost = run(
+        [sys.executable, str(script), str(place.home), str(queries)],
+        clean_env(place.home, place.scratch),
+    )
     return msgspec.json.decode(cost.output, type=list[list[str]])
 
 
-def _row(name: str, found: list[list[str]], questions: list[Question], refused: int) -> tuple[list[Cell], float]:
-    ranks = [_rank(ids, question.gold_sessions) for ids, question in zip(found, questions, strict=True)]
+def _row(
+    name: str, found: list[list[str]], questions: list[Question], refused: int
+) -> tuple[list[Cell], float]:
+    ranks = [
+        _rank(ids, question.gold_sessions) for ids, question in zip(found, questions, strict=True)
+    ]
     reciprocal, top5 = _scores(ranks)
     return [name, reciprocal, top5, ranks.count(None), refused], reciprocal
 
@@ -71,7 +78,12 @@ def retrieval(report: Report, place: Place, path: Path) -> None:
         found, refused = _ours(place.ours, questions)
         row, score = _row("whyfor search", found, questions, refused)
         rows.append(row)
-    rows.append(_row("plain FTS5 over whole sessions", _baseline(place, questions), questions, 0)[0])
-    title, columns = f"Retrieval, {len(questions)} queries", ["", "MRR", "R@5", "not found", "refused"]
+    rows.append(
+        _row("plain FTS5 over whole sessions", _baseline(place, questions), questions, 0)[0]
+    )
+    title, columns = (
+        f"Retrieval, {len(questions)} queries",
+        ["", "MRR", "R@5", "not found", "refused"],
+    )
     table = Table(title, columns, rows, _NOTE)
     report.add(table, Check("retrieval MRR", score, 0.92, "", floor=True))

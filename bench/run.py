@@ -1,4 +1,5 @@
-"""The benchmark: ours against agentsview and against the raw limit, in one run on the same bytes."""
+"""The benchmark: ours against agentsview and against the raw limit, in one run on the same
+bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class Bench:
         self.whyfor = whyfor
         self._agentsview = find_agentsview()
         if not whyfor:
-            self.report.skip("whyfor is not installed beside this interpreter: only the others are measured")
+            self.report.skip(
+                "whyfor is not installed beside this interpreter: only the others are measured"
+            )
         if not self._agentsview:
             self.report.skip("agentsview could not be installed: no comparison with it")
 
@@ -64,13 +67,21 @@ class Bench:
         """Made by a child: this process must stay small for the memory it measures to be right."""
         place = self.place(name)
         size = ["--sessions", str(sessions), "--megabytes", str(megabytes)]
-        subprocess.run([sys.executable, _HERE / "generate.py", place.home, *size, *more], check=True)
+        subprocess.run(
+            [sys.executable, _HERE / "generate.py", place.home, *size, *more], check=True
+        )
         return place
 
     def history(self, name: str, commits: int) -> Place:
         """A repository and the sessions behind it."""
         place = self.place(name)
-        command = [sys.executable, str(_HERE / "histories.py"), str(place.scratch), "--commits", str(commits)]
+        command = [
+            sys.executable,
+            str(_HERE / "histories.py"),
+            str(place.scratch),
+            "--commits",
+            str(commits),
+        ]
         subprocess.run(command, check=True)
         return place
 
@@ -86,14 +97,16 @@ class Bench:
     def unpacked(self, archive: Path) -> Place:
         place = self.place("corpus")
         with tarfile.open(archive) as tar:
-            options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # from 3.11.4 on
+            # from 3.11.4 on
+            options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
             tar.extractall(place.home, **options)
         return place
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure. Growth is measured on parts of the whole: 1x is it divided by the largest scale."""
+    """How much to measure. Growth is measured on parts of the whole: 1x is it divided by the
+    largest scale."""
 
     sessions: int = 1000
     scales: tuple[int, ...] = (1, 4, 16)
@@ -101,7 +114,13 @@ class Effort:
     both_ways: bool = True  # agentsview's plain sync as well as its full one
     search_all: bool = True  # search at every scale, not only the largest
     hook_rounds: int = 60
-    repositories: tuple[tuple[int, int], ...] = ((1000, 10), (1000, 100), (1000, 500), (50_000, 10), (50_000, 500))
+    repositories: tuple[tuple[int, int], ...] = (
+        (1000, 10),
+        (1000, 100),
+        (1000, 500),
+        (50_000, 10),
+        (50_000, 500),
+    )
     commit_rounds: int = 40
     story_rounds: int = 20
     linked_commits: int = 4000
@@ -153,13 +172,17 @@ def on_generated_homes(bench: Bench, effort: Effort) -> None:
 
 
 def on_huge_file(bench: Bench, effort: Effort) -> None:
-    huge_file(bench.report, bench.generated("one huge session", 1, effort.huge_mb, "--agent", "claude"))
+    huge_file(
+        bench.report, bench.generated("one huge session", 1, effort.huge_mb, "--agent", "claude")
+    )
 
 
 def on_corpus(bench: Bench, effort: Effort, corpus: Path) -> None:
     archive, questions = corpus / "dev-home.tar.xz", corpus / "retrieval-dev.jsonl"
     if not archive.exists():
-        bench.report.skip("the corpus is not there (--corpus DIR): no real transcripts, no retrieval")
+        bench.report.skip(
+            "the corpus is not there (--corpus DIR): no real transcripts, no retrieval"
+        )
         return
     place = bench.unpacked(archive)
     ingest(bench.report, place, effort.both_ways)
@@ -175,8 +198,13 @@ def on_commits(bench: Bench, effort: Effort) -> None:
 
 def on_histories(bench: Bench, effort: Effort) -> None:
     if bench.whyfor:
-        sizes = {f"history {scale}x": effort.linked_commits * scale // effort.scales[-1] for scale in effort.scales}
-        linking(bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.whyfor)
+        sizes = {
+            f"history {scale}x": effort.linked_commits * scale // effort.scales[-1]
+            for scale in effort.scales
+        }
+        linking(
+            bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.whyfor
+        )
 
 
 def on_pages(bench: Bench, effort: Effort) -> None:
@@ -198,10 +226,14 @@ def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
         return
     peers = find_peers()
     if not peers:
-        bench.report.skip("detect-secrets and CredSweeper could not be installed: redaction is not compared with them")
+        bench.report.skip(
+            "detect-secrets and CredSweeper could not be installed: redaction is not compared with "
+            "them"
+        )
     scanners = [ours(), *peers]
     homes = {
-        f"{mb:g} MB": bench.generated(f"redaction {mb:g}", 1, mb, "--agent", "claude") for mb in effort.redacted_mb
+        f"{mb:g} MB": bench.generated(f"redaction {mb:g}", 1, mb, "--agent", "claude")
+        for mb in effort.redacted_mb
     }
     sessions = [session(name, place.home) for name, place in homes.items()]
     home = bench.scratch / "corpus" / "home"
@@ -240,7 +272,9 @@ def run(bench: Bench, effort: Effort, corpus: Path, only: str | None = None) -> 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="100 sessions instead of 1,000")
-    parser.add_argument("--only", choices=PARTS, help="this part alone; with --write the others stay as they are")
+    parser.add_argument(
+        "--only", choices=PARTS, help="this part alone; with --write the others stay as they are"
+    )
     parser.add_argument("--corpus", type=Path, default=_CORPUS, help="folder with dev-home.tar.xz")
     parser.add_argument("--whyfor", type=Path, default=find_whyfor(), help="the program to measure")
     parser.add_argument("--json", type=Path, help="write all figures here")
@@ -259,8 +293,15 @@ def main() -> None:
     for what in report.skipped:
         console.print(f"[bold red]SKIPPED[/]: {what}")
     if chosen.json:
-        write(chosen.json, msgspec.json.format(msgspec.json.encode(report.as_json()), indent=1).decode())
-    command = "make bench" + (f" ONLY={chosen.only}" if chosen.only else "") + (" (--quick)" if chosen.quick else "")
+        write(
+            chosen.json,
+            msgspec.json.format(msgspec.json.encode(report.as_json()), indent=1).decode(),
+        )
+    command = (
+        "make bench"
+        + (f" ONLY={chosen.only}" if chosen.only else "")
+        + (" (--quick)" if chosen.quick else "")
+    )
     if chosen.write and chosen.only and chosen.write.exists():
         write(chosen.write, report.within(chosen.write.read_text(), command, chosen.only))
     elif chosen.write:

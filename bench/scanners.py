@@ -1,4 +1,5 @@
-"""The programs redaction is compared with, in an environment of their own: they bring a good deal along."""
+"""The programs redaction is compared with, in an environment of their own: they bring a good
+deal along."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ OURS, PEERS = "ours", ("detect-secrets", "d-s --string", "CredSweeper")
 
 
 class Scan(msgspec.Struct):
-    """What a detector left of each text, the rules that struck, and the CPU seconds of the scan without its start."""
+    """What a detector left of each text, the rules that struck, and the CPU seconds of the scan
+    without its start."""
 
     cpu: float
     size: int
@@ -42,8 +44,17 @@ class Scanner:
         with tempfile.TemporaryDirectory(prefix="whyfor-bench-") as folder:
             source, target = Path(folder, "texts.json"), Path(folder, "out.json")
             source.write_bytes(msgspec.json.encode(texts))
-            command = [str(self.python), str(_HERE / "detectors.py"), self.name, str(source), str(target)]
-            cost = run([*command, *([str(seconds)] if seconds else [])], clean_env(Path(folder), Path(folder)))
+            command = [
+                str(self.python),
+                str(_HERE / "detectors.py"),
+                self.name,
+                str(source),
+                str(target),
+            ]
+            cost = run(
+                [*command, *([str(seconds)] if seconds else [])],
+                clean_env(Path(folder), Path(folder)),
+            )
             scan = msgspec.json.decode(target.read_bytes(), type=Scan)
             return msgspec.structs.replace(scan, peak_mb=cost.peak_mb)
 
@@ -63,4 +74,6 @@ def find_peers() -> list[Scanner]:
 
 def _installed(python: Path) -> bool:
     look = [str(python), "-c", "import credsweeper.app, detect_secrets"]
-    return python.exists() and subprocess.run(look, capture_output=True, check=False).returncode == 0
+    return (
+        python.exists() and subprocess.run(look, capture_output=True, check=False).returncode == 0
+    )

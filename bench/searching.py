@@ -43,7 +43,9 @@ class Results:
     def cells(self) -> list[Cell]:
         cells: list[Cell] = []
         for hits in (self.ours, self.substring, self.fts):
-            cells += [hits.cost.cpu * 1000, hits.cost.wall * 1000, hits.count] if hits else [None] * 3
+            cells += (
+                [hits.cost.cpu * 1000, hits.cost.wall * 1000, hits.count] if hits else [None] * 3
+            )
         return cells
 
 
@@ -53,7 +55,9 @@ def _search(place: Place, kind: str, daemon: Daemon | None) -> Results:
     if not place.theirs or not daemon:
         return Results(ours)
     plain = place.theirs.timed_search(substring, _TIMES, daemon, fts=False)
-    return Results(ours, plain, place.theirs.timed_search(fts, _TIMES, daemon, fts=True), daemon.start_cpu)
+    return Results(
+        ours, plain, place.theirs.timed_search(fts, _TIMES, daemon, fts=True), daemon.start_cpu
+    )
 
 
 def _search_all(place: Place) -> dict[str, Results]:
@@ -65,7 +69,9 @@ def search(report: Report, places: list[Place]) -> None:
     """One table over all sizes; the target is judged on the largest."""
     found = {place.name.split()[-1]: _search_all(place) for place in places}
     rows: list[list[Cell]] = [
-        [f"{kind}, {size}", *results[kind].cells()] for kind in _QUERIES for size, results in found.items()
+        [f"{kind}, {size}", *results[kind].cells()]
+        for kind in _QUERIES
+        for size, results in found.items()
     ]
     *_, largest = found.values()
     start = largest["common word"].start * 1000

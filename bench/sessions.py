@@ -24,7 +24,8 @@ def _hunk(at: int, old: Lines, new: Lines) -> tuple[str, list[str]]:
 
 
 class Session:
-    """What all agents share: an id, a folder, records in order. Hashes not known yet are written as {mark}."""
+    """What all agents share: an id, a folder, records in order. Hashes not known yet are written
+    as {mark}."""
 
     def __init__(self, rng: Random, cwd: str) -> None:
         self.rng = rng
@@ -86,11 +87,20 @@ class Claude(Session):
         into.append({**line, **({"agentId": self.agent} if side else {}), **more})
 
     def _call(
-        self, at: int, done: int, tool: str, given: Record, output: str, outcome: Record, side: bool = False
+        self,
+        at: int,
+        done: int,
+        tool: str,
+        given: Record,
+        output: str,
+        outcome: Record,
+        side: bool = False,
     ) -> None:
         ident = f"toolu_{self._token()}"
         use = {"type": "tool_use", "id": ident, "name": tool, "input": given}
-        self._add(at, "assistant", {"role": "assistant", "model": "claude-test-1", "content": [use]}, side)
+        self._add(
+            at, "assistant", {"role": "assistant", "model": "claude-test-1", "content": [use]}, side
+        )
         answer = {"type": "tool_result", "tool_use_id": ident, "content": output}
         self._add(done, "user", {"role": "user", "content": [answer]}, side, toolUseResult=outcome)
 
@@ -104,8 +114,16 @@ class Claude(Session):
             "new_string": "\n".join(new),
         }
         _, lines = _hunk(start, old, new)
-        patch = {"oldStart": start + 1, "oldLines": len(old), "newStart": start + 1, "newLines": len(new)}
-        outcome: Record = {"filePath": given["file_path"], "structuredPatch": [{**patch, "lines": lines}]}
+        patch = {
+            "oldStart": start + 1,
+            "oldLines": len(old),
+            "newStart": start + 1,
+            "newLines": len(new),
+        }
+        outcome: Record = {
+            "filePath": given["file_path"],
+            "structuredPatch": [{**patch, "lines": lines}],
+        }
         if self.rng.random() < 0.08:
             outcome = {}  # older versions and copies keep no patch
         self._call(at - 900, at, "Edit", given, "updated", outcome, side=self.rng.random() < 0.1)
@@ -116,7 +134,14 @@ class Claude(Session):
             self.run(at, f"cat > {path} <<'EOF'\n{text}EOF", "")
         else:
             outcome: Record = {"type": "create", "structuredPatch": []}
-            self._call(at - 900, at, "Write", {"file_path": f"{self.cwd}/{path}", "content": text}, "ok", outcome)
+            self._call(
+                at - 900,
+                at,
+                "Write",
+                {"file_path": f"{self.cwd}/{path}", "content": text},
+                "ok",
+                outcome,
+            )
 
     def run(self, at: int, command: str, output: str, seconds: float = 1.0) -> None:
         given: Record = {"command": command, "description": "Run it"}
@@ -128,17 +153,36 @@ class Claude(Session):
         for fork in self.forks:
             copies = [{**record, "sessionId": fork} for record in self.records]
             last = datetime.fromisoformat(str(copies[-1]["timestamp"])).timestamp() * 1000
-            more = {**copies[-1], "uuid": fork, "type": "user", "message": {"role": "user", "content": "And now?"}}
+            more = {
+                **copies[-1],
+                "uuid": fork,
+                "type": "user",
+                "message": {"role": "user", "content": "And now?"},
+            }
             more = {key: value for key, value in more.items() if key != "toolUseResult"}
-            _write(folder / f"{fork}.jsonl", _jsonl([*copies, {**more, "timestamp": _iso(int(last) + 60_000)}]), marks)
+            _write(
+                folder / f"{fork}.jsonl",
+                _jsonl([*copies, {**more, "timestamp": _iso(int(last) + 60_000)}]),
+                marks,
+            )
         if self.side:
-            _write(folder / self.id / "subagents" / f"agent-{self.agent}.jsonl", _jsonl(self.side), marks)
+            _write(
+                folder / self.id / "subagents" / f"agent-{self.agent}.jsonl",
+                _jsonl(self.side),
+                marks,
+            )
 
 
 class Codex(Session):
     def _line(self, at: int, kind: str, payload: Record) -> None:
         if not self.records:
-            meta = {"id": self.id, "timestamp": _iso(at), "cwd": self.cwd, "source": "cli", "cli_version": "0.144.0"}
+            meta = {
+                "id": self.id,
+                "timestamp": _iso(at),
+                "cwd": self.cwd,
+                "source": "cli",
+                "cli_version": "0.144.0",
+            }
             self.records.append({"timestamp": _iso(at), "type": "session_meta", "payload": meta})
         self.records.append({"timestamp": _iso(at), "type": kind, "payload": payload})
 
@@ -160,18 +204,38 @@ class Codex(Session):
         self._line(
             at - 500,
             "response_item",
-            {"type": "custom_tool_call", "status": "completed", "call_id": call, "name": "apply_patch", "input": patch},
+            {
+                "type": "custom_tool_call",
+                "status": "completed",
+                "call_id": call,
+                "name": "apply_patch",
+                "input": patch,
+            },
         )
         output = msgspec.json.encode({"output": "Success.", "metadata": {"exit_code": 0}}).decode()
-        self._line(at, "response_item", {"type": "custom_tool_call_output", "call_id": call, "output": output})
+        self._line(
+            at,
+            "response_item",
+            {"type": "custom_tool_call_output", "call_id": call, "output": output},
+        )
 
     def run(self, at: int, command: str, output: str, seconds: float = 1.0) -> None:
         call = f"call_{self._token()}"
         arguments = msgspec.json.encode({"cmd": command, "workdir": self.cwd}).decode()
-        asked: Record = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": call}
+        asked: Record = {
+            "type": "function_call",
+            "name": "exec_command",
+            "arguments": arguments,
+            "call_id": call,
+        }
         self._line(at - round(seconds * 1000), "response_item", asked)
-        told = f"Chunk ID: 0\nWall time: {seconds} seconds\nProcess exited with code 0\nOutput:\n{output}"
-        self._line(at, "response_item", {"type": "function_call_output", "call_id": call, "output": told})
+        told = (
+            f"Chunk ID: 0\nWall time: {seconds} seconds\nProcess exited with code "
+            f"0\nOutput:\n{output}"
+        )
+        self._line(
+            at, "response_item", {"type": "function_call_output", "call_id": call, "output": told}
+        )
 
     def save(self, home: Path, marks: dict[str, str]) -> None:
         if self.records:
@@ -187,7 +251,13 @@ class Gemini(Session):
     def _tool(self, at: int, name: str, given: Record, output: str, shown: object) -> None:
         ident = f"{name}-{self._token()}"
         response = {"functionResponse": {"id": ident, "name": name, "response": {"output": output}}}
-        call: Record = {"id": ident, "name": name, "args": given, "result": [response], "status": "success"}
+        call: Record = {
+            "id": ident,
+            "name": name,
+            "args": given,
+            "result": [response],
+            "status": "success",
+        }
         call |= {"timestamp": _iso(at), "resultDisplay": shown}
         self._message(at - 500, "gemini", content="", toolCalls=[call])
 
@@ -197,28 +267,61 @@ class Gemini(Session):
     def edit(self, at: int, path: str, start: int, old: Lines, new: Lines) -> None:
         head, lines = _hunk(start, old, new)
         diff = "\n".join(
-            [f"Index: {path}", "=" * 67, f"--- {path}\tCurrent", f"+++ {path}\tProposed", head, *lines, ""]
+            [
+                f"Index: {path}",
+                "=" * 67,
+                f"--- {path}\tCurrent",
+                f"+++ {path}\tProposed",
+                head,
+                *lines,
+                "",
+            ]
         )
         where = f"{self.cwd}/{path}"
-        given: Record = {"file_path": where, "old_string": "\n".join(old), "new_string": "\n".join(new)}
+        given: Record = {
+            "file_path": where,
+            "old_string": "\n".join(old),
+            "new_string": "\n".join(new),
+        }
         self._tool(at, "replace", given, "ok", {"fileDiff": diff, "filePath": where})
 
     def create(self, at: int, path: str, lines: Lines) -> None:
         text = "".join(f"{line}\n" for line in lines)
-        self._tool(at, "write_file", {"file_path": f"{self.cwd}/{path}", "content": text}, "ok", None)
+        self._tool(
+            at, "write_file", {"file_path": f"{self.cwd}/{path}", "content": text}, "ok", None
+        )
 
     def run(self, at: int, command: str, output: str, seconds: float = 1.0) -> None:
         told = f"Command: {command}\nOutput: {output}\nExit Code: 0"
         ident = f"run_shell_command-{self._token()}"
-        response = {"functionResponse": {"id": ident, "name": "run_shell_command", "response": {"output": told}}}
-        call: Record = {"id": ident, "name": "run_shell_command", "args": {"command": command}, "result": [response]}
+        response = {
+            "functionResponse": {
+                "id": ident,
+                "name": "run_shell_command",
+                "response": {"output": told},
+            }
+        }
+        call: Record = {
+            "id": ident,
+            "name": "run_shell_command",
+            "args": {"command": command},
+            "result": [response],
+        }
         call |= {"status": "success", "timestamp": _iso(at)}
         self._message(at - round(seconds * 1000), "gemini", content="", toolCalls=[call])
 
     def save(self, home: Path, marks: dict[str, str]) -> None:
         if self.records:
-            first = {"sessionId": self.id, "projectHash": "0" * 64, "startTime": self.records[0]["timestamp"]}
-            document = {**first, "lastUpdated": self.records[-1]["timestamp"], "directories": [self.cwd]}
+            first = {
+                "sessionId": self.id,
+                "projectHash": "0" * 64,
+                "startTime": self.records[0]["timestamp"],
+            }
+            document = {
+                **first,
+                "lastUpdated": self.records[-1]["timestamp"],
+                "directories": [self.cwd],
+            }
             text = msgspec.json.encode({**document, "messages": self.records}).decode()
             folder = home / ".gemini/tmp" / Path(self.cwd).name
             _write(folder / ".project_root", self.cwd, {})

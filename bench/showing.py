@@ -1,4 +1,5 @@
-"""How soon what an agent wrote is before a person's eyes: from its file to an open page, ours and agentsview's."""
+"""How soon what an agent wrote is before a person's eyes: from its file to an open page, ours
+and agentsview's."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ _TARGET = 300  # ms
 _SETTLE = 3.0  # seconds in which all write and nothing is measured
 _OURS, _THEIRS = 1.5, 12.0  # seconds that are waited for the last line
 _GAPS = (0.25, 0.95)  # seconds between two steps of the session that is looked at
-_FOLLOW = 'button[aria-label="Follow latest messages"]'  # agentsview keeps in the page only what is near the view
+# agentsview keeps in the page only what is near the view
+_FOLLOW = 'button[aria-label="Follow latest messages"]'
 _HOOK, _LOOK = "by hook", "by looking"
 _NOTE = f"""Milliseconds from the write of a step (a result, words, the next command: one write) to an agent's file
 until its words are in the DOM of a page that is open in Chromium. One session is looked at and makes a step every
@@ -59,13 +61,16 @@ class _Shown:
 
     @classmethod
     def latest(cls, written: list[int], seen: dict[int, int]) -> _Shown:
-        """On a page that shows the last step only: one that was overtaken came with the one after it."""
+        """On a page that shows the last step only: one that was overtaken came with the one
+        after it."""
         came = {at: [when for mark, when in seen.items() if mark >= at] for at in written}
         return cls(written, {at: min(times) for at, times in came.items() if times})
 
     def late(self, percent: int) -> float:
         """ms that so many of a hundred did not exceed; what never came is late without end."""
-        delays = sorted(self.seen[at] - at / 1e6 if at in self.seen else math.inf for at in self.written)
+        delays = sorted(
+            self.seen[at] - at / 1e6 if at in self.seen else math.inf for at in self.written
+        )
         return delays[math.ceil(len(delays) * percent / 100) - 1]
 
     def cells(self) -> list[Cell]:
@@ -75,7 +80,8 @@ class _Shown:
 
 @dataclass
 class _Writer:
-    """Steps of the session that is looked at, at times nobody can foresee that are the same in every run."""
+    """Steps of the session that is looked at, at times nobody can foresee that are the same in
+    every run."""
 
     session: Session
     hook: list[str] | None = None
@@ -92,7 +98,11 @@ class _Writer:
         return self.random.uniform(*_GAPS)
 
     def _ran(self, answered: str | None) -> None:
-        told = {"session_id": self.session.id, "transcript_path": str(self.session.path), "tool_use_id": answered}
+        told = {
+            "session_id": self.session.id,
+            "transcript_path": str(self.session.path),
+            "tool_use_id": answered,
+        }
         told |= {"hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "/code/shop"}
         hook = subprocess.Popen(self.hook or [], stdin=subprocess.PIPE)
         assert hook.stdin
@@ -115,24 +125,50 @@ def showing(report: Report, places: dict[int, Place], program: Path, seconds: fl
             if place.theirs:
                 found["agentsview, session", beside] = _theirs(place, browser, sessions, seconds)
     whos = dict.fromkeys(who for who, _ in found)
-    columns = ["", *(f"{beside} beside {figure}" for beside in places for figure in ("shown", "p50 ms", "p95 ms"))]
-    rows: list[list[Cell]] = [[who, *(c for beside in places for c in found[who, beside].cells())] for who in whos]
+    columns = [
+        "",
+        *(
+            f"{beside} beside {figure}"
+            for beside in places
+            for figure in ("shown", "p50 ms", "p95 ms")
+        ),
+    ]
+    rows: list[list[Cell]] = [
+        [who, *(c for beside in places for c in found[who, beside].cells())] for who in whos
+    ]
     usual = sorted(places)[len(places) // 2]
     checks = [
-        Check(f"append to browser, p95, {who}, {usual} streaming beside", found[who, usual].late(95), _TARGET, " ms")
+        Check(
+            f"append to browser, p95, {who}, {usual} streaming beside",
+            found[who, usual].late(95),
+            _TARGET,
+            " ms",
+        )
         for who in whos
         if not who.startswith("agentsview")
     ]
     report.add(Table("Append to browser", columns, rows, _NOTE), *checks)
 
 
-def _ours(place: Place, program: Path, browser: str, sessions: list[Session], seconds: float) -> dict[str, _Shown]:
+def _ours(
+    place: Place, program: Path, browser: str, sessions: list[Session], seconds: float
+) -> dict[str, _Shown]:
     assert place.ours is not None
     folder = installed(place.ours.store)
-    hook = [_PYTHON, "-I", "-S", str(folder / "hook" / "hook.py"), "--agent", "claude", "PostToolUse"]
+    hook = [
+        _PYTHON,
+        "-I",
+        "-S",
+        str(folder / "hook" / "hook.py"),
+        "--agent",
+        "claude",
+        "PostToolUse",
+    ]
     env = clean_env(place.home, place.scratch) | {"WHYFOR_HOME": str(place.ours.store)}
     with serving(place, program):
-        told = msgspec.json.decode(run([str(program), "serve", "--json", "--no-open"], env).output, type=_Link)
+        told = msgspec.json.decode(
+            run([str(program), "serve", "--json", "--no-open"], env).output, type=_Link
+        )
         address = told.address.rstrip("/")
         pages = {"Session": f"{address}/sessions/claude/{sessions[0].id}", "Now": address}
         written: dict[str, list[int]] = {}
@@ -153,7 +189,9 @@ def _theirs(place: Place, browser: str, sessions: list[Session], seconds: float)
     return _Shown(written, seen["session"])
 
 
-def _written(sessions: list[Session], seconds: float, wait: float, hook: list[str] | None = None) -> list[int]:
+def _written(
+    sessions: list[Session], seconds: float, wait: float, hook: list[str] | None = None
+) -> list[int]:
     writer = _Writer(sessions[0], hook)
     stream(sessions[1:], _SETTLE, BESIDE, writer.step)
     settled = len(writer.written)
@@ -172,7 +210,9 @@ def _open(
     job = {"browser": browser, "pages": pages, "link": link, "press": press, "mark": _MARK}
     command = [sys.executable, str(_HERE / "shown.py"), json.dumps(job)]
     seen: dict[str, dict[int, int]] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdout
         try:
             if child.stdout.readline() != "ready\n":
@@ -180,7 +220,9 @@ def _open(
             yield seen
             said, _ = child.communicate()
             if child.returncode:
-                raise CommandFailed("the browser ended before its pages were asked what they showed")
+                raise CommandFailed(
+                    "the browser ended before its pages were asked what they showed"
+                )
             seen |= msgspec.json.decode(said, type=dict[str, dict[int, int]])
         finally:
             child.terminate()
@@ -189,6 +231,9 @@ def _open(
 def _chromium() -> str | None:
     """Debian's, or what else is called so here; else what tests/setup put in the cache."""
     cached = (
-        _BROWSERS.glob(f"chromium_headless_shell-*/*/{name}") for name in ("headless_shell", "chrome-headless-shell")
+        _BROWSERS.glob(f"chromium_headless_shell-*/*/{name}")
+        for name in ("headless_shell", "chrome-headless-shell")
     )
-    return next(filter(None, map(shutil.which, _CHROMIUM)), None) or next(map(str, chain(*cached)), None)
+    return next(filter(None, map(shutil.which, _CHROMIUM)), None) or next(
+        map(str, chain(*cached)), None
+    )

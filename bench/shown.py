@@ -2,9 +2,10 @@
 
     shown.py JOB < commands
 
-JOB is a JSON document: the `browser`, its `pages` by name, a `link` to open before them, what to `press` in each, and
-the `mark`, which a number and a stop follow. It says "ready" when the pages stand, and when its input ends it prints
-one JSON line: by page, by number, when that was first there, in ms by the clock of this machine.
+JOB is a JSON document: the `browser`, its `pages` by name, a `link` to open before them, what to
+`press` in each, and the `mark`, which a number and a stop follow. It says "ready" when the pages
+stand, and when its input ends it prints one JSON line: by page, by number, when that was first
+there, in ms by the clock of this machine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-_ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # no page waits for another machine
+# no page waits for another machine
+_ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 _LOOK = """mark => {
   const found = new RegExp(mark + "(\\\\d+)[.]", "g");
   window.shown = {};
@@ -35,7 +37,9 @@ def main() -> None:
         pages = _opened(browser, job)
         print("ready", flush=True)
         sys.stdin.read()  # pages live on without us
-        print(json.dumps({name: page.evaluate("shown") for name, page in pages.items()}), flush=True)
+        print(
+            json.dumps({name: page.evaluate("shown") for name, page in pages.items()}), flush=True
+        )
         browser.close()
 
 

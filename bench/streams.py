@@ -37,18 +37,32 @@ class Session:
         stat = Path(f"/proc/{pid}/stat")
         started = stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
         told = {"pid": pid, "procStart": started, "sessionId": self.id, "cwd": _CWD}
-        registry.write_text(json.dumps({**told, "status": "idle", "statusUpdatedAt": round(before * 1000)}))
+        registry.write_text(
+            json.dumps({**told, "status": "idle", "statusUpdatedAt": round(before * 1000)})
+        )
 
     def say(self, text: str, at: float) -> None:
         self._write([self._line("assistant", [{"type": "text", "text": text}], at)])
 
     def step(self, text: str, at: float) -> str | None:
-        """The last call is answered, something is said and the next command begins; returns the last call's id."""
+        """The last call is answered, something is said and the next command begins; returns the
+        last call's id."""
         lines, answered = [], self.call
         if answered:
-            lines.append(self._line("user", [{"type": "tool_result", "tool_use_id": answered, "content": "done"}], at))
+            lines.append(
+                self._line(
+                    "user",
+                    [{"type": "tool_result", "tool_use_id": answered, "content": "done"}],
+                    at,
+                )
+            )
         self.call = f"toolu_{uuid.uuid4().hex[:24]}"
-        call = {"type": "tool_use", "id": self.call, "name": "Bash", "input": {"command": f"echo {text}"}}
+        call = {
+            "type": "tool_use",
+            "id": self.call,
+            "name": "Bash",
+            "input": {"command": f"echo {text}"},
+        }
         lines.append(self._line("assistant", [{"type": "text", "text": text}], at))
         lines.append(self._line("assistant", [call], at))
         self._write(lines)
@@ -88,7 +102,9 @@ def opened(home: Path, count: int) -> Iterator[list[Session]]:
             agent.wait()
 
 
-def stream(sessions: Sequence[Session], seconds: float, mark: str, also: Callable[[], float] | None = None) -> None:
+def stream(
+    sessions: Sequence[Session], seconds: float, mark: str, also: Callable[[], float] | None = None
+) -> None:
     """Evenly, one after another; `also` is done beside it and says in how many seconds again."""
     begun, number = time.monotonic(), 0
     end = next_also = begun + seconds

@@ -1,4 +1,5 @@
-"""What redaction costs: against others on the same text, as sessions grow, and after one more line."""
+"""What redaction costs: against others on the same text, as sessions grow, and after one more
+line."""
 
 from __future__ import annotations
 
@@ -48,7 +49,10 @@ def speed(report: Report, scanners: Sequence[Scanner], session: Session, seconds
         [scanner.name, scan.size / 1e6, scan.cpu, scan.speed, ours / scan.speed, scan.peak_mb]
         for scanner, scan in scans
     ]
-    note = f"The strings of a generated session, record by record; who was not done after {seconds:g} s was stopped."
+    note = (
+        f"The strings of a generated session, record by record; who was not done after {seconds:g} "
+        "s was stopped."
+    )
     columns = ["", "MB", "CPU s", "MB per CPU s", "ours is × as fast", "peak MB"]
     report.add(
         Table("Redaction: speed on the same text", columns, table, note),
@@ -65,7 +69,9 @@ def whole_sessions(
     for session in [*sessions, *([real] if real else [])]:
         cost = redact(program, session, scratch)
         rates[session.name] = session.mb / cost.cpu
-        table.append([session.name, session.mb, cost.cpu, cost.wall, rates[session.name], cost.peak_mb])
+        table.append(
+            [session.name, session.mb, cost.cpu, cost.wall, rates[session.name], cost.peak_mb]
+        )
     columns = ["", "MB", "CPU s", "wall s", "MB per CPU s", "peak MB"]
     first, last = sessions[0].name, sessions[-1].name
     fast = [
@@ -74,7 +80,9 @@ def whole_sessions(
         if one
     ]
     report.add(
-        Table("Redaction: whole sessions", columns, table, "whyfor redact FILE, the whole command."),
+        Table(
+            "Redaction: whole sessions", columns, table, "whyfor redact FILE, the whole command."
+        ),
         *fast,
         Check(f"redaction: CPU per MB, {last} / {first}", ratio(rates[first], rates[last]), 1.2),
     )
@@ -96,7 +104,14 @@ def appending(report: Report, program: Path, sessions: Sequence[Session], scratc
     secret = [_again(program, session, scratch, planted_record) for session in sessions]
     inside = [_inside(session, scratch) for session in sessions]
     table: list[list[Cell]] = [
-        [session.name, session.mb, one.cpu * 1e3, other.cpu * 1e3, max(one.peak_mb, other.peak_mb), *times]
+        [
+            session.name,
+            session.mb,
+            one.cpu * 1e3,
+            other.cpu * 1e3,
+            max(one.peak_mb, other.peak_mb),
+            *times,
+        ]
         for session, one, other, times in zip(sessions, plain, secret, inside, strict=True)
     ]
     columns = [
@@ -115,11 +130,17 @@ Before that, one record in {_SPACING} held a secret of its own."""
     report.add(
         Table("Redaction: one more line", columns, table, note),
         Check(f"redaction: one more line, {sizes}", ratio(plain[-1].cpu, plain[0].cpu), 1.2),
-        Check(f"redaction: one more line with a new secret, {sizes}", ratio(secret[-1].cpu, secret[0].cpu), 1.2),
+        Check(
+            f"redaction: one more line with a new secret, {sizes}",
+            ratio(secret[-1].cpu, secret[0].cpu),
+            1.2,
+        ),
     )
 
 
-def _again(program: Path, session: Session, scratch: Path, record: Callable[[Random], bytes]) -> Cost:
+def _again(
+    program: Path, session: Session, scratch: Path, record: Callable[[Random], bytes]
+) -> Cost:
     source, target, rng = scratch / "growing.jsonl", scratch / "redacted.jsonl", Random("appended")
     shutil.copy(session.path, source)
     target.unlink(missing_ok=True)
@@ -150,7 +171,8 @@ def _env(scratch: Path) -> Env:
 
 
 def session(name: str, home: Path) -> Session:
-    """The session of a generated home, without its subagents, and with secrets in it: they take the most time."""
+    """The session of a generated home, without its subagents, and with secrets in it: they take
+    the most time."""
     path = max((home / ".claude").rglob("*.jsonl"), key=lambda path: path.stat().st_size)
     target, rng = home / "session.jsonl", Random("planted")
     with path.open("rb") as lines, target.open("wb") as out:
@@ -163,7 +185,10 @@ def session(name: str, home: Path) -> Session:
 
 def planted_record(rng: Random) -> bytes:
     """A tool's output that shows a secret no other record has."""
-    name, value = rng.choice(["API_TOKEN", "DB_PASSWORD", "client_secret"]), "".join(rng.choices(_LETTERS, k=40))
+    name, value = (
+        rng.choice(["API_TOKEN", "DB_PASSWORD", "client_secret"]),
+        "".join(rng.choices(_LETTERS, k=40)),
+    )
     return _record(rng, f"PORT=8080\n{name}={value}\nDEBUG=0\n")
 
 
@@ -172,5 +197,12 @@ def plain_record(rng: Random) -> bytes:
 
 
 def _record(rng: Random, output: str) -> bytes:
-    block = {"tool_use_id": f"toolu_01{rng.getrandbits(88):022x}", "type": "tool_result", "content": output}
-    return msgspec.json.encode({"type": "user", "message": {"role": "user", "content": [block]}}) + b"\n"
+    block = {
+        "tool_use_id": f"toolu_01{rng.getrandbits(88):022x}",
+        "type": "tool_result",
+        "content": output,
+    }
+    return (
+        msgspec.json.encode({"type": "user", "message": {"role": "user", "content": [block]}})
+        + b"\n"
+    )

@@ -1,4 +1,5 @@
-"""Real transcripts, whose secrets others replaced long ago: what redaction takes out, and whether they stay whole.
+"""Real transcripts, whose secrets others replaced long ago: what redaction takes out, and
+whether they stay whole.
 
 python untouched.py HOME    prints one JSON document
 """
@@ -19,8 +20,10 @@ from strings import leaves
 _MASK = re.compile(r"\[REDACTED:([a-z0-9-]+)")
 # what a session hangs together by
 _STRUCTURE = set(
-    "type role id uuid parentUuid sessionId requestId messageId promptId agentId tool_use_id toolUseID parentToolUseID "
-    "leafUuid sourceToolAssistantUUID call_id turn_id name cwd gitBranch version timestamp model signature".split()
+    "type role id uuid parentUuid sessionId requestId messageId promptId agentId tool_use_id "
+    "toolUseID parentToolUseID "
+    "leafUuid sourceToolAssistantUUID call_id turn_id name cwd gitBranch version timestamp "
+    "model signature".split()
 )
 _AROUND = 40  # characters
 
@@ -42,7 +45,10 @@ class Untouched(msgspec.Struct):
 
 def _context(old: str, new: str) -> str:
     """What stood where the lines first differ."""
-    same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    same = next(
+        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
+        min(len(old), len(new)),
+    )
     return old[max(0, same - _AROUND) : same + _AROUND]
 
 

@@ -1,8 +1,10 @@
-"""A process that watches a home as `whyfor serve` does, with one who listens, and says what that costs it.
+"""A process that watches a home as `whyfor serve` does, with one who listens, and says what that
+costs it.
 
     watched.py SECONDS < commands
 
-It says "ready" when all that lies there is read, measures when told "go" for so many seconds, and prints one JSON line.
+It says "ready" when all that lies there is read, measures when told "go" for so many seconds,
+and prints one JSON line.
 """
 
 from __future__ import annotations

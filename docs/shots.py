@@ -1,4 +1,5 @@
-"""Pictures of every page, of invented work: `make shots`. The clock stands still, so only what changed is different."""
+"""Pictures of every page, of invented work: `make shots`. The clock stands still, so only what
+changed is different."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class Still(calendar.datetime):
 
 
 def stop_the_clock() -> None:
-    """Before anything of ours is imported: ages, dates and names of commits do not depend on when this runs."""
+    """Before anything of ours is imported: ages, dates and names of commits do not depend on
+    when this runs."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     time.time = NOW.timestamp
@@ -57,13 +59,21 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="whyfor-shots-") as name:
         folder = Path(name)
-        nothing = {"HOME": f"{name}/nobody", "WHYFOR_HOME": f"{name}/nothing", "PATH": os.environ["PATH"]}
+        nothing = {
+            "HOME": f"{name}/nobody",
+            "WHYFOR_HOME": f"{name}/nothing",
+            "PATH": os.environ["PATH"],
+        }
         take(config.load(nothing), {"empty": "/"})
         demo = build(folder, NOW)
         fill(demo, NOW)
-        settings = config.load({**nothing, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
+        settings = config.load(
+            {**nothing, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)}
+        )
         ingest(settings)
-        told = subprocess.check_output(["git", "-C", demo.repository, "rev-parse", "HEAD~4"], text=True).strip()
+        told = subprocess.check_output(
+            ["git", "-C", demo.repository, "rev-parse", "HEAD~4"], text=True
+        ).strip()
         pages = {"now": "/", "timeline": TIMELINE, "session": SESSION, "commit": f"/commits/{told}"}
         take(settings, {**pages, "search": "/search?q=harbour", "insights": "/insights"})
 
@@ -135,8 +145,13 @@ def shoot(context: BrowserContext, address: str, image: Path) -> None:
 def chromium() -> str | None:
     """The system's, else what tests/setup put in the cache, else Playwright's own."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    cached = (CACHE.glob(f"chromium_headless_shell-*/*/{name}") for name in ("headless_shell", "chrome-headless-shell"))
-    return next(filter(None, map(shutil.which, names)), None) or next(map(str, chain(*cached)), None)
+    cached = (
+        CACHE.glob(f"chromium_headless_shell-*/*/{name}")
+        for name in ("headless_shell", "chrome-headless-shell")
+    )
+    return next(filter(None, map(shutil.which, names)), None) or next(
+        map(str, chain(*cached)), None
+    )
 
 
 if __name__ == "__main__":

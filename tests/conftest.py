@@ -17,7 +17,9 @@ from tests.locks import locked
 from whyfor import config
 from whyfor.__main__ import main
 
-hypothesis.settings.register_profile("same every time", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile(
+    "same every time", derandomize=True, database=None, deadline=None
+)
 hypothesis.settings.load_profile("same every time")
 
 REPOSITORY = Path(__file__).parent.parent
@@ -40,7 +42,10 @@ _touched: list[str] = []
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in ("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove") and arguments:
+    if (
+        event in ("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove")
+        and arguments
+    ):
         path = arguments[0]
         if isinstance(path, str | os.PathLike) and os.fspath(path).startswith(OFF_LIMITS):
             _touched.append(f"{event} {os.fspath(path)}")
@@ -50,7 +55,8 @@ sys.addaudithook(_watch)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks at the whole repository begins first: it takes long, and would else be waited for at the end."""
+    """What looks at the whole repository begins first: it takes long, and would else be waited
+    for at the end."""
     items.sort(key=lambda item: item.path.parent != REPOSITORY / "tests")
 
 
@@ -60,7 +66,9 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     for name in [
-        n for n in os.environ if n.startswith(("XDG_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "GIT_"))
+        n
+        for n in os.environ
+        if n.startswith(("XDG_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "GIT_"))
     ]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -76,7 +84,8 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         "WHYFOR_DEBUG": "1",
     }.items():
         monkeypatch.setenv(name, str(value))
-    monkeypatch.chdir(tmp_path)  # never in this repository: a command may act on the one it is run in
+    # never in this repository: a command may act on the one it is run in
+    monkeypatch.chdir(tmp_path)
     _touched.clear()
     yield
     assert not _touched, f"the real home was touched: {_touched[:3]}"
@@ -123,7 +132,8 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Result]:
 
 
 def missing_part(reason: str) -> NoReturn:
-    """A part that tests need is not on this machine: they skip, and where everything must run they fail."""
+    """A part that tests need is not on this machine: they skip, and where everything must run
+    they fail."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -139,12 +149,15 @@ def unpack(archive: tarfile.TarFile, folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """Real transcripts as agents left them, unpacked once for all workers; absent in a plain checkout."""
+    """Real transcripts as agents left them, unpacked once for all workers; absent in a plain
+    checkout."""
     archive = REPOSITORY.parent / "shared" / "corpus" / "dev-home.tar.xz"
     if given := os.environ.get("WHYFOR_CORPUS"):
         return Path(given)
     if not archive.exists():
-        pytest.skip("NO CORPUS: ../shared/corpus/dev-home.tar.xz is not here; corpus tests do not run")
+        pytest.skip(
+            "NO CORPUS: ../shared/corpus/dev-home.tar.xz is not here; corpus tests do not run"
+        )
     folder = REPOSITORY / ".cache" / f"corpus-{archive.stat().st_size}"
     with locked(folder.with_suffix(".lock")):
         if not (folder / ".done").exists():

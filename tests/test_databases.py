@@ -24,7 +24,8 @@ START = 1_770_000_000_000
 
 @pytest.fixture
 def live(home: Path) -> Iterator[apsw.Connection]:
-    """OpenCode's database as it is while OpenCode runs: open, and with its newest rows in the log beside it."""
+    """OpenCode's database as it is while OpenCode runs: open, and with its newest rows in the
+    log beside it."""
     folder = home / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
     db = apsw.Connection(str(folder / "opencode.db"))
@@ -32,7 +33,9 @@ def live(home: Path) -> Iterator[apsw.Connection]:
     db.pragma("wal_autocheckpoint", 0)
     db.execute(SCHEMA)
     db.execute(
-        "INSERT INTO session VALUES('ses_1', 'p', NULL, '/code/shop', 'Warm the cache', '1.2.3', ?, ?)", (START, START)
+        "INSERT INTO session VALUES('ses_1', 'p', NULL, '/code/shop', 'Warm the cache', '1.2.3', "
+        "?, ?)",
+        (START, START),
     )
     message(db, "msg_1", 1, {"role": "user", "time": {"created": START + 1}})
     part(db, "prt_1", "msg_1", 1, {"type": "text", "text": "Warm the cache at start-up"})
@@ -53,7 +56,13 @@ def part(db: apsw.Connection, ident: str, of: str, at: int, data: object) -> Non
 def answer(db: apsw.Connection, at: int, text: str, *, done: bool) -> None:
     tokens = {"input": 5, "output": 7, "reasoning": 2, "cache": {"read": 11, "write": 13}}
     times = {"created": START + 2, **({"completed": START + at} if done else {})}
-    body = {"role": "assistant", "modelID": "m-1", "providerID": "p", "tokens": tokens, "time": times}
+    body = {
+        "role": "assistant",
+        "modelID": "m-1",
+        "providerID": "p",
+        "tokens": tokens,
+        "time": times,
+    }
     message(db, "msg_2", at, body)
     part(db, "prt_2", "msg_2", at, {"type": "text", "text": text})
 
@@ -66,15 +75,31 @@ def test_rows_that_change_replace_what_was_said_before(live: apsw.Connection, cl
     assert cli("ingest", "--json").json["new_records"] > 0
     second = cli("show", "ses_1", "--json").json
     said = [(e["seq"], e["text"]) for e in second["events"] if e["kind"] == "assistant.message"]
-    assert said == [(e["seq"], "The pelican is warm now") for e in first["events"] if e["kind"] == "assistant.message"]
+    assert said == [
+        (e["seq"], "The pelican is warm now")
+        for e in first["events"]
+        if e["kind"] == "assistant.message"
+    ]
     assert cli("search", "albatross", "--json").json == []
     assert len(cli("search", "pelican", "--json").json) == 1
     (session,) = cli("sessions", "--json").json
-    assert (session["title"], session["cwd"], session["prompts"]) == ("Warm the cache", "/code/shop", 1)
-    assert session["tokens"] == {"input": 5, "cache_read": 11, "cache_write": 13, "output": 7, "reasoning": 2}
+    assert (session["title"], session["cwd"], session["prompts"]) == (
+        "Warm the cache",
+        "/code/shop",
+        1,
+    )
+    assert session["tokens"] == {
+        "input": 5,
+        "cache_read": 11,
+        "cache_write": 13,
+        "output": 7,
+        "reasoning": 2,
+    }
 
 
-def test_a_second_run_finds_nothing_new_and_a_rebuild_changes_nothing(live: apsw.Connection, cli: Cli) -> None:
+def test_a_second_run_finds_nothing_new_and_a_rebuild_changes_nothing(
+    live: apsw.Connection, cli: Cli
+) -> None:
     answer(live, 2, "One", done=False)
     cli("ingest")
     answer(live, 9, "Two", done=True)

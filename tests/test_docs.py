@@ -22,7 +22,12 @@ from whyfor.model.query import FIELDS
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").glob("*.md")}
 ALL = "\n".join(PAGES.values())
 # The page a command's options stand on, where it is not the command's own.
-HOME_PAGE = {"show": "sessions.md", "unlink": "link.md", "uninstall": "init.md", "resume": "pause.md"}
+HOME_PAGE = {
+    "show": "sessions.md",
+    "unlink": "link.md",
+    "uninstall": "init.md",
+    "resume": "pause.md",
+}
 
 
 def _command(name: str) -> click.Command:
@@ -39,10 +44,15 @@ def _page(name: str) -> str:
 def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
     page = PAGES[_page(name)]
     options = [
-        o for param in _command(name).params if isinstance(param, click.Option) and not param.hidden for o in param.opts
+        o
+        for param in _command(name).params
+        if isinstance(param, click.Option) and not param.hidden
+        for o in param.opts
     ]
     assert options
-    assert [option for option in options if f"`{option}" not in page and f", `{option}" not in page] == []
+    assert [
+        option for option in options if f"`{option}" not in page and f", `{option}" not in page
+    ] == []
     assert f"whyfor {name}" in page
 
 
@@ -64,15 +74,26 @@ def test_every_word_of_the_model_is_in_the_docs(word: str) -> None:
 
 
 def test_every_error_kind_is_in_the_docs() -> None:
-    kinds = {cls.kind for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, errors.WhyforError)}
+    kinds = {
+        cls.kind
+        for cls in vars(errors).values()
+        if isinstance(cls, type) and issubclass(cls, errors.WhyforError)
+    }
     assert {kind for kind in kinds - {"error"} if f"| `{kind}` |" not in PAGES["json.md"]} == set()
 
 
 def test_every_setting_is_in_the_docs() -> None:
     source = (REPOSITORY / "src" / "whyfor").rglob("*.py")
-    variables = {v for path in source for v in re.findall(r'"(WHYFOR_[A-Z]+)"', path.read_text(encoding="utf-8"))}
+    variables = {
+        v
+        for path in source
+        for v in re.findall(r'"(WHYFOR_[A-Z]+)"', path.read_text(encoding="utf-8"))
+    }
     assert variables == {"WHYFOR_HOME", "WHYFOR_DEBUG", "WHYFOR_SESSION", "WHYFOR_PROBE"}
-    for name in [*variables, *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env"))]:
+    for name in [
+        *variables,
+        *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env")),
+    ]:
         assert f"`{name}`" in PAGES["settings.md"]
 
 
@@ -121,10 +142,16 @@ def test_every_room_and_file_that_the_architecture_page_names_is_there() -> None
 
 
 def test_the_architecture_page_has_the_layers_that_are_enforced() -> None:
-    enforced = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    enforced = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ][0]
     layers = [line.replace("whyfor.", "") for line in enforced["layers"] if "__main__" not in line]
     assert "\n".join(layers) in PAGES["architecture.md"]
-    rooms = {path.name for path in (REPOSITORY / "src" / "whyfor").iterdir() if (path / "__init__.py").exists()}
+    rooms = {
+        path.name
+        for path in (REPOSITORY / "src" / "whyfor").iterdir()
+        if (path / "__init__.py").exists()
+    }
     assert {room for room in rooms if f"`{room}/`" not in PAGES["architecture.md"]} == set()
 
 
@@ -149,7 +176,10 @@ def test_every_page_is_in_one_group_of_the_index() -> None:
 def test_the_readme_has_the_groups_of_the_index() -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (\w+) \| (\[.*) \|$", readme, flags=re.MULTILINE))
-    shown = {group: {target.removeprefix("docs/") for target in _targets(row)} for group, row in rows.items()}
+    shown = {
+        group: {target.removeprefix("docs/") for target in _targets(row)}
+        for group, row in rows.items()
+    }
     index = _index_groups()
     assert list(shown) == list(index)
     for group, targets in index.items():
@@ -163,5 +193,7 @@ def test_the_readme_leads_to_the_index_the_guide_the_changelog_and_the_licence()
 
 def test_the_changelog_begins_with_this_version() -> None:
     changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
-    newest, *_ = re.findall(r"^## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", changelog, flags=re.MULTILINE)
+    newest, *_ = re.findall(
+        r"^## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", changelog, flags=re.MULTILINE
+    )
     assert newest == __version__

@@ -22,20 +22,28 @@ BIN = Path(sys.executable).parent
 )
 def test_the_linters_have_nothing_to_say(command: list[str]) -> None:
     done = subprocess.run(
-        [str(BIN / command[0]), *command[1:]], cwd=REPOSITORY, capture_output=True, text=True, check=False
+        [str(BIN / command[0]), *command[1:]],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _tracked() -> list[Path]:
-    done = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
     return [REPOSITORY / name for name in done.stdout.splitlines()]
 
 
 def test_no_file_names_where_packages_were_downloaded_from() -> None:
     pattern = re.compile(r"\"resolved\": \"http|--(?:extra-)?index-url|registry\s*=\s*\"?http")
     guilty = [
-        p for p in _tracked() if p.is_file() and p != Path(__file__) and pattern.search(p.read_text(errors="ignore"))
+        p
+        for p in _tracked()
+        if p.is_file() and p != Path(__file__) and pattern.search(p.read_text(errors="ignore"))
     ]
     assert guilty == []
 

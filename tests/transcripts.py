@@ -13,7 +13,8 @@ NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 
 
 class Transcript:
-    """Build a session line by line: t = Transcript("s1"); t.prompt("…"); t.say("…"); t.save(home)."""
+    """Build a session line by line: t = Transcript("s1"); t.prompt("…"); t.say("…");
+    t.save(home)."""
 
     def __init__(
         self,
@@ -24,7 +25,8 @@ class Transcript:
         day: str = "2026-05-01",
         live: bool = False,
     ) -> None:
-        """`live`: every line is of the moment it is added, so that the session counts as active whatever the hour."""
+        """`live`: every line is of the moment it is added, so that the session counts as active
+        whatever the hour."""
         self.session_id = str(uuid.uuid5(NAMESPACE, name))
         self.cwd = cwd
         self.branch = branch
@@ -42,7 +44,9 @@ class Transcript:
         if self.live:
             return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
         seconds = next(self._seconds)
-        return f"{self.day}T{10 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.000Z"
+        return (
+            f"{self.day}T{10 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.000Z"
+        )
 
     def add(self, kind: str, message: dict[str, Any], **extra: Any) -> str:
         ident = self._id()
@@ -65,10 +69,25 @@ class Transcript:
     def prompt(self, text: str) -> str:
         return self.add("user", {"role": "user", "content": text})
 
-    def block(self, block: dict[str, Any], *, output: int = 10, model: str = "claude-test-1") -> str:
-        usage = {"input_tokens": 3, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 100}
-        message = {"id": f"msg_{self._id()}", "role": "assistant", "model": model, "content": [block]}
-        return self.add("assistant", {**message, "usage": {**usage, "output_tokens": output}}, requestId=self._id())
+    def block(
+        self, block: dict[str, Any], *, output: int = 10, model: str = "claude-test-1"
+    ) -> str:
+        usage = {
+            "input_tokens": 3,
+            "cache_creation_input_tokens": 20,
+            "cache_read_input_tokens": 100,
+        }
+        message = {
+            "id": f"msg_{self._id()}",
+            "role": "assistant",
+            "model": model,
+            "content": [block],
+        }
+        return self.add(
+            "assistant",
+            {**message, "usage": {**usage, "output_tokens": output}},
+            requestId=self._id(),
+        )
 
     def say(self, text: str) -> str:
         return self.block({"type": "text", "text": text})
@@ -76,11 +95,18 @@ class Transcript:
     def think(self, text: str) -> str:
         return self.block({"type": "thinking", "thinking": text, "signature": "x"})
 
-    def call(self, tool: str, given: dict[str, Any], result: str = "ok", *, failed: bool = False) -> str:
+    def call(
+        self, tool: str, given: dict[str, Any], result: str = "ok", *, failed: bool = False
+    ) -> str:
         """A tool call and its result; returns the call's id."""
         ident = f"toolu_{self._id()[:13]}"
         self.block({"type": "tool_use", "id": ident, "name": tool, "input": given})
-        answer = {"type": "tool_result", "tool_use_id": ident, "content": result, "is_error": failed}
+        answer = {
+            "type": "tool_result",
+            "tool_use_id": ident,
+            "content": result,
+            "is_error": failed,
+        }
         self.add("user", {"role": "user", "content": [answer]}, toolUseResult={"stdout": result})
         return ident
 

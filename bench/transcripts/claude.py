@@ -1,4 +1,5 @@
-"""Claude Code 2.1.x sessions: a JSONL tree, one line for each content block, subagents in their own files."""
+"""Claude Code 2.1.x sessions: a JSONL tree, one line for each content block, subagents in their
+own files."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from transcripts.claude_tools import use_tool
 from transcripts.transcript import Record, Transcript
 
 _MODELS = ["claude-opus-4-5-20251101", "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"]
-_OLD_VERSIONS = ["2.1.6", "2.1.29", "2.1.45", "2.1.47"]  # these still wrote progress lines into the tree
+# these still wrote progress lines into the tree
+_OLD_VERSIONS = ["2.1.6", "2.1.29", "2.1.45", "2.1.47"]
 _NEW_VERSIONS = ["2.1.108", "2.1.150", "2.1.169", "2.1.197"]
 _BRANCHES = ["main", "main", "feature/retry", "fix/index", "refactor/store"]
 _COMPACT_EVERY = 1_500_000
@@ -53,7 +55,14 @@ class Claude(Transcript):
 
     def _repeat_metadata(self) -> None:
         """Claude writes these again and again so that they stay near the end; the last one wins."""
-        self.add({"type": "last-prompt", "lastPrompt": self.title, "leafUuid": self.parent, "sessionId": self.id})
+        self.add(
+            {
+                "type": "last-prompt",
+                "lastPrompt": self.title,
+                "leafUuid": self.parent,
+                "sessionId": self.id,
+            }
+        )
         if self.chance(0.6):
             self.add({"type": "ai-title", "aiTitle": self.title, "sessionId": self.id})
 
@@ -69,16 +78,28 @@ class Claude(Transcript):
         line: Record = {"parentUuid": parent or self.parent, "isSidechain": self.agent is not None}
         if self.agent:
             line["agentId"] = self.agent
-        self.add(line | {"type": kind} | body | {"uuid": uuid, "timestamp": self.tick()} | self.envelope)
+        self.add(
+            line | {"type": kind} | body | {"uuid": uuid, "timestamp": self.tick()} | self.envelope
+        )
         self.parent = uuid
         return uuid
 
     def _open(self) -> None:
         self.add({"type": "permission-mode", "permissionMode": "default", "sessionId": self.id})
         if not self.has_progress:
-            listing = "\n".join(f"- {self.prose.title()}: {self.prose.text(200)}" for _ in range(28))
-            self._attach({"type": "skill_listing", "content": listing, "skillCount": 28, "isInitial": True})
-            self._attach({"type": "deferred_tools_delta", "addedNames": self.prose.words(40), "removedNames": []})
+            listing = "\n".join(
+                f"- {self.prose.title()}: {self.prose.text(200)}" for _ in range(28)
+            )
+            self._attach(
+                {"type": "skill_listing", "content": listing, "skillCount": 28, "isInitial": True}
+            )
+            self._attach(
+                {
+                    "type": "deferred_tools_delta",
+                    "addedNames": self.prose.words(40),
+                    "removedNames": [],
+                }
+            )
 
     def _attach(self, attachment: Record) -> None:
         self._node("attachment", {"attachment": attachment})
@@ -102,11 +123,19 @@ class Claude(Transcript):
             }
             content = [{"type": "text", "text": text}, {"type": "image", "source": source}]
         body: Record = {"promptId": self.prompt_id, "message": {"role": "user", "content": content}}
-        self._node("user", body | {"permissionMode": "default", "origin": {"kind": "human"}, "promptSource": "typed"})
+        self._node(
+            "user",
+            body
+            | {"permissionMode": "default", "origin": {"kind": "human"}, "promptSource": "typed"},
+        )
 
     def _snapshot(self) -> None:
         message = self.uuid()
-        snapshot = {"messageId": message, "trackedFileBackups": dict(self.tracked), "timestamp": self.tick(1)}
+        snapshot = {
+            "messageId": message,
+            "trackedFileBackups": dict(self.tracked),
+            "timestamp": self.tick(1),
+        }
         self.add(
             {
                 "type": "file-history-snapshot",
@@ -128,7 +157,9 @@ class Claude(Transcript):
             {"durationMs": self.rng.randint(900, 600_000), "messageCount": 9, "isMeta": False},
         )
         if self.chance(0.1):
-            self._attach({"type": "queued_command", "prompt": self.prose.text(90), "commandMode": "prompt"})
+            self._attach(
+                {"type": "queued_command", "prompt": self.prose.text(90), "commandMode": "prompt"}
+            )
 
     def _system(self, subtype: str, body: Record) -> None:
         self._node("system", {"subtype": subtype, **body})
@@ -136,21 +167,43 @@ class Claude(Transcript):
     def _compact(self) -> None:
         self._compacted_at = self.size
         last, self.parent = self.parent, None
-        metadata = {"trigger": "auto", "preTokens": 160_000, "postTokens": 21_000, "durationMs": 40_000}
-        body: Record = {"content": "Conversation compacted", "level": "info", "logicalParentUuid": last}
+        metadata = {
+            "trigger": "auto",
+            "preTokens": 160_000,
+            "postTokens": 21_000,
+            "durationMs": 40_000,
+        }
+        body: Record = {
+            "content": "Conversation compacted",
+            "level": "info",
+            "logicalParentUuid": last,
+        }
         self._system("compact_boundary", body | {"isMeta": False, "compactMetadata": metadata})
-        text = "This session is being continued from a previous conversation. " + self.prose.answer(6000)
+        text = "This session is being continued from a previous conversation. " + self.prose.answer(
+            6000
+        )
         message = {"role": "user", "content": text}
-        self._node("user", {"isVisibleInTranscriptOnly": True, "isCompactSummary": True, "message": message})
+        self._node(
+            "user",
+            {"isVisibleInTranscriptOnly": True, "isCompactSummary": True, "message": message},
+        )
 
     def _response(self) -> None:
-        """One API response: thinking, text and tool calls, each line repeating the usage of the whole."""
+        """One API response: thinking, text and tool calls, each line repeating the usage of the
+        whole."""
         message, request = self._message()
         if self.chance(0.28):
-            thought: Record = {"type": "thinking", "thinking": self.prose.text(self.heavy(480, 0.9))}
-            self._block(message, request, thought | {"signature": self.opaque(self.heavy(600, 0.6))})
+            thought: Record = {
+                "type": "thinking",
+                "thinking": self.prose.text(self.heavy(480, 0.9)),
+            }
+            self._block(
+                message, request, thought | {"signature": self.opaque(self.heavy(600, 0.6))}
+            )
         if self.chance(0.38):
-            self._block(message, request, {"type": "text", "text": self.prose.text(self.heavy(110, 0.8))})
+            self._block(
+                message, request, {"type": "text", "text": self.prose.text(self.heavy(110, 0.8))}
+            )
         for _ in range(2 if self.chance(0.12) else 1):
             self._call(message, request)
 
@@ -166,40 +219,67 @@ class Claude(Transcript):
             "input_tokens": fresh,
             "cache_creation_input_tokens": written,
             "cache_read_input_tokens": self.cached,
-            "cache_creation": {"ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0},
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": written,
+                "ephemeral_1h_input_tokens": 0,
+            },
             "output_tokens": self.rng.randint(20, 2500),
             "service_tier": "standard",
             "inference_geo": "not_available",
         }
         message: Record = {"model": self.model, "id": self.token("msg_01", 22), "type": "message"}
-        message |= {"role": "assistant", "stop_reason": "tool_use", "stop_sequence": None, "usage": usage}
+        message |= {
+            "role": "assistant",
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": usage,
+        }
         return message, self.token("req_011", 21)
 
     def _block(self, message: Record, request: str, block: Record) -> str:
-        return self._node("assistant", {"message": message | {"content": [block]}, "requestId": request})
+        return self._node(
+            "assistant", {"message": message | {"content": [block]}, "requestId": request}
+        )
 
     def _call(self, message: Record, request: str) -> None:
         name, given, content, result = use_tool(self)
         if name in {"Edit", "Write"}:
             self._track(str(given["file_path"]))
         call = self.token("toolu_01", 22)
-        line = self._block(message, request, {"type": "tool_use", "id": call, "name": name, "input": given})
+        line = self._block(
+            message, request, {"type": "tool_use", "id": call, "name": name, "input": given}
+        )
         if self.has_progress:
             self._progress(call, content)
         failed = self.chance(0.03)
-        self._result(line, call, content, "Error: " + self.prose.text(120) if failed else result, failed)
+        self._result(
+            line, call, content, "Error: " + self.prose.text(120) if failed else result, failed
+        )
 
     def _track(self, path: str) -> None:
-        backup = {"backupFileName": self.token("", 16) + "@v1", "version": 1, "backupTime": self.tick(0.1)}
+        backup = {
+            "backupFileName": self.token("", 16) + "@v1",
+            "version": 1,
+            "backupTime": self.tick(0.1),
+        }
         if len(self.tracked) < 12:
             self.tracked[path] = backup
 
     def _progress(self, call: str, output: str) -> None:
         for _ in range(self.rng.randint(1, 3)):
             seen = output[: self.heavy(700, 1.3)]
-            data: Record = {"type": "bash_progress", "output": seen, "fullOutput": seen, "totalLines": 9}
+            data: Record = {
+                "type": "bash_progress",
+                "output": seen,
+                "fullOutput": seen,
+                "totalLines": 9,
+            }
             if self.chance(0.5):
-                data = {"type": "hook_progress", "hookEvent": "PostToolUse", "command": "make lint-changed"}
+                data = {
+                    "type": "hook_progress",
+                    "hookEvent": "PostToolUse",
+                    "command": "make lint-changed",
+                }
             body: Record = {"data": data, "toolUseID": self.token("p", 20), "parentToolUseID": call}
             self._node("progress", body)
 
@@ -209,15 +289,20 @@ class Claude(Transcript):
             block |= {"content": result, "is_error": True}
         body: Record = {"promptId": self.prompt_id, "message": {"role": "user", "content": [block]}}
         parent = self.parent if self.has_progress else line
-        self._node("user", body | {"toolUseResult": result, "sourceToolAssistantUUID": line}, parent)
+        self._node(
+            "user", body | {"toolUseResult": result, "sourceToolAssistantUUID": line}, parent
+        )
 
     def _delegate(self, target: int) -> None:
-        """A subagent: its own file with the parent's session id, and its report as a tool result here."""
+        """A subagent: its own file with the parent's session id, and its report as a tool result
+        here."""
         agent = self.token("a", 16)
         message, request = self._message()
         task, call = self.prose.text(900), self.token("toolu_01", 22)
         given = {"description": self.prose.title(), "prompt": task, "subagent_type": "Explore"}
-        line = self._block(message, request, {"type": "tool_use", "id": call, "name": "Agent", "input": given})
+        line = self._block(
+            message, request, {"type": "tool_use", "id": call, "name": "Agent", "input": given}
+        )
         report = self._side_session(agent, task, target)
         result = {
             "status": "completed",
@@ -225,7 +310,13 @@ class Claude(Transcript):
             "agentId": agent,
             "content": [{"type": "text", "text": report}],
         }
-        self._result(line, call, report, result | {"totalDurationMs": 90_000, "totalToolUseCount": 9}, failed=False)
+        self._result(
+            line,
+            call,
+            report,
+            result | {"totalDurationMs": 90_000, "totalToolUseCount": 9},
+            failed=False,
+        )
 
     def _side_session(self, agent: str, task: str, target: int) -> str:
         main, parent, goal = self.lines, self.parent, self.size + target
@@ -235,7 +326,9 @@ class Claude(Transcript):
             self._response()
         report = self.prose.answer(3000)
         message, request = self._message()
-        self._block(message | {"stop_reason": "end_turn"}, request, {"type": "text", "text": report})
+        self._block(
+            message | {"stop_reason": "end_turn"}, request, {"type": "text", "text": report}
+        )
         self.subagents[agent] = self.lines
         self.lines, self.parent, self.agent = main, parent, None
         return report

@@ -1,4 +1,5 @@
-"""Claude Code's tools: what a call is given, what the model sees, and the richer result kept beside it."""
+"""Claude Code's tools: what a call is given, what the model sees, and the richer result kept
+beside it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ def _read(session: Transcript) -> Use:
     path = session.files.path()
     start, lines = session.files.slice(path)
     content = "\n".join(f"{start + at:6d}→{line}" for at, line in enumerate(lines))
-    file: Record = {"filePath": session.files.absolute(path), "content": "\n".join(lines), "startLine": start}
+    file: Record = {
+        "filePath": session.files.absolute(path),
+        "content": "\n".join(lines),
+        "startLine": start,
+    }
     file |= {"numLines": len(lines), "totalLines": len(session.files.files[path])}
     return {"file_path": file["filePath"]}, content, {"type": "text", "file": file}
 
@@ -35,7 +40,12 @@ def _edit(session: Transcript) -> Use:
     counts = {"oldLines": len(change.old) + context, "newLines": len(change.new) + context}
     patch = {"oldStart": start, "newStart": start, **counts, "lines": marked}
     given: Record = {"file_path": path, "old_string": old, "new_string": new, "replace_all": False}
-    result: Record = {"filePath": path, "oldString": old, "newString": new, "structuredPatch": [patch]}
+    result: Record = {
+        "filePath": path,
+        "oldString": old,
+        "newString": new,
+        "structuredPatch": [patch],
+    }
     result |= {"originalFile": "\n".join(change.before), "userModified": False, "replaceAll": False}
     return given, f"The file {path} has been updated successfully.", result
 
@@ -53,14 +63,22 @@ def _grep(session: Transcript) -> Use:
     content = f"Found {len(names)} files\n" + "\n".join(map(session.files.absolute, names))
     given: Record = {"pattern": session.rng.choice(session.files.project.functions)}
     mode = {"output_mode": "files_with_matches"}
-    return given | mode, content, {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)}
+    return (
+        given | mode,
+        content,
+        {"mode": "files_with_matches", "filenames": names, "numFiles": len(names)},
+    )
 
 
 def _todo_write(session: Transcript) -> Use:
     title = session.prose.title
     states = ["completed", "in_progress", "pending", "pending"]
     todos = [{"content": title(), "status": state, "activeForm": title()} for state in states]
-    return {"todos": todos}, "Todos have been modified successfully.", {"oldTodos": todos, "newTodos": todos}
+    return (
+        {"todos": todos},
+        "Todos have been modified successfully.",
+        {"oldTodos": todos, "newTodos": todos},
+    )
 
 
 _TOOLS: dict[str, Callable[[Transcript], Use]] = {

@@ -1,4 +1,5 @@
-"""Codex sessions: wrapped rollouts in the legacy dialect, where events repeat what the response items say."""
+"""Codex sessions: wrapped rollouts in the legacy dialect, where events repeat what the response
+items say."""
 
 from __future__ import annotations
 
@@ -64,7 +65,9 @@ class Codex(Transcript):
         }
         meta |= {"originator": "codex-tui", "cli_version": "0.144.0", "model_provider": "openai"}
         git = {"commit_hash": self.token("", 40), "branch": "main", "repository_url": None}
-        self._line("session_meta", meta | {"base_instructions": {"text": self.instructions}, "git": git})
+        self._line(
+            "session_meta", meta | {"base_instructions": {"text": self.instructions}, "git": git}
+        )
 
     def _turn(self, target: int) -> None:
         self.turn = self._uuid7()
@@ -74,7 +77,8 @@ class Codex(Transcript):
             self._message("developer", self.guidance)
             self._message(
                 "user",
-                f"<environment_context>\n  <cwd>{self.files.project.cwd}</cwd>\n</environment_context>",
+                "<environment_context>\n  "
+                f"<cwd>{self.files.project.cwd}</cwd>\n</environment_context>",
             )
         self._context()
         prompt = self.prompt()
@@ -107,7 +111,9 @@ class Codex(Transcript):
         self._message("assistant", text)
 
     def _step(self) -> None:
-        summary = [{"type": "summary_text", "text": self.prose.text(160)}] if self.chance(0.15) else []
+        summary = (
+            [{"type": "summary_text", "text": self.prose.text(160)}] if self.chance(0.15) else []
+        )
         self._item("reasoning", summary=summary, content=None)
         if self.chance(0.35):
             self._speak(self.prose.text(self.heavy(160, 0.7)))
@@ -119,8 +125,12 @@ class Codex(Transcript):
 
     def _command(self) -> None:
         call = self.token("call_", 24)
-        command, output = self._read() if self.chance(0.5) else run(self.rng, self.files, self.prose)
-        arguments = msgspec.json.encode({"cmd": command, "workdir": self.files.project.cwd}).decode()
+        command, output = (
+            self._read() if self.chance(0.5) else run(self.rng, self.files, self.prose)
+        )
+        arguments = msgspec.json.encode(
+            {"cmd": command, "workdir": self.files.project.cwd}
+        ).decode()
         self._item("function_call", name="exec_command", arguments=arguments, call_id=call)
         cut = output[:10_000]
         ended: Record = {
@@ -129,10 +139,23 @@ class Codex(Transcript):
             "command": ["bash", "-lc", command],
             "stdout": "",
         }
-        ended |= {"cwd": self.files.project.cwd, "stderr": "", "aggregated_output": cut, "exit_code": 0}
+        ended |= {
+            "cwd": self.files.project.cwd,
+            "stderr": "",
+            "aggregated_output": cut,
+            "exit_code": 0,
+        }
         if self.chance(0.84):
-            self._event("exec_command_end", **ended, duration={"secs": 0, "nanos": 13_667}, status="completed")
-        head = f"Chunk ID: {self.token('', 6)}\nWall time: 0.05 seconds\nProcess exited with code 0\nOutput:\n"
+            self._event(
+                "exec_command_end",
+                **ended,
+                duration={"secs": 0, "nanos": 13_667},
+                status="completed",
+            )
+        head = (
+            f"Chunk ID: {self.token('', 6)}\nWall time: 0.05 seconds\nProcess exited with code "
+            "0\nOutput:\n"
+        )
         self._item("function_call_output", call_id=call, output=head + output[:40_000])
 
     def _read(self) -> tuple[str, str]:
@@ -144,14 +167,32 @@ class Codex(Transcript):
         change, call = self.files.edit(), self.token("call_", 24)
         diff = unified_diff(change)
         patch = f"*** Begin Patch\n*** Update File: {change.path}\n{diff}*** End Patch\n"
-        self._item("custom_tool_call", status="completed", call_id=call, name="apply_patch", input=patch)
-        changes = {self.files.absolute(change.path): {"type": "update", "unified_diff": diff, "move_path": None}}
+        self._item(
+            "custom_tool_call", status="completed", call_id=call, name="apply_patch", input=patch
+        )
+        changes = {
+            self.files.absolute(change.path): {
+                "type": "update",
+                "unified_diff": diff,
+                "move_path": None,
+            }
+        }
         done = f"Success. Updated the following files:\nM {change.path}\n"
-        self._event("patch_apply_end", call_id=call, turn_id=self.turn, stdout=done, success=True, changes=changes)
+        self._event(
+            "patch_apply_end",
+            call_id=call,
+            turn_id=self.turn,
+            stdout=done,
+            success=True,
+            changes=changes,
+        )
         self._item("custom_tool_call_output", call_id=call, output=done)
 
     def _tokens(self) -> None:
-        last = {"input_tokens": self.rng.randint(9_000, 90_000), "output_tokens": self.rng.randint(40, 1500)}
+        last = {
+            "input_tokens": self.rng.randint(9_000, 90_000),
+            "output_tokens": self.rng.randint(40, 1500),
+        }
         last["cached_input_tokens"] = int(last["input_tokens"] * 0.8)
         self.total = {key: self.total[key] + last[key] for key in self.total}
         info: Record = {"total_token_usage": _usage(self.total), "last_token_usage": _usage(last)}

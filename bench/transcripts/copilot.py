@@ -43,7 +43,15 @@ class Copilot(Transcript):
 
     def _event(self, kind: str, data: Record) -> None:
         event = self.uuid()
-        self.add({"type": kind, "data": data, "id": event, "timestamp": self.tick(1), "parentId": self.last})
+        self.add(
+            {
+                "type": kind,
+                "data": data,
+                "id": event,
+                "timestamp": self.tick(1),
+                "parentId": self.last,
+            }
+        )
         self.last = event
 
     def _start(self) -> None:
@@ -68,7 +76,10 @@ class Copilot(Transcript):
 
     def _turn(self, target: int) -> None:
         text, interaction = self.prompt(), self.uuid()
-        self._hook("userPromptSubmitted", {"sessionId": self.id, "cwd": self.files.project.cwd, "prompt": text})
+        self._hook(
+            "userPromptSubmitted",
+            {"sessionId": self.id, "cwd": self.files.project.cwd, "prompt": text},
+        )
         data: Record = {
             "content": text,
             "transformedContent": f"<current_datetime/>\n\n{text}",
@@ -95,16 +106,25 @@ class Copilot(Transcript):
     def _step(self, turn: str, interaction: str) -> None:
         call = self.token("toolu_", 24)
         name, arguments, output = self._tool()
-        request: Record = {"toolCallId": call, "name": name, "arguments": arguments, "type": "function"}
+        request: Record = {
+            "toolCallId": call,
+            "name": name,
+            "arguments": arguments,
+            "type": "function",
+        }
         self._say(turn, interaction, self.prose.text(60), [request])
         self._hook("preToolUse", {"toolName": name, "toolArgs": arguments})
-        self._event("tool.execution_start", {"toolCallId": call, "toolName": name, "arguments": arguments})
+        self._event(
+            "tool.execution_start", {"toolCallId": call, "toolName": name, "arguments": arguments}
+        )
         self._hook(
             "postToolUse",
             {"toolName": name, "toolArgs": arguments, "toolResult": {"textResultForLlm": output}},
         )
         result = {"content": output, "detailedContent": output}
-        self._event("tool.execution_complete", {"toolCallId": call, "success": True, "result": result})
+        self._event(
+            "tool.execution_complete", {"toolCallId": call, "success": True, "result": result}
+        )
         self._event("assistant.turn_end", {"turnId": turn})
 
     def _tool(self) -> tuple[str, Record, str]:

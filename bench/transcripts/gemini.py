@@ -37,7 +37,10 @@ class Gemini(Transcript):
             (stem.parent.parent / ".project_root").write_text(cwd)
             return self.save(stem.with_suffix(".jsonl"))
         document = self._head() | {"messages": self.messages}
-        return self.save(stem.with_suffix(".json"), [msgspec.json.format(msgspec.json.encode(document), indent=2)])
+        return self.save(
+            stem.with_suffix(".json"),
+            [msgspec.json.format(msgspec.json.encode(document), indent=2)],
+        )
 
     def _head(self) -> Record:
         digest = sha256(self.files.project.cwd.encode()).hexdigest()
@@ -61,7 +64,9 @@ class Gemini(Transcript):
     def _turn(self, target: int) -> None:
         prompt = self.prompt()
         content: object = [{"text": prompt}] if self.is_log else prompt
-        self._put({"id": self.uuid(), "timestamp": self.tick(60), "type": "user", "content": content})
+        self._put(
+            {"id": self.uuid(), "timestamp": self.tick(60), "type": "user", "content": content}
+        )
         for _ in self.steps(4, target):
             self._step()
         self._put(self._reply(self.prose.answer(self.heavy(900, 0.7))))
@@ -83,7 +88,12 @@ class Gemini(Transcript):
             "tool": 0,
             "total": read + wrote,
         }
-        message: Record = {"id": self.uuid(), "timestamp": self.tick(), "type": "gemini", "content": text}
+        message: Record = {
+            "id": self.uuid(),
+            "timestamp": self.tick(),
+            "type": "gemini",
+            "content": text,
+        }
         return message | {"thoughts": [thought], "tokens": tokens, "model": "gemini-3-pro-preview"}
 
     def _step(self) -> None:
@@ -107,7 +117,9 @@ class Gemini(Transcript):
     def _shell(self) -> Record:
         command, output = run(self.rng, self.files, self.prose)
         args: Record = {"command": command, "description": self.prose.title()}
-        return self._call("run_shell_command", args, f"Command: {command}\nOutput: {output}\nExit Code: 0", output)
+        return self._call(
+            "run_shell_command", args, f"Command: {command}\nOutput: {output}\nExit Code: 0", output
+        )
 
     def _replace(self) -> Record:
         change = self.files.edit()
@@ -119,5 +131,11 @@ class Gemini(Transcript):
             "new_string": new,
             "instruction": self.prose.text(120),
         }
-        display = {"fileName": change.path, "filePath": path, "originalContent": "\n".join(change.before)}
-        return self._call("replace", args, f"Successfully modified file: {path}", display | {"newContent": new})
+        display = {
+            "fileName": change.path,
+            "filePath": path,
+            "originalContent": "\n".join(change.before),
+        }
+        return self._call(
+            "replace", args, f"Successfully modified file: {path}", display | {"newContent": new}
+        )

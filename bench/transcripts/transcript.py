@@ -20,7 +20,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Transcript:
-    """One session being written; subclasses add the records of an agent until a target size is reached."""
+    """One session being written; subclasses add the records of an agent until a target size is
+    reached."""
 
     def __init__(self, rng: Random, project: Project, start: datetime, planted: list[str]) -> None:
         self.rng = rng

@@ -31,7 +31,11 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def limits(self) -> dict[str, int]:
-        return {name: days for name in self.__struct_fields__ if (days := getattr(self, name)) is not None}
+        return {
+            name: days
+            for name in self.__struct_fields__
+            if (days := getattr(self, name)) is not None
+        }
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -52,10 +56,10 @@ class Settings(msgspec.Struct, frozen=True):
     retention: Retention = Retention()
     """After how many days what is forgotten; from config.toml."""
     redact: dict[str, Any] = {}
-    """What counts as a secret beside the rules shipped; from config.toml, and judged where it is used: a rule that is
-    not right must stop what leaves, not what is recorded."""
+    """Secrets beside the shipped rules; from config.toml, checked where it is used: a broken rule
+    must stop what leaves, not what is recorded."""
     notify: dict[str, Any] = {}
-    """When and how a person is told that a session needs them; from config.toml, judged where it is used too."""
+    """When and how a person is told that a session needs them; checked where it is used too."""
 
     @property
     def database(self) -> Path:
@@ -86,7 +90,9 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
     user_home = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
     home = _own_home(env)
     file = _file(home / "config.toml")
-    roots = {agent: [_expand(item, user_home) for item in items] for agent, items in file.roots.items()}
+    roots = {
+        agent: [_expand(item, user_home) for item in items] for agent, items in file.roots.items()
+    }
     return Settings(
         home=home,
         user_home=user_home,
@@ -96,7 +102,9 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         retention=file.retention,
         redact=file.redact,
         notify=file.notify,
-        exclude=Exclude([_at_home(item, user_home) for item in file.exclude.projects], file.exclude.agents),
+        exclude=Exclude(
+            [_at_home(item, user_home) for item in file.exclude.projects], file.exclude.agents
+        ),
     )
 
 
@@ -114,7 +122,9 @@ def _file(path: Path) -> _File:
     except (FileNotFoundError, NotADirectoryError):
         return _File()
     except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}", "Make it readable, or move it away.") from None
+        raise BadInput(
+            f"cannot read {path}: {error.strerror}", "Make it readable, or move it away."
+        ) from None
     import tomllib  # here: most people have no config.toml
 
     try:

@@ -10,7 +10,8 @@ from typing import BinaryIO
 
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Put the content in the file's place in one step; a link stays a link, and an existing file keeps its mode."""
+    """Put the content in the file's place in one step; a link stays a link, and an existing file
+    keeps its mode."""
     with replacing(path, mode) as file:
         file.write(content)
 
@@ -37,7 +38,8 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 
 def need_descriptors(number: int) -> None:
-    """Raise OSError if this process may not open so many more files: some libraries cannot say it themselves."""
+    """Raise OSError if this process may not open so many more files: some libraries cannot say
+    it themselves."""
     held: list[int] = []
     try:
         for _ in range(number):

@@ -1,4 +1,5 @@
-"""One ingest at a time: a lock that the system drops when its holder dies, on every platform SQLite runs on."""
+"""One ingest at a time: a lock that the system drops when its holder dies, on every platform
+SQLite runs on."""
 
 from __future__ import annotations
 
@@ -18,21 +19,30 @@ def ingest_lock(home: Path, wait_seconds: float) -> Iterator[None]:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         db = open_file(home / "ingest.lock")
     except (OSError, apsw.Error) as error:
-        raise StoreError(f"cannot write to {home}: {error}", "Check its permissions, or set WHYFOR_HOME.") from None
+        raise StoreError(
+            f"cannot write to {home}: {error}", "Check its permissions, or set WHYFOR_HOME."
+        ) from None
     try:
         db.set_busy_timeout(int(wait_seconds * 1000))
         try:
             db.execute("BEGIN EXCLUSIVE")
         except apsw.BusyError:
-            raise Busy("another ingest is still running", "It does the same work; try again when it is done.") from None
+            raise Busy(
+                "another ingest is still running",
+                "It does the same work; try again when it is done.",
+            ) from None
         except apsw.Error as error:
-            raise StoreError(f"cannot write to {home}: {error}", "Check its permissions, or set WHYFOR_HOME.") from None
+            raise StoreError(
+                f"cannot write to {home}: {error}", "Check its permissions, or set WHYFOR_HOME."
+            ) from None
         yield
     finally:
         db.close(True)
 
 
-def open_file(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
+def open_file(
+    path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+) -> apsw.Connection:
     """Return a bare connection to a file, whatever its name is."""
     name = file_name(path)
     if name != str(path):

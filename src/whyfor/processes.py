@@ -1,4 +1,5 @@
-"""Whether a process still runs: a number alone may be somebody else's by now, number and start may not."""
+"""Whether a process still runs: a number alone may be somebody else's by now, number and start
+may not."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ FRESH = 5_000  # ms: whoever spoke that recently was alive then
 
 
 class Processes:
-    """Remembers whom it has seen: of one that spoke just now and is not to be seen, nothing can be told.
+    """Remembers whom it has seen: of one that spoke just now and is not to be seen, nothing can
+    be told.
 
     It may run in a container that shares our files and counts its processes by itself.
     """

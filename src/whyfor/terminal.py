@@ -1,9 +1,11 @@
-"""The one place where text leaves for a terminal: nothing that comes from elsewhere can act there.
+"""The one place where text leaves for a terminal: nothing that comes from elsewhere can act
+there.
 
-Whatever is written to sys.stdout or sys.stderr passes `CleanStream`, also tracebacks, warnings and the lines of
-libraries. Styled output is made by `say` and by the console of `cli/console.py`, which clean the words before they add
-their own sequences. Data (JSON, Markdown, a transcript) goes through `write_data` and `write_json`: byte for byte into
-a file or a pipe, cleaned where a terminal would obey it.
+Whatever is written to sys.stdout or sys.stderr passes `CleanStream`, also tracebacks, warnings
+and the lines of libraries. Styled output is made by `say` and by the console of
+`cli/console.py`, which clean the words before they add their own sequences. Data (JSON,
+Markdown, a transcript) goes through `write_data` and `write_json`: byte for byte into a file or
+a pipe, cleaned where a terminal would obey it.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ class CleanBytes:
 
 @contextmanager
 def clean_streams() -> Iterator[None]:
-    """While this lasts, sys.stdout and sys.stderr are clean; an exception that ends the program is told clean too."""
+    """While this lasts, sys.stdout and sys.stderr are clean; an exception that ends the program
+    is told clean too."""
     before = sys.stdout, sys.stderr
     sys.excepthook = _tell_exception
     sys.stdout, sys.stderr = _clean(before[0]), _clean(before[1])
@@ -80,7 +83,8 @@ def clean_streams() -> Iterator[None]:
 
 
 def _let_go(stream: TextIO | None) -> None:
-    """What was not read goes nowhere: else Python would complain of the broken pipe when it ends."""
+    """What was not read goes nowhere: else Python would complain of the broken pipe when it
+    ends."""
     if stream is None:
         return
     try:
@@ -140,7 +144,8 @@ def write_data(data: bytes) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write a value as one JSON document; what would act on a terminal is escaped in it, wherever it goes."""
+    """Write a value as one JSON document; what would act on a terminal is escaped in it,
+    wherever it goes."""
     try:
         document = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a byte of an argument or a file's name that is no UTF-8
@@ -157,7 +162,8 @@ def _encodable(value: Any) -> Any:
 
 
 def _clean(stream: TextIO) -> TextIO:
-    if stream is None or isinstance(stream, CleanStream):  # closed by a service manager; or a command in a command
+    # closed by a service manager; or a command in a command
+    if stream is None or isinstance(stream, CleanStream):
         return stream
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error(_ODD, _escaped)
@@ -166,7 +172,8 @@ def _clean(stream: TextIO) -> TextIO:
 
 
 def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
-    """For codecs: what a terminal's encoding does not have, such as the bytes of a path that is not UTF-8, escaped."""
+    """For codecs: what a terminal's encoding does not have, such as the bytes of a path that is
+    not UTF-8, escaped."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     odd = error.object[error.start : error.end]
@@ -175,7 +182,9 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
     return odd.encode("ascii", "backslashreplace"), error.end
 
 
-def _tell_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _tell_exception(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
     import traceback
 
     told = "".join(traceback.format_exception(kind, error, trace))

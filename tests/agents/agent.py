@@ -1,4 +1,5 @@
-"""The real agents, headless: how each is pointed at the model, started and resumed, and where it writes."""
+"""The real agents, headless: how each is pointed at the model, started and resumed, and where it
+writes."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from .model import ScriptedModel
 from .process import run_clean
 
 TIMEOUT = 60.0
-# Time a hook's detached work gets to end by itself after the agent did; nothing waits when nothing is left.
+# Time a hook's detached work gets to end by itself after the agent did; nothing waits when nothing
+# is left.
 GRACE = 5.0
 
 
@@ -72,7 +74,14 @@ class Agent(ABC):
         """Start a new session with a prompt and wait for its end."""
         return self._run(self.argv(prompt, *args), timeout, grace)
 
-    def resume(self, session_id: str, prompt: str, *args: str, timeout: float = TIMEOUT, grace: float = GRACE) -> Run:
+    def resume(
+        self,
+        session_id: str,
+        prompt: str,
+        *args: str,
+        timeout: float = TIMEOUT,
+        grace: float = GRACE,
+    ) -> Run:
         """Take up an earlier session with another prompt."""
         return self._run(self.argv(prompt, *args, session_id=session_id), timeout, grace)
 
@@ -106,11 +115,16 @@ class Agent(ABC):
     def _search_path(self) -> str:
         tools = [Path(found).parent for tool in ("node", "git") if (found := shutil.which(tool))]
         folders = [*self.extra_path, installed(), *tools]
-        return os.pathsep.join(dict.fromkeys([*map(str, folders), "/usr/local/bin", "/usr/bin", "/bin"]))
+        return os.pathsep.join(
+            dict.fromkeys([*map(str, folders), "/usr/local/bin", "/usr/bin", "/bin"])
+        )
 
     def _no_way_out(self) -> dict[str, str]:
-        # What is not for loopback goes to the model as a proxy, which refuses it and remembers the host.
-        proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.model.url)
+        # What is not for loopback goes to the model as a proxy, which refuses it and remembers the
+        # host.
+        proxies = dict.fromkeys(
+            ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.model.url
+        )
         return {**proxies, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
     def _run(self, argv: list[str], timeout: float, grace: float) -> Run:
@@ -133,7 +147,15 @@ class Claude(Agent):
     def argv(self, prompt: str, *args: str, session_id: str | None = None) -> list[str]:
         resume = ["--resume", session_id] if session_id else []
         # Permissions cannot be skipped when run as root, so the tools are allowed by name.
-        return ["claude", "-p", prompt, *resume, *args, "--allowedTools", "Agent Bash Edit Read Write"]
+        return [
+            "claude",
+            "-p",
+            prompt,
+            *resume,
+            *args,
+            "--allowedTools",
+            "Agent Bash Edit Read Write",
+        ]
 
     def _own_env(self) -> dict[str, str]:
         return {
@@ -161,8 +183,11 @@ class Codex(Agent):
         return ["codex", "exec", free_hand, *settings, *args, *resume, prompt]
 
     def _settings(self) -> list[str]:
-        provider = f'{{name="mock",base_url="{self.model.url}/v1",wire_api="responses",env_key="MOCKKEY"}}'
-        # The last three keep it off the network: usage events, the plugin catalogue, news of releases.
+        provider = (
+            f'{{name="mock",base_url="{self.model.url}/v1",wire_api="responses",env_key="MOCKKEY"}}'
+        )
+        # The last three keep it off the network: usage events, the plugin catalogue, news of
+        # releases.
         return [
             f"model={self.model_name}",
             "model_provider=mock",
@@ -199,8 +224,9 @@ class Gemini(Agent):
 
     def _prepare_home(self) -> None:
         super()._prepare_home()
-        # No variable chooses the key or stops the statistics, and system-wide settings are refused below a
-        # world-writable folder; so the user's settings do, beside what a test has put there.
+        # No variable chooses the key or stops the statistics, and system-wide settings are refused
+        # below a world-writable folder; so the user's settings do, beside what a test has put
+        # there.
         path = self.home / ".gemini" / "settings.json"
         path.parent.mkdir(exist_ok=True)
         settings = json.loads(path.read_text()) if path.exists() else {}

@@ -21,7 +21,9 @@ def is_main(path: str, body: Json) -> bool:
 
 
 def history(body: Json) -> list[Message]:
-    return [Message(message["role"], _text(message["content"])) for message in body.get("messages", ())]
+    return [
+        Message(message["role"], _text(message["content"])) for message in body.get("messages", ())
+    ]
 
 
 def payload(path: str, body: Json, reply: Reply) -> Payload:
@@ -85,7 +87,10 @@ def _usage(usage: Usage) -> Json:
         "input_tokens": usage.input,
         "cache_read_input_tokens": usage.cache_read,
         "cache_creation_input_tokens": usage.cache_write,
-        "cache_creation": {"ephemeral_5m_input_tokens": usage.cache_write, "ephemeral_1h_input_tokens": 0},
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_write,
+            "ephemeral_1h_input_tokens": 0,
+        },
         "output_tokens": usage.completion,
         "service_tier": "standard",
     }
@@ -100,7 +105,11 @@ def _events(message: Json) -> list[Json]:
         events += _block_events(index, block)
     delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     spent = {"output_tokens": message["usage"]["output_tokens"]}
-    return [*events, {"type": "message_delta", "delta": delta, "usage": spent}, {"type": "message_stop"}]
+    return [
+        *events,
+        {"type": "message_delta", "delta": delta, "usage": spent},
+        {"type": "message_stop"},
+    ]
 
 
 def _block_events(index: int, block: Json) -> list[Json]:

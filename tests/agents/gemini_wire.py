@@ -64,7 +64,11 @@ def _tool(call: Call) -> tuple[str, Json]:
             return "write_file", {"file_path": str(args["path"]), "content": args["content"]}
         case "edit":
             texts = {"old_string": args["old"], "new_string": args["new"]}
-            return "replace", {"file_path": str(args["path"]), "instruction": "edit the file", **texts}
+            return "replace", {
+                "file_path": str(args["path"]),
+                "instruction": "edit the file",
+                **texts,
+            }
         case "read":
             return "read_file", {"file_path": str(args["path"])}
         case name:

@@ -21,7 +21,8 @@ def missing_tool() -> str | None:
 
 @functools.cache
 def installed(cache: Path = CACHE) -> Path:
-    """The folder that holds `claude`, `codex` and `gemini`; the first caller installs, others wait for it."""
+    """The folder that holds `claude`, `codex` and `gemini`; the first caller installs, others
+    wait for it."""
     target = cache / hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]
     cache.mkdir(parents=True, exist_ok=True)
     with locked(target.with_suffix(".lock")):
@@ -39,7 +40,8 @@ def _install(target: Path) -> None:
     # npm keeps its cache and logs here too: tests write nothing to the real home.
     quiet = ["--no-package-lock", "--no-audit", "--no-fund"]
     _check(["npm", "install", "--ignore-scripts", "--cache=npm-cache", *quiet], partial)
-    # Claude's one install script links its native binary over a stub; it is the only script that has to run.
+    # Claude's one install script links its native binary over a stub; it is the only script that
+    # has to run.
     _check(["node", "node_modules/@anthropic-ai/claude-code/install.cjs"], partial)
     shutil.rmtree(partial / "npm-cache")
     partial.rename(target)
@@ -48,4 +50,6 @@ def _install(target: Path) -> None:
 def _check(argv: list[str], cwd: Path) -> None:
     done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(argv)} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise RuntimeError(
+            f"{' '.join(argv)} failed with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )

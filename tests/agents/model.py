@@ -19,7 +19,8 @@ ASIDE = Reply(Say("ok"), usage=Usage(input=1, output=1))
 
 
 class ScriptedModel:
-    """Answers each main-loop request with the next step of its script, and "done" when there is none.
+    """Answers each main-loop request with the next step of its script, and "done" when there is
+    none.
 
     with ScriptedModel(Call("shell", {"command": "ls"}), Say("That is all.")) as model: ...
     """

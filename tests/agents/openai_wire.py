@@ -53,7 +53,12 @@ def _item(part: Part) -> Json:
         case Think(text):
             summary = [{"type": "summary_text", "text": text}]
             opaque = fresh("enc")
-            return {"type": "reasoning", "id": fresh("rs_"), "summary": summary, "encrypted_content": opaque}
+            return {
+                "type": "reasoning",
+                "id": fresh("rs_"),
+                "summary": summary,
+                "encrypted_content": opaque,
+            }
         case Call():
             return _call(part)
 
@@ -61,8 +66,18 @@ def _item(part: Part) -> Json:
 def _call(call: Call) -> Json:
     name, args = _tool(call)
     if name == "apply_patch":
-        return {"type": "custom_tool_call", "call_id": fresh("call_"), "name": name, "input": args["input"]}
-    return {"type": "function_call", "call_id": fresh("call_"), "name": name, "arguments": json.dumps(args)}
+        return {
+            "type": "custom_tool_call",
+            "call_id": fresh("call_"),
+            "name": name,
+            "input": args["input"],
+        }
+    return {
+        "type": "function_call",
+        "call_id": fresh("call_"),
+        "name": name,
+        "arguments": json.dumps(args),
+    }
 
 
 def _tool(call: Call) -> tuple[str, Json]:
@@ -92,7 +107,10 @@ def _marked(mark: str, text: str) -> list[str]:
 def _usage(usage: Usage) -> Json:
     return {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+        },
         "output_tokens": usage.completion,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.total,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-# Every descendant inherits this variable. Agents start their shells in sessions of their own, so the process
-# group alone would miss them.
+# Every descendant inherits this variable. Agents start their shells in sessions of their own, so
+# the process group alone would miss them.
 MARK = "AGENT_RUN"
 
 
@@ -28,8 +28,11 @@ class Finished:
     killed: tuple[str, ...]
 
 
-def run_clean(argv: list[str], cwd: Path, env: Mapping[str, str], timeout: float, grace: float) -> Finished:
-    """Run to the end or the timeout; what is still running `grace` seconds after the end is killed."""
+def run_clean(
+    argv: list[str], cwd: Path, env: Mapping[str, str], timeout: float, grace: float
+) -> Finished:
+    """Run to the end or the timeout; what is still running `grace` seconds after the end is
+    killed."""
     mark = uuid.uuid4().hex
     # Files, not pipes: a background process that keeps a pipe open would hold up the reader.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -46,14 +49,17 @@ def run_clean(argv: list[str], cwd: Path, env: Mapping[str, str], timeout: float
             process.wait(timeout)
             wait_for_descendants(mark, grace)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{argv} ran over {timeout} s\n{_text(out)}\n{_text(err)}") from None
+            raise AssertionError(
+                f"{argv} ran over {timeout} s\n{_text(out)}\n{_text(err)}"
+            ) from None
         finally:
             killed = kill_all(process, mark)
         return Finished(process.returncode, _text(out), _text(err), killed)
 
 
 def descendants(mark: str) -> dict[int, str]:
-    """Pid and command line of each running process that carries the mark; none where there is no /proc."""
+    """Pid and command line of each running process that carries the mark; none where there is no
+    /proc."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         # A process may end while it is looked at, and others' are not ours to read.
@@ -65,8 +71,8 @@ def descendants(mark: str) -> dict[int, str]:
 
 
 def wait_for_descendants(mark: str, seconds: float) -> None:
-    # Orphans are not our children: nothing but looking tells when they are gone. Twice, because a process that is
-    # just being started shows no environment for a moment.
+    # Orphans are not our children: nothing but looking tells when they are gone. Twice, because a
+    # process that is just being started shows no environment for a moment.
     deadline = time.monotonic() + seconds
     gone = 0
     while (gone := 0 if descendants(mark) else gone + 1) < 2 and time.monotonic() < deadline:

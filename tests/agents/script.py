@@ -29,8 +29,8 @@ class Call:
 
     shell {command} · write {path, content} · edit {path, old, new} · read {path}
 
-    Any other name and its arguments reach the agent unchanged. Claude edits only files it has read or written
-    in that session; Codex edits whole lines, because its edit is a patch.
+    Any other name and its arguments reach the agent unchanged. Claude edits only files it has
+    read or written in that session; Codex edits whole lines, because its edit is a patch.
     """
 
     tool: str
@@ -39,10 +39,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one reply in five parts that do not overlap, so they may be added up for any agent.
+    """Tokens of one reply in five parts that do not overlap, so they may be added up for any
+    agent.
 
-    Each wire folds them into its own fields: OpenAI and Gemini count cached tokens inside input, Anthropic
-    and OpenAI count reasoning inside output, and Gemini has no word for cache writes and calls them input.
+    Each wire folds them into its own fields: OpenAI and Gemini count cached tokens inside input,
+    Anthropic and OpenAI count reasoning inside output, and Gemini has no word for cache writes
+    and calls them input.
     """
 
     input: int = 100
@@ -97,7 +99,8 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What an agent asked. Only `main` requests take a step of the script; the others are asides."""
+    """What an agent asked. Only `main` requests take a step of the script; the others are
+    asides."""
 
     path: str
     body: Json
@@ -114,7 +117,8 @@ Step = Part | Answer | Callable[[Request], Answer]
 
 
 def answer(step: Step, request: Request) -> Answer:
-    """The answer a step stands for; a function decides when it is asked, and may wait before it returns."""
+    """The answer a step stands for; a function decides when it is asked, and may wait before it
+    returns."""
     if isinstance(step, Reply | Fail):
         return step
     if isinstance(step, Say | Think | Call):

@@ -20,13 +20,18 @@ from types import TracebackType
 from .process import MARK, kill_all, wait_for_descendants
 
 ROWS, COLUMNS = 50, 150
-CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
+)
 
 
 class Terminal:
-    """with Terminal(argv, cwd, env) as terminal: terminal.see("for shortcuts"); terminal.enter("What is here?")"""
+    """with Terminal(argv, cwd, env) as terminal: terminal.see("for shortcuts");
+    terminal.enter("What is here?")"""
 
-    def __init__(self, argv: list[str], cwd: Path, env: Mapping[str, str], patience: float = 30.0) -> None:
+    def __init__(
+        self, argv: list[str], cwd: Path, env: Mapping[str, str], patience: float = 30.0
+    ) -> None:
         self.patience = patience
         # command lines of processes that outlived the program and had to be killed
         self.killed: tuple[str, ...] = ()
@@ -48,18 +53,23 @@ class Terminal:
     def __enter__(self) -> Terminal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             wait_for_descendants(self._mark, self.patience)
         self.killed = kill_all(self._process, self._mark)
         os.close(self._keys)
 
     def see(self, text: str) -> None:
-        """Wait until this is written, after all that was waited for before. Words are moved to, not spaced."""
+        """Wait until this is written, after all that was waited for before. Words are moved to,
+        not spaced."""
         wanted = "".join(text.split())
         deadline = time.monotonic() + self.patience
         while (at := self._plain.find(wanted)) < 0:
-            assert time.monotonic() < deadline and self._read(), f"{text!r} was not seen in\n{self._plain[-2000:]}"
+            assert time.monotonic() < deadline and self._read(), (
+                f"{text!r} was not seen in\n{self._plain[-2000:]}"
+            )
         self._written = self._plain[at + len(wanted) :]
 
     def enter(self, text: str) -> None:

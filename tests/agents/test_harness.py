@@ -11,7 +11,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from . import AGENTS, Agent, Call, Codex, Fail, Reply, Request, Run, Say, ScriptedModel, Think, Usage
+from . import (
+    AGENTS,
+    Agent,
+    Call,
+    Codex,
+    Fail,
+    Reply,
+    Request,
+    Run,
+    Say,
+    ScriptedModel,
+    Think,
+    Usage,
+)
 from .process import run_clean
 from .script import Json
 
@@ -27,7 +40,12 @@ PLACES = {
 
 
 @pytest.fixture(params=AGENTS)
-def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Agent:
+def agent(
+    request: pytest.FixtureRequest,
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+) -> Agent:
     return AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
 
@@ -39,7 +57,9 @@ def test_a_run_works_in_the_repository_keeps_its_session_and_is_resumed(agent: A
     place = PLACES[agent.name].format(id=first.session_id, id8=first.session_id[:8])
     assert re.fullmatch(place, str(first.transcript.relative_to(agent.home)))
     kept = first.transcript.read_text()
-    assert all(text in kept for text in ("Make the file", "ponder the file", "On it.", "All is well."))
+    assert all(
+        text in kept for text in ("Make the file", "ponder the file", "On it.", "All is well.")
+    )
 
     usage, expected = KEPT_USAGE[agent.name], EXPECTED_USAGE[agent.name]
     assert usage(first.records) == [expected(FIRST), expected(LAST)], "the scripted tokens"
@@ -76,7 +96,11 @@ def test_tools_are_the_agents_own_and_neither_the_callers_environment_nor_a_proc
     assert "are blue" in agent.model.main_requests[3].history[-1].text
     assert "done" in run.stdout, "a script that ran out ends the turn"
 
-    env = dict(line.split("=", 1) for line in (agent.cwd / "env.txt").read_text().splitlines() if "=" in line)
+    env = dict(
+        line.split("=", 1)
+        for line in (agent.cwd / "env.txt").read_text().splitlines()
+        if "=" in line
+    )
     assert "SECRET_OF_THE_CALLER" not in env
     assert env["GIVEN_BY_THE_TEST"] == "1"
     assert (env["HOME"], env["TMPDIR"]) == (str(agent.home), str(agent.home / "tmp"))
@@ -120,7 +144,9 @@ def test_asides_do_not_take_a_step_of_the_script(scripted_model: ScriptedModel) 
 
 def test_what_outlives_a_program_is_given_its_grace_and_then_killed(tmp_path: Path) -> None:
     leave_two = "(sleep 0.3; echo late > late.txt) & setsid sleep 600 & echo $! > pid.txt"
-    done = run_clean(["sh", "-c", leave_two], tmp_path, {"PATH": "/usr/bin:/bin"}, timeout=60, grace=2)
+    done = run_clean(
+        ["sh", "-c", leave_two], tmp_path, {"PATH": "/usr/bin:/bin"}, timeout=60, grace=2
+    )
 
     assert (tmp_path / "late.txt").exists()
     assert done.killed == ("sleep 600",)
@@ -157,12 +183,16 @@ def claude_usage(records: list[Json]) -> list[Json]:
 
 
 def codex_usage(records: list[Json]) -> list[Json]:
-    return [record["payload"]["usage"] for record in records if record["type"] == "token_usage_record"]
+    return [
+        record["payload"]["usage"] for record in records if record["type"] == "token_usage_record"
+    ]
 
 
 def gemini_usage(records: list[Json]) -> list[Json]:
     # A message is written again when its tool calls are done.
-    return list({record["id"]: record["tokens"] for record in records if "tokens" in record}.values())
+    return list(
+        {record["id"]: record["tokens"] for record in records if "tokens" in record}.values()
+    )
 
 
 def claude_expects(usage: Usage) -> Json:

@@ -12,7 +12,20 @@ import pytest
 
 from tests.conftest import Result
 
-from . import AGENTS, Agent, Call, Claude, Fail, Gemini, Reply, Run, Say, ScriptedModel, Think, Usage
+from . import (
+    AGENTS,
+    Agent,
+    Call,
+    Claude,
+    Fail,
+    Gemini,
+    Reply,
+    Run,
+    Say,
+    ScriptedModel,
+    Think,
+    Usage,
+)
 from .script import Json
 
 Cli = Callable[..., Result]
@@ -33,7 +46,12 @@ TOOLS = {
 
 
 @pytest.fixture(params=AGENTS)
-def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Agent:
+def agent(
+    request: pytest.FixtureRequest,
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+) -> Agent:
     git(agent_repo, "commit", "-q", "--allow-empty", "-m", "root")
     return AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
@@ -44,7 +62,9 @@ def claude(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) ->
 
 
 def git(repo: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=repo, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", *arguments], cwd=repo, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def worked(agent: Agent) -> Run:
@@ -68,7 +88,9 @@ def worked(agent: Agent) -> Run:
 
 def tokens(agent: Agent, *usages: Usage) -> Json:
     """What a session should have cost: input without cache, reasoning where the agent tells it."""
-    total = {name: sum(getattr(usage, name) for usage in usages) for name in Usage.__dataclass_fields__}
+    total = {
+        name: sum(getattr(usage, name) for usage in usages) for name in Usage.__dataclass_fields__
+    }
     match agent.name:
         case "claude":  # does not tell reasoning apart from output
             return {**total, "output": total["output"] + total["reasoning"], "reasoning": None}
@@ -81,7 +103,10 @@ def tokens(agent: Agent, *usages: Usage) -> Json:
 def ingest(cli: Cli) -> Json:
     """Read everything new, and nothing in it may be damaged or unknown."""
     report: Json = cli("ingest", "--json").json
-    unknown = {health["agent"]: health["unknown_types"] for health in cli("doctor", "--json").json["agents"]}
+    unknown = {
+        health["agent"]: health["unknown_types"]
+        for health in cli("doctor", "--json").json["agents"]
+    }
     assert not any(unknown.values()), unknown
     assert (report["unparsed"], report["unknown_types"], report["unreadable"]) == (0, 0, [])
     return report
@@ -136,16 +161,24 @@ def test_a_fresh_session_is_ingested_exactly(agent: Agent, cli: Cli) -> None:
     assert texts(cli, run.session_id, "assistant.message") == ["On it.", "The poem is written."]
     (thought,) = texts(cli, run.session_id, "assistant.thinking")
     assert "ponder the marsupial" in thought
-    assert [event["name"] for event in events(cli, run.session_id, "tool.call")] == TOOLS[agent.name]
+    assert [event["name"] for event in events(cli, run.session_id, "tool.call")] == TOOLS[
+        agent.name
+    ]
     results = events(cli, run.session_id, "tool.result")
     assert "hello" in results[0]["text"]
     assert [bool((event["data"] or {}).get("failed")) for event in results] == [False] * 3
     assert cli("show", run.session_id, "--raw").out == run.transcript.read_bytes().decode()
-    words = ("quokka poem", "marsupial", f"tool:{TOOLS[agent.name][1]}", "file:poem.txt", '"poem is written"')
-    hits = [cli("search", asked, "--json").json for asked in words]
-    assert [[(hit["session_id"], hit["turn"]) for hit in found] for found in hits] == [[(run.session_id, 1)]] * len(
-        words
+    words = (
+        "quokka poem",
+        "marsupial",
+        f"tool:{TOOLS[agent.name][1]}",
+        "file:poem.txt",
+        '"poem is written"',
     )
+    hits = [cli("search", asked, "--json").json for asked in words]
+    assert [[(hit["session_id"], hit["turn"]) for hit in found] for found in hits] == [
+        [(run.session_id, 1)]
+    ] * len(words)
     assert cli("search", "quokka", "--in", "prompts", "--json").json[0]["kind"] == "user.prompt"
 
 
@@ -161,7 +194,10 @@ def test_a_resumed_session_goes_on_where_it_was(agent: Agent, cli: Cli) -> None:
     assert second.code == 0
     assert report["new_records"] == written(agent) - before > 0
     session = only_session(cli)
-    assert (session["session_id"], session["project"]) == (first.session_id, "example.com/ada/poems")
+    assert (session["session_id"], session["project"]) == (
+        first.session_id,
+        "example.com/ada/poems",
+    )
     assert (session["prompts"], session["messages"], session["tool_calls"]) == (2, 5, 3)
     assert session["tokens"] == tokens(agent, *USAGES, LATER)
     assert session["title"] == PROMPT
@@ -169,7 +205,10 @@ def test_a_resumed_session_goes_on_where_it_was(agent: Agent, cli: Cli) -> None:
     assert [e["seq"] for e in now] == list(range(1, len(now) + 1))
     assert now[: len(told)] == told, "what was there stays as it was"
     new = [e for e in now[len(told) :] if e["kind"] in ("user.prompt", "assistant.message")]
-    assert [(e["turn"], e["text"]) for e in new] == [(2, "And about a numbat?"), (2, "A numbat, then.")]
+    assert [(e["turn"], e["text"]) for e in new] == [
+        (2, "And about a numbat?"),
+        (2, "A numbat, then."),
+    ]
     assert cli("show", first.session_id, "--raw").out == first.transcript.read_bytes().decode()
     assert ingest(cli)["new_records"] == 0
 
@@ -178,10 +217,14 @@ def test_a_session_of_geminis_resumed_in_another_minute_stays_one(
     agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel, cli: Cli
 ) -> None:
     gemini = Gemini(agent_home, agent_repo, scripted_model)
-    scripted_model.add(Reply(Say("A quokka."), usage=USAGES[0]), Reply(Say("A numbat."), usage=USAGES[1]))
+    scripted_model.add(
+        Reply(Say("A quokka."), usage=USAGES[0]), Reply(Say("A numbat."), usage=USAGES[1])
+    )
     first = gemini.run("Name an animal")
     # Its name has the minute it was begun in: this one began long ago.
-    earlier = first.transcript.with_name(re.sub(r"session-\d{4}", "session-2000", first.transcript.name))
+    earlier = first.transcript.with_name(
+        re.sub(r"session-\d{4}", "session-2000", first.transcript.name)
+    )
     first.transcript.rename(earlier)
     ingest(cli)
     second = gemini.resume(first.session_id, "And another")
@@ -189,7 +232,11 @@ def test_a_session_of_geminis_resumed_in_another_minute_stays_one(
 
     assert len(second.files) == 2
     session = only_session(cli)
-    assert (session["session_id"], session["prompts"], session["messages"]) == (first.session_id, 2, 4)
+    assert (session["session_id"], session["prompts"], session["messages"]) == (
+        first.session_id,
+        2,
+        4,
+    )
     assert session["tokens"] == tokens(gemini, *USAGES[:2])
     assert cli("show", first.session_id, "--raw").out == earlier.read_bytes().decode()
 
@@ -202,13 +249,19 @@ def test_a_failing_command_is_a_failure_of_its_turn(agent: Agent, cli: Cli) -> N
     (answer,) = events(cli, run.session_id, "tool.result")
     assert answer["data"]["failed"] is True
     assert "oh dear" in answer["text"]
-    (turn,) = [turn for turn in cli("show", run.session_id, "--turns", "--json").json["turns"] if turn["prompt"]]
+    (turn,) = [
+        turn
+        for turn in cli("show", run.session_id, "--turns", "--json").json["turns"]
+        if turn["prompt"]
+    ]
     assert (turn["failures"], turn["closing"]) == (1, "It failed.")
 
 
 def test_an_edit_that_failed_modified_nothing(agent: Agent, cli: Cli) -> None:
     path = agent.cwd / "absent.txt"
-    agent.model.add(Call("edit", {"path": path, "old": "roses", "new": "tulips"}), Say("It failed."))
+    agent.model.add(
+        Call("edit", {"path": path, "old": "roses", "new": "tulips"}), Say("It failed.")
+    )
     run = agent.run("Edit it")
     ingest(cli)
 
@@ -223,12 +276,18 @@ def test_an_error_of_the_model_leaves_a_prompt_without_an_answer(agent: Agent, c
     ingest(cli)
 
     session = only_session(cli)
-    assert (session["session_id"], session["prompts"], session["messages"]) == (run.session_id, 1, 1)
+    assert (session["session_id"], session["prompts"], session["messages"]) == (
+        run.session_id,
+        1,
+        1,
+    )
     assert session["tokens"] == dict.fromkeys(Usage.__dataclass_fields__)
     assert session["models"] == []
     errors = texts(cli, run.session_id, "error")
     if agent.name == "gemini":
-        assert "no such luck" not in run.transcript.read_text(), "it prints the error and does not keep it"
+        assert "no such luck" not in run.transcript.read_text(), (
+            "it prints the error and does not keep it"
+        )
     else:
         assert ["no such luck" in error for error in errors] == [True]
 
@@ -236,8 +295,14 @@ def test_an_error_of_the_model_leaves_a_prompt_without_an_answer(agent: Agent, c
 def test_a_subagent_of_claudes_is_a_session_of_its_own(claude: Claude, cli: Cli) -> None:
     task: dict[str, Any] = {"description": "look for it", "prompt": "Look for the wombat"}
     claude.model.add(
-        Reply(Say("Asking."), Call("Agent", {**task, "subagent_type": "general-purpose"}), usage=USAGES[0]),
-        Reply(Call("write", {"path": claude.cwd / "wombat.txt", "content": "here\n"}), usage=USAGES[1]),
+        Reply(
+            Say("Asking."),
+            Call("Agent", {**task, "subagent_type": "general-purpose"}),
+            usage=USAGES[0],
+        ),
+        Reply(
+            Call("write", {"path": claude.cwd / "wombat.txt", "content": "here\n"}), usage=USAGES[1]
+        ),
         Reply(Say("Wombat seen."), usage=USAGES[2]),
         Reply(Say("It was seen."), usage=USAGES[3]),
     )
@@ -253,7 +318,10 @@ def test_a_subagent_of_claudes_is_a_session_of_its_own(claude: Claude, cli: Cli)
     assert main["tokens"] == tokens(claude, USAGES[0], USAGES[3])
     assert child["tokens"] == tokens(claude, USAGES[1], USAGES[2])
     assert cli("stats", "--json").json["tokens"] == tokens(claude, *USAGES)
-    assert (main["files_modified"], child["files_modified"]) == ([], [str(claude.cwd / "wombat.txt")])
+    assert (main["files_modified"], child["files_modified"]) == (
+        [],
+        [str(claude.cwd / "wombat.txt")],
+    )
     shown = cli("show", run.session_id, "--json").json
     assert shown["subagents"] == [child["session_id"]]
     told = [e["kind"] for e in shown["events"] if e["kind"].startswith("subagent.")]
@@ -263,7 +331,9 @@ def test_a_subagent_of_claudes_is_a_session_of_its_own(claude: Claude, cli: Cli)
     assert cli("show", child["session_id"], "--raw").out == run.files[1].read_bytes().decode()
 
 
-def test_parallel_calls_of_claudes_are_one_response_and_no_branches(claude: Claude, cli: Cli) -> None:
+def test_parallel_calls_of_claudes_are_one_response_and_no_branches(
+    claude: Claude, cli: Cli
+) -> None:
     (claude.cwd / "notes.txt").write_text("a wallaby\n")
     at_once = [
         Call("shell", {"command": "echo one"}),
@@ -281,7 +351,11 @@ def test_parallel_calls_of_claudes_are_one_response_and_no_branches(claude: Clau
     assert session["tokens"] == tokens(claude, USAGES[0], USAGES[1], Usage())
     shown = cli("show", run.session_id, "--json").json
     assert shown["abandoned_turns"] == []
-    answered = {e["data"]["id"]: bool(e["data"].get("failed")) for e in shown["events"] if e["kind"] == "tool.result"}
+    answered = {
+        e["data"]["id"]: bool(e["data"].get("failed"))
+        for e in shown["events"]
+        if e["kind"] == "tool.result"
+    }
     called = [e["data"]["id"] for e in shown["events"] if e["kind"] == "tool.call"]
     assert [answered[ident] for ident in called] == [False, False, True]
     uuids = {e["data"].get("uuid") for e in shown["events"] if e["data"]}
@@ -290,7 +364,9 @@ def test_parallel_calls_of_claudes_are_one_response_and_no_branches(claude: Clau
 
 
 def test_a_fork_of_claudes_repeats_no_tokens(claude: Claude, cli: Cli) -> None:
-    claude.model.add(Reply(Say("First answer."), usage=USAGES[0]), Reply(Say("Second answer."), usage=USAGES[1]))
+    claude.model.add(
+        Reply(Say("First answer."), usage=USAGES[0]), Reply(Say("Second answer."), usage=USAGES[1])
+    )
     first = claude.run("A first question")
     second = claude.resume(first.session_id, "A second question", "--fork-session")
     ingest(cli)

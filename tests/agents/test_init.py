@@ -20,7 +20,11 @@ COMMIT = "git commit -q --allow-empty -m agent"
 
 @pytest.fixture
 def ready(
-    agent_home: Path, agent_repo: Path, cli: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, settings: Settings
+    agent_home: Path,
+    agent_repo: Path,
+    cli: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings,
 ) -> Spool:
     """Hooks for all three agents and git, around a setting that was there before."""
     for name in (".claude", ".codex", ".gemini"):
@@ -62,7 +66,12 @@ def test_claude_announces_its_session_and_the_commit_in_it(
 ) -> None:
     run = _committed(Claude(agent_home, agent_repo, scripted_model), scripted_model)
     found = _by_event(ready)
-    _check(found, "claude", run, {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"})
+    _check(
+        found,
+        "claude",
+        run,
+        {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"},
+    )
     _check_commit(found, agent_repo)
     assert found["post-commit"]["env"]["CLAUDE_CODE_SESSION_ID"] == run.session_id
     assert found["post-commit"]["env"]["WHYFOR_SESSION"] == f"claude:{run.session_id}"
@@ -75,7 +84,9 @@ def test_a_claude_subagent_is_announced_when_it_starts_and_ends(
     scripted_model.add(Call("Agent", task), Say("I looked."), Say("Done."))
     run = Claude(agent_home, agent_repo, scripted_model).run("Send somebody")
     assert (run.code, run.killed) == (0, ())
-    tools = [json.loads(e["payload"])["tool_name"] for e in ready.all() if e["event"] == "PostToolUse"]
+    tools = [
+        json.loads(e["payload"])["tool_name"] for e in ready.all() if e["event"] == "PostToolUse"
+    ]
     assert tools in (["Agent"], ["Task"])
     assert "SubagentStop" in ready.events()
 
@@ -85,7 +96,12 @@ def test_gemini_announces_its_session_though_it_turns_git_hooks_off(
 ) -> None:
     run = _committed(Gemini(agent_home, agent_repo, scripted_model), scripted_model)
     found = _by_event(ready)
-    _check(found, "gemini", run, {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"})
+    _check(
+        found,
+        "gemini",
+        run,
+        {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"},
+    )
     assert COMMIT in found["AfterTool"]["payload"]
     assert "post-commit" not in found  # it sets core.hooksPath to nothing for every command it runs
 
@@ -95,17 +111,27 @@ def test_codex_announces_its_session_once_its_hooks_are_trusted(
 ) -> None:
     codex = Codex(agent_home, agent_repo, scripted_model)
     _committed(codex, scripted_model)
-    assert {envelope["agent"] for envelope in ready.all()} == {"git"}  # it skips what nobody approved
+    # it skips what nobody approved
+    assert {envelope["agent"] for envelope in ready.all()} == {"git"}
     ready.clear()
     run = _committed(codex, scripted_model, "--dangerously-bypass-hook-trust")
     found = _by_event(ready)
-    _check(found, "codex", run, {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"})
+    _check(
+        found,
+        "codex",
+        run,
+        {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"},
+    )
     _check_commit(found, agent_repo)
     assert found["post-commit"]["env"]["CODEX_THREAD_ID"] == run.session_id
 
 
 def test_an_agent_runs_on_when_all_of_ours_is_gone(
-    agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel, ready: Spool, settings: Settings
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+    ready: Spool,
+    settings: Settings,
 ) -> None:
     for name in ("hook.py", "announce.py", "launch"):
         (settings.home / "hook" / name).unlink()

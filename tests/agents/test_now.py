@@ -1,4 +1,5 @@
-"""The page *Now*, in a real browser, while a person works with the real Claude Code in a terminal."""
+"""The page *Now*, in a real browser, while a person works with the real Claude Code in a
+terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _MS = PATIENCE * 1000
 
 @pytest.fixture
 def served(desk: Desk) -> Iterator[Site]:
-    """`whyfor serve`, as far as it matters here: the page and the loop that reads what agents write."""
+    """`whyfor serve`, as far as it matters here: the page and the loop that reads what agents
+    write."""
     with Site(config.load({**desk.env, "WHYFOR_HOME": str(desk.kept)}), watching=True) as site:
         yield site
 
@@ -38,7 +40,9 @@ def test_claude_at_work_is_seen_as_it_happens(desk: Desk, served: Site, page: Pa
         terminal.enter("Touch the quokka")
         terminal.see("Do you want to")
         asked = page.locator(".group-ask .card")
-        expect(asked.locator(".ask-cmd")).to_have_text("touch quokka.txt && echo 'made  it'", timeout=_MS)
+        expect(asked.locator(".ask-cmd")).to_have_text(
+            "touch quokka.txt && echo 'made  it'", timeout=_MS
+        )
         assert asked.locator(".ask-cmd").inner_text() == "touch quokka.txt && echo 'made  it'"
         expect(asked.locator(".card-title")).to_have_text("Touch the quokka", timeout=_MS)
         expect(asked.locator(".ask-where")).to_contain_text("answer in its terminal, pid ")

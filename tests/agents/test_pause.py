@@ -1,4 +1,5 @@
-"""Pause and resume with the real agents: their hooks, their files, and no byte of what was said in between."""
+"""Pause and resume with the real agents: their hooks, their files, and no byte of what was said
+in between."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def desk(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> I
     desk.git("commit", "-q", "--allow-empty", "-m", "root")
     desk.whyfor("init")
     yield desk
-    assert not (desk.kept / "hook" / "errors.log").exists(), (desk.kept / "hook" / "errors.log").read_text()
+    assert not (desk.kept / "hook" / "errors.log").exists(), (
+        desk.kept / "hook" / "errors.log"
+    ).read_text()
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -49,7 +52,9 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
             Say(f"The {bird} is there."),
             resume=first,
         )
-        assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, "hooks were silent"
+        assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, (
+            "hooks were silent"
+        )
         assert json.loads(desk.whyfor("status", "--json"))["paused"]
         desk.whyfor("ingest")
         assert_nowhere("canary", desk.kept)
@@ -65,7 +70,13 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
     for again in ("ingest", "rebuild", "ingest"):
         assert_nowhere("canary", desk.kept)
         log = desk.log()
-        assert [told["checkpoint"] is not None for told in log.values()] == [False, True, False, False, True]
+        assert [told["checkpoint"] is not None for told in log.values()] == [
+            False,
+            True,
+            False,
+            False,
+            True,
+        ]
         assert log["Add the canary"]["reason"] == log["Add the yellow canary"]["reason"] == PAUSED
         numbat = said(desk.show(), "user.prompt", "assistant.message")
         assert numbat == ["Write of the numbat", "The numbat is there."]
@@ -93,5 +104,9 @@ def test_a_session_pauses_itself_from_inside(name: str, desk: Desk) -> None:
     desk.whyfor("ingest")
     assert_nowhere("canary", desk.kept)
     told = json.loads(desk.whyfor("show", first.session_id, "--json"))
-    texts = [event["text"] for event in told["events"] if event["kind"] in ("user.prompt", "assistant.message")]
+    texts = [
+        event["text"]
+        for event in told["events"]
+        if event["kind"] in ("user.prompt", "assistant.message")
+    ]
     assert texts == ["Say hello", "Hello.", "Now something private", "Back again."]

@@ -1,4 +1,5 @@
-"""A redacted session is still the agent's: restored from what was ingested, and resumed by the real one."""
+"""A redacted session is still the agent's: restored from what was ingested, and resumed by the
+real one."""
 
 from __future__ import annotations
 
@@ -21,13 +22,26 @@ PASSWORD = expand("{A24}")
 
 
 @pytest.fixture(params=["claude", "codex"])
-def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Agent:
+def agent(
+    request: pytest.FixtureRequest,
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+) -> Agent:
     return AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
 
 def test_a_redacted_session_is_resumed_without_its_secrets(agent: Agent, cli: Cli) -> None:
-    write = Call("write", {"path": agent.cwd / f"{TOKEN}.txt", "content": f"DB_PASSWORD={PASSWORD}\n"})
-    agent.model.add(Reply(Say(f"Writing {TOKEN} down."), write, Call("shell", {"command": f"echo {PASSWORD} {TOKEN}"})))
+    write = Call(
+        "write", {"path": agent.cwd / f"{TOKEN}.txt", "content": f"DB_PASSWORD={PASSWORD}\n"}
+    )
+    agent.model.add(
+        Reply(
+            Say(f"Writing {TOKEN} down."),
+            write,
+            Call("shell", {"command": f"echo {PASSWORD} {TOKEN}"}),
+        )
+    )
     agent.model.add(Say(f"It is {PASSWORD}."))
     run = agent.run(f"Plant the fern with {TOKEN}, and use the password {PASSWORD}")
     assert run.code == 0
@@ -42,5 +56,7 @@ def test_a_redacted_session_is_resumed_without_its_secrets(agent: Agent, cli: Cl
     assert cli("show", run.session_id, "--json").json["session"]["unparsed"] == 0
     made = bring_back(RestoredSource(agent.name, run.session_id), into=agent)
     sent = whole(resumed(agent, made.session_id))
-    assert in_order(sent, "Plant the fern with [REDACTED:github-token#1]", "echo [REDACTED:", "Where were we?")
+    assert in_order(
+        sent, "Plant the fern with [REDACTED:github-token#1]", "echo [REDACTED:", "Where were we?"
+    )
     assert not [value for value in (TOKEN, PASSWORD) if value in sent]

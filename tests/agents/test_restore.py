@@ -22,7 +22,12 @@ FIRST, SECOND = "Plant the fern please", "Now water the cactus"
 
 
 @pytest.fixture(params=AGENTS)
-def agent(request: pytest.FixtureRequest, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Agent:
+def agent(
+    request: pytest.FixtureRequest,
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+) -> Agent:
     return AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
 
@@ -42,7 +47,11 @@ def worked(agent: Agent) -> Run:
         Call("write", {"path": agent.cwd / "fern.txt", "content": "green\n"}),
         Call("shell", {"command": "echo soil"}),
     ]
-    agent.model.add(Reply(Say("Digging."), *at_once), Call("shell", {"command": COMMIT}), Say("The fern stands."))
+    agent.model.add(
+        Reply(Say("Digging."), *at_once),
+        Call("shell", {"command": COMMIT}),
+        Say("The fern stands."),
+    )
     run = agent.run(FIRST)
     assert run.code == 0
     agent.model.add(Say("The cactus is wet."))
@@ -56,7 +65,9 @@ def results(cli: Cli, session_id: str) -> list[int]:
 
 
 def bring_back(*taken: RestoredSource, into: Agent, cwd: Path | None = None) -> RestoreReport:
-    wish = RestoreRequest(list(taken), "Restored 126e95e0: Plant a fern", into.name, cwd or into.cwd)
+    wish = RestoreRequest(
+        list(taken), "Restored 126e95e0: Plant a fern", into.name, cwd or into.cwd
+    )
     return restore(config.load(), wish)
 
 
@@ -74,7 +85,10 @@ def whole(request: Request) -> str:
 
 
 def kept(agent: Agent) -> dict[Path, tuple[bytes, int]]:
-    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in agent.home.glob(agent.sessions)}
+    return {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in agent.home.glob(agent.sessions)
+    }
 
 
 def in_order(text: str, *words: str) -> bool:
@@ -82,28 +96,41 @@ def in_order(text: str, *words: str) -> bool:
     return -1 not in places and places == sorted(places)
 
 
-def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_after(agent: Agent, cli: Cli) -> None:
+def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_after(
+    agent: Agent, cli: Cli
+) -> None:
     run = worked(agent)
     cli("ingest")
     before, tokens = kept(agent), cli("stats", "--json").json["tokens"]
 
-    made = bring_back(RestoredSource(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent)
+    made = bring_back(
+        RestoredSource(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent
+    )
     assert made.session_id != run.session_id
     assert {path: state for path, state in kept(agent).items() if str(path) != made.path} == before
     assert (Path(made.path).stat().st_mode & 0o777) == 0o600
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens, "a copy costs nothing"
-    assert cli("show", made.session_id, "--json").json["session"]["title"] == "Restored 126e95e0: Plant a fern"
+    assert (
+        cli("show", made.session_id, "--json").json["session"]["title"]
+        == "Restored 126e95e0: Plant a fern"
+    )
 
     sent = resumed(agent, made.session_id)
     assert FIRST in sent.said("user")
     assert "Digging." in sent.said("assistant")
-    assert all(text in sent.said("assistant") for text in ("fern.txt", "echo soil", "git commit -qm"))
+    assert all(
+        text in sent.said("assistant") for text in ("fern.txt", "echo soil", "git commit -qm")
+    )
     assert in_order(sent.said("user"), "soil", "Plant a fern", "Where were we?")
-    assert not [word for word in ("The fern stands.", SECOND, "The cactus is wet.") if word in whole(sent)]
+    assert not [
+        word for word in ("The fern stands.", SECOND, "The cactus is wet.") if word in whole(sent)
+    ]
 
 
-def test_the_story_of_a_commit_is_resumed(agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_story_of_a_commit_is_resumed(
+    agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worked(agent)
     cli("ingest")
     monkeypatch.chdir(agent.cwd)
@@ -124,7 +151,9 @@ def test_the_story_of_a_commit_is_resumed(agent: Agent, cli: Cli, monkeypatch: p
     assert SECOND not in whole(sent)
 
 
-def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Agent, cli: Cli) -> None:
+def test_two_sessions_become_one_by_time_with_a_line_where_they_change(
+    agent: Agent, cli: Cli
+) -> None:
     first = worked(agent)
     agent.model.add(Call("shell", {"command": "echo beetle"}), Say("A beetle was seen."))
     second = agent.run("Look for beetles")
@@ -134,7 +163,10 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Ag
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
 
-    parts = [RestoredSource(agent.name, first.session_id), RestoredSource(agent.name, second.session_id)]
+    parts = [
+        RestoredSource(agent.name, first.session_id),
+        RestoredSource(agent.name, second.session_id),
+    ]
     made = bring_back(*parts, into=agent)
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens
@@ -145,16 +177,26 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(agent: Ag
     sent = resumed(agent, made.session_id)
     marker, back = f"session {second.session_id}", f"session {first.session_id}"
     said = whole(sent)
-    assert in_order(said, FIRST, "soil", SECOND, marker, "Look for beetles", "echo beetle", back, "Cut the rose")
-    assert in_order(said, "The fern stands.", "The cactus is wet.", "A beetle was seen.", "The rose is cut.")
+    assert in_order(
+        said, FIRST, "soil", SECOND, marker, "Look for beetles", "echo beetle", back, "Cut the rose"
+    )
+    assert in_order(
+        said, "The fern stands.", "The cactus is wet.", "A beetle was seen.", "The rose is cut."
+    )
     assert said.count("[Whyfor: ") == 2
 
 
 @pytest.mark.parametrize(
-    ("origin", "target"), [("claude", "codex"), ("codex", "claude"), ("claude", "gemini"), ("gemini", "codex")]
+    ("origin", "target"),
+    [("claude", "codex"), ("codex", "claude"), ("claude", "gemini"), ("gemini", "codex")],
 )
 def test_work_begun_in_one_agent_goes_on_in_another(
-    origin: str, target: str, agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel, cli: Cli
+    origin: str,
+    target: str,
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+    cli: Cli,
 ) -> None:
     begun = AGENTS[origin](agent_home, agent_repo, scripted_model)
     run = worked(begun)
@@ -162,7 +204,9 @@ def test_work_begun_in_one_agent_goes_on_in_another(
     tokens = cli("stats", "--json").json["tokens"]
 
     other = AGENTS[target](agent_home, agent_repo, scripted_model)
-    made = bring_back(RestoredSource(origin, run.session_id, results(cli, run.session_id)[-1]), into=other)
+    made = bring_back(
+        RestoredSource(origin, run.session_id, results(cli, run.session_id)[-1]), into=other
+    )
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens
     assert cli("show", made.session_id, "--json").json["session"]["prompts"] == 1
@@ -177,11 +221,16 @@ def test_work_begun_in_one_agent_goes_on_in_another(
 def test_a_session_is_resumed_in_another_work_tree(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     run = worked(agent)
     cli("ingest")
-    elsewhere = tmp_path / "émoji🙂_tree" / ("long" * 40) / "other tree"  # Claude's name for it needs a hash
-    subprocess.run(["git", "worktree", "add", "-q", "--detach", str(elsewhere)], cwd=agent.cwd, check=True)
+    # Claude's name for it needs a hash
+    elsewhere = tmp_path / "émoji🙂_tree" / ("long" * 40) / "other tree"
+    subprocess.run(
+        ["git", "worktree", "add", "-q", "--detach", str(elsewhere)], cwd=agent.cwd, check=True
+    )
 
     made = bring_back(
-        RestoredSource(agent.name, run.session_id, results(cli, run.session_id)[-1]), into=agent, cwd=elsewhere
+        RestoredSource(agent.name, run.session_id, results(cli, run.session_id)[-1]),
+        into=agent,
+        cwd=elsewhere,
     )
     there = AGENTS[agent.name](agent.home, elsewhere, agent.model)
     sent = resumed(there, made.session_id)
@@ -192,14 +241,22 @@ def test_a_session_is_resumed_in_another_work_tree(agent: Agent, cli: Cli, tmp_p
 
 
 def test_subagents_of_claudes_come_along(claude: Claude, cli: Cli) -> None:
-    task = {"description": "look for it", "prompt": "Look for the wombat", "subagent_type": "general-purpose"}
-    claude.model.add(Call("Agent", task), Say("Wombat seen."), Say("It was seen."), Say("No more wombats."))
+    task = {
+        "description": "look for it",
+        "prompt": "Look for the wombat",
+        "subagent_type": "general-purpose",
+    }
+    claude.model.add(
+        Call("Agent", task), Say("Wombat seen."), Say("It was seen."), Say("No more wombats.")
+    )
     run = claude.run("Where is the wombat?")
     claude.resume(run.session_id, "Any more?")
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
 
-    made = bring_back(RestoredSource("claude", run.session_id, results(cli, run.session_id)[-1]), into=claude)
+    made = bring_back(
+        RestoredSource("claude", run.session_id, results(cli, run.session_id)[-1]), into=claude
+    )
     folder = Path(made.path).with_suffix("") / "subagents"
     assert sorted(path.name for path in folder.iterdir()) == sorted(
         path.name for path in run.transcript.with_suffix("").joinpath("subagents").iterdir()
@@ -211,7 +268,9 @@ def test_subagents_of_claudes_come_along(claude: Claude, cli: Cli) -> None:
     assert child.endswith(f"@{made.session_id}")
 
     sent = resumed(claude, made.session_id)
-    assert in_order(whole(sent), "Where is the wombat?", "Look for the wombat", "Wombat seen.", "Where were we?")
+    assert in_order(
+        whole(sent), "Where is the wombat?", "Look for the wombat", "Wombat seen.", "Where were we?"
+    )
     assert "No more wombats." not in whole(sent)
 
 
@@ -223,13 +282,19 @@ def test_what_claude_compacted_stays_compacted(claude: Claude, cli: Cli) -> None
     other = claude.run("Anything new?")
     cli("ingest")
 
-    alone = resumed(claude, bring_back(RestoredSource("claude", run.session_id), into=claude).session_id)
-    assert in_order(whole(alone), "This session is being continued", "What of the orchid?", "The orchid blooms.")
+    alone = resumed(
+        claude, bring_back(RestoredSource("claude", run.session_id), into=claude).session_id
+    )
+    assert in_order(
+        whole(alone), "This session is being continued", "What of the orchid?", "The orchid blooms."
+    )
     assert FIRST not in whole(alone)
 
     parts = [RestoredSource("claude", run.session_id), RestoredSource("claude", other.session_id)]
     both = whole(resumed(claude, bring_back(*parts, into=claude).session_id))
-    assert in_order(both, "This session is being continued", "The orchid blooms.", "[Whyfor: ", "Nothing new.")
+    assert in_order(
+        both, "This session is being continued", "The orchid blooms.", "[Whyfor: ", "Nothing new."
+    )
     assert FIRST not in both
 
 
@@ -245,4 +310,6 @@ def test_a_fork_of_codexs_stands_by_itself(codex: Codex, cli: Cli) -> None:
     run.transcript.unlink()
     fork.transcript.unlink()
     sent = resumed(codex, made.session_id)
-    assert in_order(whole(sent), FIRST, "git commit -qm", SECOND, "What of the lily?", "The lily is yellow.")
+    assert in_order(
+        whole(sent), FIRST, "git commit -qm", SECOND, "What of the lily?", "The lily is yellow."
+    )

@@ -1,4 +1,5 @@
-"""Status, from what the real agents tell: their hooks, their transcripts, Claude Code's list of its processes."""
+"""Status, from what the real agents tell: their hooks, their transcripts, Claude Code's list of
+its processes."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class Watcher:
         with reading(self.settings) as library:
             rows = fetch(
                 library.db,
-                "SELECT at, agent, event, cwd, session_id, data FROM signals WHERE session_agent=? ORDER BY id",
+                "SELECT at, agent, event, cwd, session_id, data FROM signals WHERE "
+                "session_agent=? ORDER BY id",
                 (self.agent,),
             )
             if not rows:
@@ -65,7 +67,11 @@ class Watcher:
         for path in (self.desk.home / ".claude" / "sessions").glob("*.json"):
             entry = json.loads(path.read_text() or "{}")
             if entry.get("status"):
-                found.append(of_process(entry["status"], entry.get("waitingFor", ""), entry["statusUpdatedAt"]))
+                found.append(
+                    of_process(
+                        entry["status"], entry.get("waitingFor", ""), entry["statusUpdatedAt"]
+                    )
+                )
         return found
 
     def look(self, *, registry: bool) -> Status:
@@ -88,7 +94,9 @@ class Watcher:
             found.append((sign.at, status(state, sign.at).phase))
         begun = [next(same) for _, same in groupby(found, key=lambda told: told[1])]
         ends = [at for at, _ in begun[1:]] + [begun[-1][0] + shortest]
-        lasting = [phase for (at, phase), end in zip(begun, ends, strict=True) if end - at >= shortest]
+        lasting = [
+            phase for (at, phase), end in zip(begun, ends, strict=True) if end - at >= shortest
+        ]
         return [phase for phase, _ in groupby(lasting)]
 
 
@@ -124,7 +132,9 @@ def in_terminal(desk: Desk, *arguments: str) -> Terminal:
 
 def test_what_a_person_sees_and_does_in_claude_is_told_right(desk: Desk) -> None:
     watcher, gate = Watcher(desk, "claude"), Gate()
-    desk.model.add(shell("touch quokka.txt"), gate, shell("touch numbat.txt"), shell("touch wombat; sleep 60"))
+    desk.model.add(
+        shell("touch quokka.txt"), gate, shell("touch numbat.txt"), shell("touch wombat; sleep 60")
+    )
     with in_terminal(desk) as terminal:
         terminal.see("for shortcuts")
         assert watcher.see(lambda now: now.phase == "idle").evidence.startswith("SessionStart")
@@ -145,7 +155,11 @@ def test_what_a_person_sees_and_does_in_claude_is_told_right(desk: Desk) -> None
         gate.opened.set()
         terminal.see("That is done.")
         waiting = watcher.see(lambda now: now.phase == "waiting")
-        assert (waiting.evidence, waiting.confidence, waiting.interrupted) == ("Stop hook", "high", False)
+        assert (waiting.evidence, waiting.confidence, waiting.interrupted) == (
+            "Stop hook",
+            "high",
+            False,
+        )
 
         terminal.enter("Touch the numbat")
         terminal.see("Do you want to")
@@ -161,8 +175,13 @@ def test_what_a_person_sees_and_does_in_claude_is_told_right(desk: Desk) -> None
         terminal.press("1")
         _wait_for(desk.repo / "wombat")
         at_work = watcher.see(lambda now: now.phase == "running", registry=True)
-        assert (at_work.evidence, at_work.activity) == ("process: busy", "Bash: touch wombat; sleep 60")
-        assert watcher.look(registry=False).phase == "waiting_approval", "no hook and no record tells of a yes"
+        assert (at_work.evidence, at_work.activity) == (
+            "process: busy",
+            "Bash: touch wombat; sleep 60",
+        )
+        assert watcher.look(registry=False).phase == "waiting_approval", (
+            "no hook and no record tells of a yes"
+        )
         terminal.press("\x1b")
         broken = watcher.see(lambda now: now.phase == "waiting")
         assert broken.interrupted
@@ -179,10 +198,12 @@ def test_what_a_person_sees_and_does_in_claude_is_told_right(desk: Desk) -> None
 
 
 def _without_breath(phases: list[str]) -> list[str]:
-    """A no is written as the tool's answer first, then as the end of the turn: between the two the agent is at work,
-    for as long as a busy machine takes."""
+    """A no is written as the tool's answer first, then as the end of the turn: between the two
+    the agent is at work, for as long as a busy machine takes."""
     breath = ["waiting_approval", "running", "waiting"]
-    return [phase for at, phase in enumerate(phases) if at == 0 or phases[at - 1 : at + 2] != breath]
+    return [
+        phase for at, phase in enumerate(phases) if at == 0 or phases[at - 1 : at + 2] != breath
+    ]
 
 
 def _wait_for(path: Path) -> None:
@@ -194,8 +215,16 @@ def _wait_for(path: Path) -> None:
 
 def test_a_question_waits_for_its_answer_and_a_killed_process_has_exited(desk: Desk) -> None:
     watcher = Watcher(desk, "claude")
-    options = [{"label": "Numbat", "description": "stripes"}, {"label": "Wombat", "description": "round"}]
-    question = {"question": "Which one is next?", "header": "Next", "multiSelect": False, "options": options}
+    options = [
+        {"label": "Numbat", "description": "stripes"},
+        {"label": "Wombat", "description": "round"},
+    ]
+    question = {
+        "question": "Which one is next?",
+        "header": "Next",
+        "multiSelect": False,
+        "options": options,
+    }
     command = "touch begun; while [ ! -e enough ]; do sleep 0.1; done"
     desk.model.add(Call("AskUserQuestion", {"questions": [question]}), shell(command))
     with in_terminal(desk, "--allowedTools", "Bash") as terminal:
@@ -203,7 +232,11 @@ def test_a_question_waits_for_its_answer_and_a_killed_process_has_exited(desk: D
         terminal.enter("Write of an animal")
         terminal.see("Wombat")
         asking = watcher.see(lambda now: now.questions)
-        assert (asking.phase, asking.questions, asking.approval) == ("waiting", ["Which one is next?"], None)
+        assert (asking.phase, asking.questions, asking.approval) == (
+            "waiting",
+            ["Which one is next?"],
+            None,
+        )
         assert watcher.look(registry=True).questions == asking.questions
         terminal.press("2")
         _wait_for(desk.repo / "begun")
@@ -221,8 +254,19 @@ def test_a_question_waits_for_its_answer_and_a_killed_process_has_exited(desk: D
 
 
 def test_a_subagent_at_work_is_told(desk: Desk) -> None:
-    task = {"description": "Look around", "prompt": "Look around", "subagent_type": "general-purpose"}
-    work(desk.agent("claude"), "Let others look", Call("Agent", task), shell("ls"), Say("Empty."), Say("It is empty."))
+    task = {
+        "description": "Look around",
+        "prompt": "Look around",
+        "subagent_type": "general-purpose",
+    }
+    work(
+        desk.agent("claude"),
+        "Let others look",
+        Call("Agent", task),
+        shell("ls"),
+        Say("Empty."),
+        Say("It is empty."),
+    )
     watcher, known, seen = Watcher(desk, "claude"), NEW, []
     for sign in sorted(watcher.signs(), key=lambda sign: (sign.at, sign.order)):
         known = apply(known, sign)

@@ -1,4 +1,5 @@
-"""The story behind every commit, with the real agents: `whyfor init`, then nothing but agents, git and reading."""
+"""The story behind every commit, with the real agents: `whyfor init`, then nothing but agents,
+git and reading."""
 
 from __future__ import annotations
 
@@ -24,15 +25,17 @@ from .process import Finished, run_clean
 from .script import Answer, Json, Step, answer
 from .terminal import Terminal
 
-# Gemini runs its commands with core.hooksPath set to nothing, so that git's hooks never run there. Its own hook tells
-# of commits that git printed; with `git commit -q` only the command says what was done.
+# Gemini runs its commands with core.hooksPath set to nothing, so that git's hooks never run there.
+# Its own hook tells of commits that git printed; with `git commit -q` only the command says what
+# was done.
 QUIET = {"claude": "hook", "codex": "hook", "gemini": "output"}
 TRUST = {"codex": ["--dangerously-bypass-hook-trust"]}  # what a person does once, in Codex itself
 PATIENCE = 30.0  # for what hooks start in the background; nothing waits when it is gone
 
 
 class Desk:
-    """A home, a repository and a model; what is run here is awaited with all that its hooks started."""
+    """A home, a repository and a model; what is run here is awaited with all that its hooks
+    started."""
 
     def __init__(self, home: Path, repo: Path, model: ScriptedModel) -> None:
         self.home = home
@@ -58,7 +61,9 @@ class Desk:
         }
 
     def agent(self, name: str, **env: str) -> Agent:
-        return AGENTS[name](self.home, self.repo, self.model, env=env, path=[Path(sys.executable).parent])
+        return AGENTS[name](
+            self.home, self.repo, self.model, env=env, path=[Path(sys.executable).parent]
+        )
 
     def run(self, *argv: str, cwd: Path | None = None) -> Finished:
         done = run_clean(list(argv), cwd or self.repo, self.env, 60, PATIENCE)
@@ -98,7 +103,9 @@ def bare(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> D
 def desk(bare: Desk) -> Iterator[Desk]:
     bare.whyfor("init")
     yield bare
-    assert not (bare.kept / "hook" / "errors.log").exists(), (bare.kept / "hook" / "errors.log").read_text()
+    assert not (bare.kept / "hook" / "errors.log").exists(), (
+        bare.kept / "hook" / "errors.log"
+    ).read_text()
 
 
 def work(agent: Agent, prompt: str, *steps: Any, resume: Run | None = None) -> Run:
@@ -139,11 +146,13 @@ def part(told: Json) -> Json:
 
 def said(told: Json, *kinds: str) -> list[str]:
     return [
-        line["text"] for line in told["conversation"] if line["kind"] in (kinds or ("user.prompt", "assistant.message"))
+        line["text"]
+        for line in told["conversation"]
+        if line["kind"] in (kinds or ("user.prompt", "assistant.message"))
     ]
 
 
-# -- what the agent commits ----------------------------------------------------------------------------------
+# -- what the agent commits ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -157,14 +166,20 @@ def test_a_commit_of_the_agents_has_its_story_before_anybody_asks(name: str, des
         Say("The quokka is written."),
     )
     sha = desk.git("rev-parse", "HEAD")
-    assert (desk.kept / "hook" / "stories").read_text().startswith(sha), "by the ingest that hooks started"
+    assert (desk.kept / "hook" / "stories").read_text().startswith(sha), (
+        "by the ingest that hooks started"
+    )
 
     told = desk.show()
     checkpoint, session = told["checkpoint"], part(told)
     assert (told["commit"], told["reason"]) == (sha, None)
     assert (checkpoint["evidence"], checkpoint["confidence"]) == ("hook", "high")
     assert checkpoint["group_root"] == checkpoint["id"]
-    assert (session["agent"], session["session_id"], session["role"]) == (name, run.session_id, "made")
+    assert (session["agent"], session["session_id"], session["role"]) == (
+        name,
+        run.session_id,
+        "made",
+    )
     assert (session["from"], session["messages"], session["new_messages"]) == (1, 3, 3)
     assert (session["prompts"], session["turns"], session["continued_from_parent"]) == (1, 1, False)
     assert said(told) == ["Write of the quokka", "On it.", "The quokka is written."]
@@ -175,7 +190,9 @@ def test_a_commit_of_the_agents_has_its_story_before_anybody_asks(name: str, des
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_three_commits_of_one_request_are_one_group_and_the_next_request_another(name: str, desk: Desk) -> None:
+def test_three_commits_of_one_request_are_one_group_and_the_next_request_another(
+    name: str, desk: Desk
+) -> None:
     agent = desk.agent(name)
     first = work(
         agent,
@@ -207,7 +224,9 @@ def test_three_commits_of_one_request_are_one_group_and_the_next_request_another
     sessions = [part(one) for one in told]
     assert {session["session_id"] for session in sessions} == {first.session_id}
     assert [s["continued_from_parent"] for s in sessions] == [False, True, True, True]
-    assert [s["from"] for s in sessions] == [1, *(s["to"] + 1 for s in sessions[:-1])], "ranges adjoin"
+    assert [s["from"] for s in sessions] == [1, *(s["to"] + 1 for s in sessions[:-1])], (
+        "ranges adjoin"
+    )
     assert [s["prompts"] for s in sessions] == [1, 0, 0, 1]
     assert sum(s["new_messages"] for s in sessions) == sessions[-1]["messages"] == 5
     stories = [desk.show(one["commit"]) for one in told]
@@ -218,28 +237,41 @@ def test_three_commits_of_one_request_are_one_group_and_the_next_request_another
         ["And of the koala", "The koala is there."],
     ]
     assert stories[1]["related"][0]["text"] == "Write of three animals", "the request it stems from"
-    results = [line["seq"] for story in stories for line in story["conversation"] if line["kind"] == "tool.result"]
+    results = [
+        line["seq"]
+        for story in stories
+        for line in story["conversation"]
+        if line["kind"] == "tool.result"
+    ]
     assert len(results) == len(set(results)) == 8
 
 
-# -- what a person commits -------------------------------------------------------------------------------------
+# -- what a person commits -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_persons_commits_are_linked_by_what_is_in_them_or_not_at_all(name: str, desk: Desk) -> None:
+def test_a_persons_commits_are_linked_by_what_is_in_them_or_not_at_all(
+    name: str, desk: Desk
+) -> None:
     agent = desk.agent(name)
 
     def meanwhile(request: Request) -> Answer:
         """A person commits something else while the agent is at work."""
-        (desk.repo / "shopping.txt").write_text("milk and butter for the week\nflour and eggs for the cake\n")
+        (desk.repo / "shopping.txt").write_text(
+            "milk and butter for the week\nflour and eggs for the cake\n"
+        )
         desk.git("add", "shopping.txt")
         desk.git("commit", "-q", "-m", "Shopping", "--", "shopping.txt")
         return Reply(Say("The quokka is written."))
 
-    run = work(agent, "Write of the quokka", write(desk.repo / "quokka.txt", poem("quokka")), meanwhile)
+    run = work(
+        agent, "Write of the quokka", write(desk.repo / "quokka.txt", poem("quokka")), meanwhile
+    )
     desk.git("add", "-A")
     desk.git("commit", "-q", "-m", "A poem")
-    (desk.repo / "later.txt").write_text("all of this I wrote by myself\nand nobody helped me with it\n")
+    (desk.repo / "later.txt").write_text(
+        "all of this I wrote by myself\nand nobody helped me with it\n"
+    )
     desk.git("add", "-A")
     desk.git("commit", "-q", "-m", "My own")
 
@@ -250,10 +282,13 @@ def test_a_persons_commits_are_linked_by_what_is_in_them_or_not_at_all(name: str
     assert said(desk.show()) == []
     for subject in ("Shopping", "My own"):
         assert (log[subject]["checkpoint"], bool(log[subject]["reason"])) == (None, True)
-    assert said(desk.show(log["A poem"]["commit"])) == ["Write of the quokka", "The quokka is written."]
+    assert said(desk.show(log["A poem"]["commit"])) == [
+        "Write of the quokka",
+        "The quokka is written.",
+    ]
 
 
-# -- an agent that is killed ---------------------------------------------------------------------------------------
+# -- an agent that is killed ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -263,7 +298,8 @@ def test_what_an_agent_did_before_it_was_killed_has_its_story(name: str, desk: D
         write(desk.repo / "quokka.txt", poem("quokka")),
         commit("Add the quokka"),
         write(desk.repo / "numbat.txt", poem("numbat")),
-        shell("sleep 1; kill -9 $PPID"),  # agents write their files a moment later: what they never wrote nobody has
+        # agents write their files a moment later: what they never wrote nobody has
+        shell("sleep 1; kill -9 $PPID"),
         Say("Nobody will hear this."),
     )
     run = agent.run("Write of the quokka and the numbat", *TRUST.get(name, []), grace=PATIENCE)
@@ -273,24 +309,29 @@ def test_what_an_agent_did_before_it_was_killed_has_its_story(name: str, desk: D
     desk.git("commit", "-q", "-m", "Add the numbat")
 
     log = desk.log()
-    assert [log[f"Add the {animal}"]["checkpoint"]["evidence"] for animal in ("quokka", "numbat")] == [
+    assert [
+        log[f"Add the {animal}"]["checkpoint"]["evidence"] for animal in ("quokka", "numbat")
+    ] == [
         "hook",
         "content",
     ]
     for animal in ("quokka", "numbat"):
         assert part(log[f"Add the {animal}"])["session_id"] == run.session_id
     assert part(log["Add the numbat"])["from"] == part(log["Add the quokka"])["to"] + 1
-    assert said(desk.show(log["Add the quokka"]["commit"])) == ["Write of the quokka and the numbat"]
+    assert said(desk.show(log["Add the quokka"]["commit"])) == [
+        "Write of the quokka and the numbat"
+    ]
 
 
-# -- one command, one request -----------------------------------------------------------------------------------
+# -- one command, one request --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_commits_made_by_one_command_are_one_group(name: str, desk: Desk) -> None:
     animals = ("quokka", "numbat", "wombat")
     at_once = " && ".join(
-        f"echo {animal} > {animal} && git add -A && git commit -qm 'Add the {animal}'" for animal in animals
+        f"echo {animal} > {animal} && git add -A && git commit -qm 'Add the {animal}'"
+        for animal in animals
     )
     work(desk.agent(name), "Commit three times", shell(at_once), Say("Three commits."))
 
@@ -302,7 +343,7 @@ def test_commits_made_by_one_command_are_one_group(name: str, desk: Desk) -> Non
     assert said(desk.show())[-1] == "Three commits."
 
 
-# -- questions ---------------------------------------------------------------------------------------------------
+# -- questions -----------------------------------------------------------------------------------
 
 
 def told_within(desk: Desk, closing: str, seconds: float = PATIENCE) -> Json:
@@ -323,8 +364,16 @@ def test_what_follows_an_answered_question_is_the_same_group(desk: Desk) -> None
         "projects": {str(desk.repo): known},
     }
     (desk.home / ".claude.json").write_text(json.dumps(state))
-    options = [{"label": "Numbat", "description": "stripes"}, {"label": "Wombat", "description": "round"}]
-    question = {"question": "Which one is next?", "header": "Next", "multiSelect": False, "options": options}
+    options = [
+        {"label": "Numbat", "description": "stripes"},
+        {"label": "Wombat", "description": "round"},
+    ]
+    question = {
+        "question": "Which one is next?",
+        "header": "Next",
+        "multiSelect": False,
+        "options": options,
+    }
     desk.model.add(
         write(desk.repo / "quokka.txt", poem("quokka")),
         commit("Add the quokka", "-q"),
@@ -333,7 +382,9 @@ def test_what_follows_an_answered_question_is_the_same_group(desk: Desk) -> None
         commit("Add the wombat", "-q"),
         Say("Both are written."),
     )
-    with Terminal(["claude", "--allowedTools", "Bash Write"], desk.repo, claude.env, PATIENCE) as terminal:
+    with Terminal(
+        ["claude", "--allowedTools", "Bash Write"], desk.repo, claude.env, PATIENCE
+    ) as terminal:
         terminal.see("for shortcuts")
         terminal.enter("Write of two animals")
         terminal.see("Wombat")
@@ -348,7 +399,11 @@ def test_what_follows_an_answered_question_is_the_same_group(desk: Desk) -> None
     log = desk.log()
     first, second = log["Add the quokka"], log["Add the wombat"]
     assert [told["checkpoint"]["evidence"] for told in (first, second)] == ["hook", "hook"]
-    assert second["checkpoint"]["group_root"] == first["checkpoint"]["group_root"] == first["checkpoint"]["id"]
+    assert (
+        second["checkpoint"]["group_root"]
+        == first["checkpoint"]["group_root"]
+        == first["checkpoint"]["id"]
+    )
     assert (part(second)["session_id"], part(second)["prompts"]) == (part(first)["session_id"], 0)
     related = [(line["role"], line["text"]) for line in desk.show()["related"]]
     assert related[0] == ("request", "Write of two animals")
@@ -357,17 +412,20 @@ def test_what_follows_an_answered_question_is_the_same_group(desk: Desk) -> None
     assert any(role == "question" and "Which one is next?" in text for role, text in related)
 
 
-# -- several at once ---------------------------------------------------------------------------------------------
+# -- several at once -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("names", [("claude", "claude"), ("codex", "codex"), ("claude", "codex")])
-def test_of_two_sessions_in_one_folder_each_has_its_own_commit(names: tuple[str, str], desk: Desk) -> None:
+def test_of_two_sessions_in_one_folder_each_has_its_own_commit(
+    names: tuple[str, str], desk: Desk
+) -> None:
     animals = ("quokka", "wombat")
     both_wrote = threading.Barrier(2, timeout=60)
     first_committed = threading.Event()
 
     def last_moment(mine: int) -> Callable[[Request], Answer]:
-        """Both have written before one commits; the second commits while the first is still open."""
+        """Both have written before one commits; the second commits while the first is still
+        open."""
 
         def decide(request: Request) -> Answer:
             both_wrote.wait()
@@ -384,7 +442,9 @@ def test_of_two_sessions_in_one_folder_each_has_its_own_commit(names: tuple[str,
         return decide
 
     scripts: dict[str, deque[Step]] = {
-        f"Write of the {animal}": deque([write(desk.repo / f"{animal}.txt", poem(animal)), last_moment(i), closing(i)])
+        f"Write of the {animal}": deque(
+            [write(desk.repo / f"{animal}.txt", poem(animal)), last_moment(i), closing(i)]
+        )
         for i, animal in enumerate(animals)
     }
 
@@ -403,9 +463,13 @@ def test_of_two_sessions_in_one_folder_each_has_its_own_commit(names: tuple[str,
         assert said(told) == [f"Write of the {animal}", f"The {animal} is there."]
 
 
-def test_a_subagents_commit_and_what_a_subagent_wrote_belong_to_the_main_session(desk: Desk) -> None:
+def test_a_subagents_commit_and_what_a_subagent_wrote_belong_to_the_main_session(
+    desk: Desk,
+) -> None:
     def task(prompt: str) -> Call:
-        return Call("Agent", {"description": "help", "prompt": prompt, "subagent_type": "general-purpose"})
+        return Call(
+            "Agent", {"description": "help", "prompt": prompt, "subagent_type": "general-purpose"}
+        )
 
     run = work(
         desk.agent("claude"),
@@ -424,7 +488,10 @@ def test_a_subagents_commit_and_what_a_subagent_wrote_belong_to_the_main_session
     log = desk.log()
     first, second = log["Add the quokka"], log["Add the wombat"]
     for told in (first, second):
-        assert (told["checkpoint"]["evidence"], part(told)["session_id"]) == ("hook", run.session_id)
+        assert (told["checkpoint"]["evidence"], part(told)["session_id"]) == (
+            "hook",
+            run.session_id,
+        )
     assert second["checkpoint"]["group_root"] == first["checkpoint"]["id"]
     assert part(second)["from"] == part(first)["to"] + 1
     assert said(desk.show(first["commit"]))[0] == "Let others write"
@@ -432,7 +499,8 @@ def test_a_subagents_commit_and_what_a_subagent_wrote_belong_to_the_main_session
 
 
 @pytest.mark.parametrize(
-    ("outer", "inner", "flags"), [("claude", "codex", TRUST["codex"]), ("claude", "codex", []), ("codex", "claude", [])]
+    ("outer", "inner", "flags"),
+    [("claude", "codex", TRUST["codex"]), ("claude", "codex", []), ("codex", "claude", [])],
 )
 def test_a_commit_of_an_agent_started_by_another_belongs_to_the_inner_one(
     outer: str, inner: str, flags: list[str], desk: Desk
@@ -440,7 +508,9 @@ def test_a_commit_of_an_agent_started_by_another_belongs_to_the_inner_one(
     within = desk.agent(inner)
     around = desk.agent(outer, **within._own_env())
     # A login shell of Codex's has a search path of its own.
-    started = shlex.join([f"{installed()}/{inner}", *within.argv("Write of the quokka, use git", *flags)[1:]])
+    started = shlex.join(
+        [f"{installed()}/{inner}", *within.argv("Write of the quokka, use git", *flags)[1:]]
+    )
     work(
         around,
         "Let another agent write",
@@ -459,14 +529,18 @@ def test_a_commit_of_an_agent_started_by_another_belongs_to_the_inner_one(
     assert said(own) == ["Let another agent write", "The other one is done."]
 
 
-# -- several places ----------------------------------------------------------------------------------------------
+# -- several places ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_commits_in_another_work_tree_and_another_repository(name: str, desk: Desk) -> None:
     tree, other = desk.repo.with_name("other tree"), desk.repo.with_name("other")
     other.mkdir()
-    for arguments in ("init -q -b main", "config user.name Ada", "config user.email ada@example.com"):
+    for arguments in (
+        "init -q -b main",
+        "config user.name Ada",
+        "config user.email ada@example.com",
+    ):
         desk.git(*arguments.split(), cwd=other)
     desk.git("commit", "-q", "--allow-empty", "-m", "other root", cwd=other)
     desk.whyfor("init", cwd=other)
@@ -474,12 +548,22 @@ def test_commits_in_another_work_tree_and_another_repository(name: str, desk: De
     run = work(
         desk.agent(name),
         "Write all over the place",
-        shell(f"cd {shlex.quote(str(tree))} && echo quokka > q && git add q && git commit -qm 'Add the quokka'"),
-        shell(f"echo wombat > {other}/w && git -C {other} add w && git -C {other} commit -qm 'Add the wombat'"),
+        shell(
+            f"cd {shlex.quote(str(tree))} && echo quokka > q && git add q && git commit -qm 'Add "
+            "the quokka'"
+        ),
+        shell(
+            f"echo wombat > {other}/w && git -C {other} add w && git -C {other} commit -qm 'Add "
+            "the wombat'"
+        ),
         shell("echo numbat > n && git add n && git commit -qm 'Add the numbat'"),
         Say("All are there."),
     )
-    found = [desk.log("side")["Add the quokka"], desk.log()["Add the numbat"], desk.log(cwd=other)["Add the wombat"]]
+    found = [
+        desk.log("side")["Add the quokka"],
+        desk.log()["Add the numbat"],
+        desk.log(cwd=other)["Add the wombat"],
+    ]
     if name == "gemini":  # it wrote nothing there that could be seen, and no hook told of it
         assert found.pop()["checkpoint"] is None
     assert {told["checkpoint"]["evidence"] for told in found} == {QUIET[name]}
@@ -488,7 +572,7 @@ def test_commits_in_another_work_tree_and_another_repository(name: str, desk: De
     assert desk.log(cwd=other)["other root"]["checkpoint"] is None
 
 
-# -- rewritten ---------------------------------------------------------------------------------------------------
+# -- rewritten -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -519,9 +603,15 @@ def test_a_story_is_found_from_the_new_commit_and_from_the_old_one(name: str, de
     assert len(set(heads)) == 4
 
     told = [desk.show(sha) for sha in heads]
-    # Without git's hooks nobody told what was amended: Gemini's first is known as a copy of what is left in the end.
+    # Without git's hooks nobody told what was amended: Gemini's first is known as a copy of what is
+    # left in the end.
     amended = heads[1] if name != "gemini" else heads[3]
-    assert [one["checkpoint"]["superseded_by"] for one in told] == [amended, heads[2], heads[3], None]
+    assert [one["checkpoint"]["superseded_by"] for one in told] == [
+        amended,
+        heads[2],
+        heads[3],
+        None,
+    ]
     assert [part(one)["session_id"] for one in told] == [run.session_id] * 4
     assert [one["checkpoint"]["confidence"] for one in told] == ["high"] * 4
     assert [said(one) for one in told[:-1]] == [["Write of the quokka"]] * 3
@@ -529,14 +619,17 @@ def test_a_story_is_found_from_the_new_commit_and_from_the_old_one(name: str, de
     assert desk.log()["Mine"]["checkpoint"] is None
 
 
-# -- annotation --------------------------------------------------------------------------------------------------
+# -- annotation ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_is_asked_once_per_commit_to_write_down_why(name: str, bare: Desk) -> None:
     bare.whyfor("init", "--annotate")
     agent = bare.agent(name)
-    note = "whyfor note --title 'A quokka at last' --intent 'no poem had one' --alternative 'a koala' --tag FEATURE"
+    note = (
+        "whyfor note --title 'A quokka at last' --intent 'no poem had one' --alternative 'a koala' "
+        "--tag FEATURE"
+    )
     work(
         agent,
         "Write of the quokka",
@@ -547,7 +640,10 @@ def test_an_agent_is_asked_once_per_commit_to_write_down_why(name: str, bare: De
         Say("The quokka is there."),
     )
     short = bare.git("rev-parse", "HEAD")[:7]
-    asked = [json.dumps(request.body).count(f"whyfor note {short}") for request in agent.model.main_requests]
+    asked = [
+        json.dumps(request.body).count(f"whyfor note {short}")
+        for request in agent.model.main_requests
+    ]
     assert asked == [0, 0, 1, 1, 1], "after the commit, and never again"
 
     told = bare.show()
@@ -556,11 +652,15 @@ def test_an_agent_is_asked_once_per_commit_to_write_down_why(name: str, bare: De
     assert (annotation["intent"], annotation["alternatives"]) == ("no poem had one", ["a koala"])
     assert annotation["tag"] == "FEATURE"
     assert said(told) == ["Write of the quokka", "The quokka is there."]
-    repeated = [line["kind"] for line in told["conversation"] if "Whyfor keeps the story" in line["text"]]
-    assert repeated == (["tool.result"] if name == "gemini" else []), "Gemini writes it into the command's own result"
+    repeated = [
+        line["kind"] for line in told["conversation"] if "Whyfor keeps the story" in line["text"]
+    ]
+    assert repeated == (["tool.result"] if name == "gemini" else []), (
+        "Gemini writes it into the command's own result"
+    )
 
 
-# -- never in the way --------------------------------------------------------------------------------------------
+# -- never in the way ----------------------------------------------------------------------------
 
 
 def without_gossip(stderr: str) -> list[str]:
@@ -570,13 +670,19 @@ def without_gossip(stderr: str) -> list[str]:
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_nobody_notices_us_and_we_leave_as_we_came(name: str, bare: Desk) -> None:
-    settings = {".claude/settings.json": '{"cleanupPeriodDays":99}', ".codex/hooks.json": '{ "hooks" : {} }\n'}
+    settings = {
+        ".claude/settings.json": '{"cleanupPeriodDays":99}',
+        ".codex/hooks.json": '{ "hooks" : {} }\n',
+    }
     for place, text in settings.items():
         (bare.home / place).parent.mkdir(exist_ok=True)
         (bare.home / place).write_text(text)
     agent = bare.agent(name)
     places = [*settings, ".gemini/settings.json"]
-    before = [(bare.home / place).read_bytes() if (bare.home / place).exists() else None for place in places]
+    before = [
+        (bare.home / place).read_bytes() if (bare.home / place).exists() else None
+        for place in places
+    ]
     hooks = sorted(path.name for path in (bare.repo / ".git" / "hooks").iterdir())
 
     def at_work(number: int) -> tuple[Run, list[str], tuple[int, str, str]]:
@@ -586,7 +692,10 @@ def test_nobody_notices_us_and_we_leave_as_we_came(name: str, bare: Desk) -> Non
             agent,
             "Write of the quokka",
             write(bare.repo / f"quokka{number}.txt", poem("quokka")),
-            shell("git add -A; git commit -qm 'Add the quokka'; echo committed: $?; git commit; echo again: $?"),
+            shell(
+                "git add -A; git commit -qm 'Add the quokka'; echo committed: $?; git commit; echo "
+                "again: $?"
+            ),
             Say("The quokka is there."),
         )
         sent = [request.history[-1].text for request in agent.model.main_requests[asked:]]
@@ -605,21 +714,32 @@ def test_nobody_notices_us_and_we_leave_as_we_came(name: str, bare: Desk) -> Non
     assert part(bare.show())["session_id"] == hooked.session_id
 
     bare.whyfor("uninstall")
-    after = [(bare.home / place).read_bytes() if (bare.home / place).exists() else None for place in places]
+    after = [
+        (bare.home / place).read_bytes() if (bare.home / place).exists() else None
+        for place in places
+    ]
     assert after == before
     assert sorted(path.name for path in (bare.repo / ".git" / "hooks").iterdir()) == hooks
 
 
-# -- copies of a session -----------------------------------------------------------------------------------------
+# -- copies of a session -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_restored_session_goes_on_with_stories_of_its_own(name: str, desk: Desk) -> None:
     agent = desk.agent(name)
-    steps = (write(desk.repo / "quokka.txt", poem("quokka")), commit("Add the quokka"), Say("The quokka is there."))
+    steps = (
+        write(desk.repo / "quokka.txt", poem("quokka")),
+        commit("Add the quokka"),
+        Say("The quokka is there."),
+    )
     first = work(agent, "Write of the quokka", *steps)
     restored = json.loads(desk.whyfor("restore", "HEAD", "--yes", "--json"))["session_id"]
-    steps = (write(desk.repo / "wombat.txt", poem("wombat")), commit("Add the wombat"), Say("The wombat is there."))
+    steps = (
+        write(desk.repo / "wombat.txt", poem("wombat")),
+        commit("Add the wombat"),
+        Say("The wombat is there."),
+    )
     work(agent, "Write of the wombat", *steps, resume=replace(first, session_id=restored))
 
     log = desk.log()
@@ -634,15 +754,30 @@ def test_a_restored_session_goes_on_with_stories_of_its_own(name: str, desk: Des
     assert told["checkpoint"]["group_root"] == told["checkpoint"]["id"]
 
 
-def test_a_fork_of_claudes_has_what_was_said_before_unless_that_has_its_story_already(desk: Desk) -> None:
+def test_a_fork_of_claudes_has_what_was_said_before_unless_that_has_its_story_already(
+    desk: Desk,
+) -> None:
     claude = desk.agent("claude")
     first = work(claude, "What of the quokka?", Say("It smiles."))
-    steps = (write(desk.repo / "quokka.txt", poem("quokka")), commit("Add the quokka", "-q"), Say("It is there."))
+    steps = (
+        write(desk.repo / "quokka.txt", poem("quokka")),
+        commit("Add the quokka", "-q"),
+        Say("It is there."),
+    )
     desk.model.add(*steps)
     second = claude.resume(first.session_id, "Write of it", "--fork-session", grace=PATIENCE)
     assert said(desk.show()) == ["What of the quokka?", "It smiles.", "Write of it", "It is there."]
-    steps = (write(desk.repo / "wombat.txt", poem("wombat")), commit("Add the wombat", "-q"), Say("So is this."))
+    steps = (
+        write(desk.repo / "wombat.txt", poem("wombat")),
+        commit("Add the wombat", "-q"),
+        Say("So is this."),
+    )
     desk.model.add(*steps)
     third = claude.resume(second.session_id, "And the wombat", "--fork-session", grace=PATIENCE)
     assert said(desk.show()) == ["And the wombat", "So is this."]
-    assert len({first.session_id, second.session_id, third.session_id, part(desk.show())["session_id"]}) == 3
+    assert (
+        len(
+            {first.session_id, second.session_id, third.session_id, part(desk.show())["session_id"]}
+        )
+        == 3
+    )

@@ -30,7 +30,8 @@ class Wire(Protocol):
 
 
 def fresh(prefix: str) -> str:
-    """A new id: agents and readers alike drop messages and usage whose ids they have seen before."""
+    """A new id: agents and readers alike drop messages and usage whose ids they have seen
+    before."""
     return prefix + uuid.uuid4().hex[:24]
 
 

@@ -1,4 +1,5 @@
-"""Claude Code transcripts: what is a prompt, what a response cost, subagents, forks, branches, and odd shapes."""
+"""Claude Code transcripts: what is a prompt, what a response cost, subagents, forks, branches,
+and odd shapes."""
 
 from __future__ import annotations
 
@@ -37,10 +38,12 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAA"  # 24 characters of base64 are 18 bytes
 FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
-# -- miniature records -----------------------------------------------------------------------------
+# -- miniature records ---------------------------------------------------------------------------
 
 
-def tree(kind: str, uuid: str | None, parent: str | None = None, /, second: int = 0, **more: Any) -> Record:
+def tree(
+    kind: str, uuid: str | None, parent: str | None = None, /, second: int = 0, **more: Any
+) -> Record:
     """A line of the tree with its envelope."""
     envelope: Record = {
         "parentUuid": parent,
@@ -62,7 +65,12 @@ def user(uuid: str, content: object, parent: str | None = None, /, **more: Any) 
 
 
 def usage(given: int, read: int, write: int, out: int) -> Record:
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    names = (
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens",
+    )
     return dict(zip(names, (given, read, write, out), strict=True))
 
 
@@ -82,14 +90,18 @@ def assistant(
     message = {"id": ident or f"msg_{uuid}", "role": "assistant", "model": model, "content": blocks}
     if cost:
         message["usage"] = cost
-    return tree("assistant", uuid, parent, message=message, requestId=request or f"req_{uuid}", **more)
+    return tree(
+        "assistant", uuid, parent, message=message, requestId=request or f"req_{uuid}", **more
+    )
 
 
 def tool_use(ident: str, name: str, /, **given: Any) -> Record:
     return {"type": "tool_use", "id": ident, "name": name, "input": given}
 
 
-def result(uuid: str, ident: str, content: object, parent: str | None = None, /, **more: Any) -> Record:
+def result(
+    uuid: str, ident: str, content: object, parent: str | None = None, /, **more: Any
+) -> Record:
     block = {"type": "tool_result", "tool_use_id": ident, "content": content}
     if more.pop("failed", False):
         block["is_error"] = True
@@ -100,7 +112,14 @@ def image(kind: str = "image") -> Record:
     return {"type": kind, "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 
 
-def queued(uuid: str | None, prompt: object, parent: str | None = None, /, mode: str = "prompt", **more: Any) -> Record:
+def queued(
+    uuid: str | None,
+    prompt: object,
+    parent: str | None = None,
+    /,
+    mode: str = "prompt",
+    **more: Any,
+) -> Record:
     about = {"type": "queued_command", "prompt": prompt, "commandMode": mode, **more}
     return tree("attachment", uuid, parent, attachment=about)
 
@@ -114,11 +133,14 @@ def encoded(records: tuple[Record, ...]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-# -- reading them ----------------------------------------------------------------------------------
+# -- reading them --------------------------------------------------------------------------------
 
 
 def read(
-    *records: Record, shape: SourceShape | None = None, state: Record | None = None, sink: Sink | None = None
+    *records: Record,
+    shape: SourceShape | None = None,
+    state: Record | None = None,
+    sink: Sink | None = None,
 ) -> Sink:
     shape = shape or SourceShape("lines", SESSION)
     sink = sink or Sink(shape.session_id, shape.parent)
@@ -146,7 +168,8 @@ def texts(sink: Sink, kind: str, session_id: str = SESSION) -> list[str]:
 
 @pytest.fixture
 def keep(home: Path, cli: Cli) -> Keep:
-    """Write records to a transcript of the home, by its path below the project's folder, and ingest."""
+    """Write records to a transcript of the home, by its path below the project's folder, and
+    ingest."""
 
     def run(path: str, *records: Record) -> None:
         file = home / ".claude" / "projects" / "-w" / path
@@ -167,7 +190,7 @@ def abandoned() -> list[str]:
     return [turn.prompt or "" for turn in found.turns if turn.turn in found.abandoned]
 
 
-# -- what a person said ----------------------------------------------------------------------------
+# -- what a person said --------------------------------------------------------------------------
 
 
 def test_a_prompt_is_a_string_or_text_blocks() -> None:
@@ -189,7 +212,9 @@ def test_a_person_is_the_origin_of_a_prompt_unless_another_is_named(origin: Reco
 @pytest.mark.parametrize("kind", ["channel", "task-notification", "auto-continuation", "peer"])
 def test_what_another_origin_said_is_no_prompt(kind: str) -> None:
     sink = read(user("u1", "The build is green", origin={"kind": kind}))
-    assert [(e.kind, e.actor, e.text) for e in spoken(sink)] == [("status.changed", "system", "The build is green")]
+    assert [(e.kind, e.actor, e.text) for e in spoken(sink)] == [
+        ("status.changed", "system", "The build is green")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +223,8 @@ def test_what_another_origin_said_is_no_prompt(kind: str) -> None:
         "<local-command-stdout>Set model</local-command-stdout>",
         "<local-command-stderr>No such model</local-command-stderr>",
         "<local-command-caveat>Caveat: do not answer</local-command-caveat>",
-        "Caveat: The messages below were generated by the user while running local commands. DO NOT respond",
+        "Caveat: The messages below were generated by the user while running local commands. DO "
+        "NOT respond",
         "<task-notification>\n<task-id>a1</task-id>\n</task-notification>",
         "<system-reminder>Mind the rules</system-reminder>",
         "<user-prompt-submit-hook>lint is clean</user-prompt-submit-hook>",
@@ -219,8 +245,14 @@ def test_meta_lines_are_nothing_a_person_said() -> None:
 def test_a_slash_command_is_told_but_is_no_prompt() -> None:
     echo = "<command-name>/model</command-name>\n<command-message>model</command-message>"
     arguments = "<command-args>opus</command-args>"
-    first = "<command-message>review is running</command-message>\n<command-name>/review</command-name>"
-    sink = read(user("u1", f"{echo}\n{arguments}"), user("u2", first), system("s1", "local_command", content=echo))
+    first = (
+        "<command-message>review is running</command-message>\n<command-name>/review</command-name>"
+    )
+    sink = read(
+        user("u1", f"{echo}\n{arguments}"),
+        user("u2", first),
+        system("s1", "local_command", content=echo),
+    )
 
     assert [(e.kind, e.actor, e.text) for e in spoken(sink)] == [
         ("status.changed", "user", "/model opus"),
@@ -240,7 +272,11 @@ def test_a_shell_line_is_a_call_of_the_persons_and_what_it_printed() -> None:
 
 
 def test_what_the_editor_adds_beside_a_prompt_is_not_part_of_it() -> None:
-    beside = ("<ide_opened_file>a.py</ide_opened_file>", "<ide_selection>x</ide_selection>", "<system-reminder>r")
+    beside = (
+        "<ide_opened_file>a.py</ide_opened_file>",
+        "<ide_selection>x</ide_selection>",
+        "<system-reminder>r",
+    )
     blocks = [{"type": "text", "text": text} for text in (*beside, "Explain this")]
     assert texts(read(user("u1", blocks)), "user.prompt") == ["Explain this"]
     assert kinds(read(user("u2", blocks[:2]))) == []
@@ -269,7 +305,11 @@ def test_an_image_alone_is_a_prompt_too() -> None:
 
 def test_a_prompt_typed_while_the_agent_worked_stands_in_an_attachment() -> None:
     blocks = [{"type": "text", "text": "and"}, {"type": "text", "text": "that"}, image()]
-    sink = read(queued("q1", "Also this", "a1"), queued("q2", blocks, "q1"), queued(None, "Without an id", second=3))
+    sink = read(
+        queued("q1", "Also this", "a1"),
+        queued("q2", blocks, "q1"),
+        queued(None, "Without an id", second=3),
+    )
 
     found = spoken(sink)
     assert [(e.kind, e.actor, e.text) for e in found] == [
@@ -292,7 +332,9 @@ def test_a_queued_notification_is_no_prompt() -> None:
     assert kinds(read(queued("q1", notice))) == []
     assert kinds(read(queued("q1", "Injected", isMeta=True))) == []
     assert kinds(read(queued("q1", "From a peer", origin={"kind": "peer"}))) == ["status.changed"]
-    assert kinds(read(queued("q1", "Typed", origin={"kind": "human"}, isMeta=False))) == ["user.prompt"]
+    assert kinds(read(queued("q1", "Typed", origin={"kind": "human"}, isMeta=False))) == [
+        "user.prompt"
+    ]
 
 
 def test_the_same_queued_prompt_without_an_id_is_one_event_when_it_is_read_again() -> None:
@@ -301,8 +343,18 @@ def test_the_same_queued_prompt_without_an_id_is_one_event_when_it_is_read_again
 
 
 def test_attachments_that_carry_context_say_nothing() -> None:
-    for kind in ("skill_listing", "file", "hook_success", "hook_additional_context", "todo_reminder", "nested_memory"):
-        assert kinds(read(tree("attachment", "x1", attachment={"type": kind, "content": "context"}))) == []
+    for kind in (
+        "skill_listing",
+        "file",
+        "hook_success",
+        "hook_additional_context",
+        "todo_reminder",
+        "nested_memory",
+    ):
+        assert (
+            kinds(read(tree("attachment", "x1", attachment={"type": kind, "content": "context"})))
+            == []
+        )
 
 
 def test_a_prompt_in_a_subagents_file_is_the_agents_own() -> None:
@@ -311,7 +363,7 @@ def test_a_prompt_in_a_subagents_file_is_the_agents_own() -> None:
     assert (event.kind, event.actor) == ("user.prompt", "assistant")
 
 
-# -- what the agent said, and what it cost ---------------------------------------------------------
+# -- what the agent said, and what it cost -------------------------------------------------------
 
 
 def test_one_response_over_many_lines_is_counted_once(keep: Keep, cli: Cli) -> None:
@@ -358,7 +410,9 @@ def test_usage_without_an_id_belongs_to_its_line() -> None:
 
 
 def test_what_a_line_does_not_say_about_tokens_stays_unknown() -> None:
-    (item,) = read(assistant("a1", "x", cost={"input_tokens": 3, "output_tokens": "many"})).main.usage
+    (item,) = read(
+        assistant("a1", "x", cost={"input_tokens": 3, "output_tokens": "many"})
+    ).main.usage
     assert (item.input, item.cache_read, item.cache_write, item.output) == (3, None, None, None)
 
 
@@ -392,8 +446,17 @@ def test_a_tool_call_has_its_name_its_input_and_its_words() -> None:
 
 
 def test_a_tool_on_the_vendors_side_has_call_and_result_in_one_message() -> None:
-    answer = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"type": "text", "text": "found"}]}
-    call = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "weather"}}
+    answer = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srv_1",
+        "content": [{"type": "text", "text": "found"}],
+    }
+    call = {
+        "type": "server_tool_use",
+        "id": "srv_1",
+        "name": "web_search",
+        "input": {"query": "weather"},
+    }
     found = spoken(read(assistant("a1", [call, answer])))
     assert [(e.kind, e.text) for e in found] == [("tool.call", "weather"), ("tool.result", "found")]
 
@@ -428,7 +491,7 @@ def test_a_question_and_its_answer_are_kept() -> None:
     assert (answered.data or {})["answers"] == {"Which colour?": "red"}
 
 
-# -- what came back --------------------------------------------------------------------------------
+# -- what came back ------------------------------------------------------------------------------
 
 
 def test_a_result_is_a_string_or_blocks_and_may_have_failed() -> None:
@@ -446,7 +509,9 @@ def test_a_result_is_a_string_or_blocks_and_may_have_failed() -> None:
     ]
     about = [e.data or {} for e in found]
     assert [d.get("failed") for d in about] == [None, None, True, None]
-    assert about[1]["images"] == [{"block": 1, "type": "image", "media_type": "image/png", "bytes": 18}]
+    assert about[1]["images"] == [
+        {"block": 1, "type": "image", "media_type": "image/png", "bytes": 18}
+    ]
     assert PIXEL not in repr(found)
 
 
@@ -456,10 +521,23 @@ def test_text_beside_a_result_is_no_prompt() -> None:
 
 
 def test_the_exact_patch_of_an_edit_is_kept() -> None:
-    patch = [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-two", "+TWO"]}]
-    outcome = {"filePath": "/w/a.py", "structuredPatch": patch, "userModified": True, "originalFile": "two"}
+    patch = [
+        {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-two", "+TWO"]}
+    ]
+    outcome = {
+        "filePath": "/w/a.py",
+        "structuredPatch": patch,
+        "userModified": True,
+        "originalFile": "two",
+    }
     (event,) = spoken(read(result("r1", "toolu_1", "updated", toolUseResult=outcome)))
-    assert event.data == {"uuid": "r1", "parent": None, "id": "toolu_1", "patch": patch, "user_modified": True}
+    assert event.data == {
+        "uuid": "r1",
+        "parent": None,
+        "id": "toolu_1",
+        "patch": patch,
+        "user_modified": True,
+    }
 
 
 def test_a_file_is_modified_when_its_edit_worked_and_only_then(keep: Keep, cli: Cli) -> None:
@@ -477,7 +555,12 @@ def test_a_file_is_modified_when_its_edit_worked_and_only_then(keep: Keep, cli: 
     keep(f"{SESSION}.jsonl", assistant("a1", calls), *answers)
 
     (session,) = cli("sessions", "--json").json
-    assert session["files_modified"] == ["/w/edited.py", "/w/written.py", "/w/many.py", "/w/book.ipynb"]
+    assert session["files_modified"] == [
+        "/w/edited.py",
+        "/w/written.py",
+        "/w/many.py",
+        "/w/book.ipynb",
+    ]
     sink = read(assistant("a1", calls), *answers)
     assert [t.path for t in sink.main.touches if t.action == "read"] == ["/w/looked-at.py"]
 
@@ -491,18 +574,27 @@ def test_a_call_and_its_result_meet_across_two_readings() -> None:
 
 def test_a_refused_call_is_an_approval_denied() -> None:
     refused = "User rejected tool use"
-    found = spoken(read(result("r1", "t1", "The user doesn't want this", failed=True, toolUseResult=refused)))
-    assert [(e.kind, e.actor) for e in found] == [("approval.resolved", "user"), ("tool.result", "tool")]
+    found = spoken(
+        read(result("r1", "t1", "The user doesn't want this", failed=True, toolUseResult=refused))
+    )
+    assert [(e.kind, e.actor) for e in found] == [
+        ("approval.resolved", "user"),
+        ("tool.result", "tool"),
+    ]
     assert found[0].data == {"id": "t1", "decision": "denied"}
 
 
 def test_a_commit_a_tool_made_is_kept_with_its_result() -> None:
     commit = {"commit": {"sha": "126e95e", "kind": "committed"}}
-    (event,) = spoken(read(result("r1", "t1", "ok", toolUseResult={"stdout": "ok", "gitOperation": commit})))
+    (event,) = spoken(
+        read(result("r1", "t1", "ok", toolUseResult={"stdout": "ok", "gitOperation": commit}))
+    )
     assert (event.data or {})["git"] == commit
 
 
-def test_a_result_too_large_for_the_transcript_is_read_from_its_own_file(keep: Keep, home: Path, cli: Cli) -> None:
+def test_a_result_too_large_for_the_transcript_is_read_from_its_own_file(
+    keep: Keep, home: Path, cli: Cli
+) -> None:
     preview = "<persisted-output>Output too large (2 MB)"
     folder = home / ".claude" / "projects" / "-w" / SESSION / "tool-results"
     folder.mkdir(parents=True)
@@ -523,7 +615,7 @@ def test_a_result_too_large_for_the_transcript_is_read_from_its_own_file(keep: K
     assert [hit["turn"] for hit in cli("search", "aardvark", "--json").json] == [1]
 
 
-# -- system lines, errors, what is silent and what is unknown --------------------------------------
+# -- system lines, errors, what is silent and what is unknown ------------------------------------
 
 
 def system(uuid: str, subtype: str, parent: str | None = None, /, **more: Any) -> Record:
@@ -531,10 +623,22 @@ def system(uuid: str, subtype: str, parent: str | None = None, /, **more: Any) -
 
 
 def test_a_compaction_has_a_boundary_and_a_summary() -> None:
-    about = {"trigger": "auto", "preTokens": 1199, "postTokens": 638, "durationMs": 986, "preservedMessages": {}}
-    boundary = system("b1", "compact_boundary", logicalParentUuid="a1", compactMetadata=about, content="compacted")
-    summary = "This session is being continued from a previous conversation that ran out of context."
-    sink = read(boundary, user("u1", summary, "b1", isCompactSummary=True, isVisibleInTranscriptOnly=True))
+    about = {
+        "trigger": "auto",
+        "preTokens": 1199,
+        "postTokens": 638,
+        "durationMs": 986,
+        "preservedMessages": {},
+    }
+    boundary = system(
+        "b1", "compact_boundary", logicalParentUuid="a1", compactMetadata=about, content="compacted"
+    )
+    summary = (
+        "This session is being continued from a previous conversation that ran out of context."
+    )
+    sink = read(
+        boundary, user("u1", summary, "b1", isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    )
 
     first, second = spoken(sink)
     assert [(e.kind, e.actor, e.text) for e in (first, second)] == [
@@ -552,7 +656,9 @@ def test_errors_of_the_api_are_errors_and_cost_nothing(keep: Keep, cli: Cli) -> 
     keep(
         f"{SESSION}.jsonl",
         user("u1", "Go"),
-        system("s1", "api_error", "u1", error=overloaded, retryAttempt=1, retryInMs=500, maxRetries=10),
+        system(
+            "s1", "api_error", "u1", error=overloaded, retryAttempt=1, retryInMs=500, maxRetries=10
+        ),
         assistant("a1", "API Error: 529 Overloaded", "s1", **failed),
     )
 
@@ -568,15 +674,24 @@ def test_errors_of_the_api_are_errors_and_cost_nothing(keep: Keep, cli: Cli) -> 
 
 def test_synthetic_messages_are_in_no_statistics() -> None:
     made_up: Record = {"model": "<synthetic>", "cost": usage(0, 0, 0, 0)}
-    sink = read(assistant("a1", "No response requested.", **made_up), assistant("a2", "Limit reached", **made_up))
+    sink = read(
+        assistant("a1", "No response requested.", **made_up),
+        assistant("a2", "Limit reached", **made_up),
+    )
     assert [(e.kind, e.text) for e in spoken(sink)] == [("assistant.message", "Limit reached")]
     assert sink.main.usage == []
     assert "model" not in (spoken(sink)[0].data or {})
 
 
 def test_the_end_of_a_turn_and_a_recap_are_told() -> None:
-    sink = read(system("s1", "turn_duration", durationMs=3100), system("s2", "away_summary", content="While away: x"))
-    assert [(e.kind, e.text) for e in spoken(sink)] == [("turn.completed", ""), ("status.changed", "While away: x")]
+    sink = read(
+        system("s1", "turn_duration", durationMs=3100),
+        system("s2", "away_summary", content="While away: x"),
+    )
+    assert [(e.kind, e.text) for e in spoken(sink)] == [
+        ("turn.completed", ""),
+        ("status.changed", "While away: x"),
+    ]
 
 
 METADATA = """
@@ -589,12 +704,26 @@ METADATA = """
 
 @pytest.mark.parametrize("kind", METADATA)
 def test_metadata_lines_are_known_and_silent(kind: str) -> None:
-    sink = read({"type": kind, "sessionId": SESSION, "content": "A prompt that was queued", "lastPrompt": "hello"})
+    sink = read(
+        {
+            "type": kind,
+            "sessionId": SESSION,
+            "content": "A prompt that was queued",
+            "lastPrompt": "hello",
+        }
+    )
     assert (sink.main.events, sink.unknown) == ([], {})
 
 
 @pytest.mark.parametrize(
-    "subtype", ["informational", "stop_hook_summary", "memory_saved", "model_fallback", "something_of_tomorrow"]
+    "subtype",
+    [
+        "informational",
+        "stop_hook_summary",
+        "memory_saved",
+        "model_fallback",
+        "something_of_tomorrow",
+    ],
 )
 def test_other_system_lines_say_nothing(subtype: str) -> None:
     sink = read(system("s1", subtype, content="words"))
@@ -602,15 +731,21 @@ def test_other_system_lines_say_nothing(subtype: str) -> None:
 
 
 def test_unknown_types_are_counted_and_reported(keep: Keep, cli: Cli) -> None:
-    strange = tree("hologram", "h1"), tree("hologram", "h2"), {"type": "teleport", "sessionId": SESSION}
+    strange = (
+        tree("hologram", "h1"),
+        tree("hologram", "h2"),
+        {"type": "teleport", "sessionId": SESSION},
+    )
     keep(f"{SESSION}.jsonl", user("u1", "Hello"), *strange)
 
     assert cli("ingest", "--json").json["unknown_types"] == 3
-    (health,) = [agent for agent in cli("doctor", "--json").json["agents"] if agent["agent"] == "claude"]
+    (health,) = [
+        agent for agent in cli("doctor", "--json").json["agents"] if agent["agent"] == "claude"
+    ]
     assert health["unknown_types"] == {"hologram": 2, "teleport": 1}
 
 
-# -- where it ran ----------------------------------------------------------------------------------
+# -- where it ran --------------------------------------------------------------------------------
 
 
 def test_folder_and_branch_are_told_at_the_start_and_when_they_change() -> None:
@@ -643,12 +778,18 @@ def test_a_grown_file_does_not_start_the_session_again() -> None:
     assert [e.kind for e in later.main.events] == ["user.prompt"]
 
 
-# -- titles ----------------------------------------------------------------------------------------
+# -- titles --------------------------------------------------------------------------------------
 
 
 def test_a_title_a_person_gave_beats_the_agents_and_of_each_the_last_wins() -> None:
-    made = [{"type": "ai-title", "aiTitle": title, "sessionId": SESSION} for title in ("Bug hunt", "Bug found")]
-    given = [{"type": "custom-title", "customTitle": t, "sessionId": SESSION} for t in ("Mine", "Mine, renamed")]
+    made = [
+        {"type": "ai-title", "aiTitle": title, "sessionId": SESSION}
+        for title in ("Bug hunt", "Bug found")
+    ]
+    given = [
+        {"type": "custom-title", "customTitle": t, "sessionId": SESSION}
+        for t in ("Mine", "Mine, renamed")
+    ]
     facts = read(*made).main.facts
     assert (facts["title"], facts["title_rank"]) == ("Bug found", TITLE_AGENT)
     facts = read(*given, *made).main.facts
@@ -676,7 +817,9 @@ def test_titles_in_their_order(keep: Keep, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("leaf", ["u1", "a1", "s1"])
-def test_a_legacy_title_names_a_prompt_an_answer_or_a_system_line(leaf: str, keep: Keep, cli: Cli) -> None:
+def test_a_legacy_title_names_a_prompt_an_answer_or_a_system_line(
+    leaf: str, keep: Keep, cli: Cli
+) -> None:
     keep(
         f"{SESSION}.jsonl",
         user("u1", "Fix it"),
@@ -695,7 +838,9 @@ def test_a_legacy_title_waits_for_the_session_it_names(keep: Keep, cli: Cli) -> 
     assert titles[SESSION] == "Bug fixing day"
 
 
-def test_of_several_legacy_titles_the_one_of_the_latest_message_counts(keep: Keep, cli: Cli) -> None:
+def test_of_several_legacy_titles_the_one_of_the_latest_message_counts(
+    keep: Keep, cli: Cli
+) -> None:
     early, late = ("Zeroth steps", "a1"), ("A last word", "a2")
     keep(
         f"{SESSION}.jsonl",
@@ -703,12 +848,15 @@ def test_of_several_legacy_titles_the_one_of_the_latest_message_counts(keep: Kee
         assistant("a1", "Started.", "u1"),
         assistant("a2", "Fixed.", "a1"),
     )
-    keep(f"{FORK}.jsonl", *({"type": "summary", "summary": text, "leafUuid": leaf} for text, leaf in (late, early)))
+    keep(
+        f"{FORK}.jsonl",
+        *({"type": "summary", "summary": text, "leafUuid": leaf} for text, leaf in (late, early)),
+    )
     titles = {s["session_id"]: s["title"] for s in cli("sessions", "--json").json}
     assert titles[SESSION] == "A last word"
 
 
-# -- subagents -------------------------------------------------------------------------------------
+# -- subagents -----------------------------------------------------------------------------------
 
 NESTED = f"{SESSION}/subagents/agent-ab12.jsonl"
 DEEP = f"{SESSION}/subagents/workflows/w1/agent-ab12.jsonl"
@@ -718,18 +866,32 @@ CHILD = subagent_id("ab12", SESSION)
 def subagent_lines() -> tuple[Record, ...]:
     return (
         side(user("x1", "Look around", second=1), "ab12"),
-        side(assistant("x2", [tool_use("t9", "Read", file_path="/w/a.py")], "x1", cost=usage(1, 2, 3, 4)), "ab12"),
+        side(
+            assistant(
+                "x2", [tool_use("t9", "Read", file_path="/w/a.py")], "x1", cost=usage(1, 2, 3, 4)
+            ),
+            "ab12",
+        ),
         side(result("x3", "t9", "text of a.py", "x2"), "ab12"),
         side(assistant("x4", "Seen.", "x3", second=2, cost=usage(10, 20, 30, 40)), "ab12"),
     )
 
 
 def main_lines() -> tuple[Record, ...]:
-    call = tool_use("toolu_1", "Agent", description="look", prompt="Look around", subagent_type="Explore")
+    call = tool_use(
+        "toolu_1", "Agent", description="look", prompt="Look around", subagent_type="Explore"
+    )
     return (
         user("u1", "Have a look"),
         assistant("a1", [call], "u1", cost=usage(100, 0, 0, 5)),
-        result("r1", "toolu_1", "Seen.", "a1", second=3, toolUseResult={"agentId": "ab12", "usage": usage(9, 9, 9, 9)}),
+        result(
+            "r1",
+            "toolu_1",
+            "Seen.",
+            "a1",
+            second=3,
+            toolUseResult={"agentId": "ab12", "usage": usage(9, 9, 9, 9)},
+        ),
     )
 
 
@@ -743,7 +905,9 @@ def test_what_a_main_file_is_does_not_depend_on_its_name() -> None:
     titled = {"type": "summary", "summary": "Old", "leafUuid": "a0"}
     shape = AGENT.sniff(Path("/p/-w/renamed.orphaned-1.jsonl"), encoded((titled, *main_lines())))
     assert shape == SourceShape("lines", SESSION)
-    assert AGENT.sniff(Path("/p/-w/only-titles.jsonl"), encoded((titled,))) == SourceShape("lines", "only-titles")
+    assert AGENT.sniff(Path("/p/-w/only-titles.jsonl"), encoded((titled,))) == SourceShape(
+        "lines", "only-titles"
+    )
     assert AGENT.sniff(Path("/p/-w/notes.jsonl"), b'{"note": 1}\n') is None
 
 
@@ -755,7 +919,9 @@ def test_what_hangs_on_a_session_is_known_by_its_folder() -> None:
 
 
 @pytest.mark.parametrize("path", ["agent-ab12.jsonl", NESTED, DEEP])
-def test_a_subagent_in_a_file_of_its_own_is_a_session_below_its_parent(path: str, keep: Keep, cli: Cli) -> None:
+def test_a_subagent_in_a_file_of_its_own_is_a_session_below_its_parent(
+    path: str, keep: Keep, cli: Cli
+) -> None:
     keep(path, *subagent_lines())
     keep(f"{SESSION}.jsonl", *main_lines())
 
@@ -766,19 +932,32 @@ def test_a_subagent_in_a_file_of_its_own_is_a_session_below_its_parent(path: str
     assert child["title"] == "Look around"
     assert main["tokens"] == dict(zip(FIELDS, (100, 0, 0, 5, None), strict=True))
     assert child["tokens"] == dict(zip(FIELDS, (11, 22, 33, 44, None), strict=True))
-    assert cli("stats", "--json").json["tokens"] == dict(zip(FIELDS, (111, 22, 33, 49, None), strict=True))
+    assert cli("stats", "--json").json["tokens"] == dict(
+        zip(FIELDS, (111, 22, 33, 49, None), strict=True)
+    )
     assert [s["session_id"] for s in cli("sessions", "--json").json] == [SESSION]
 
 
-def test_what_the_parent_called_a_subagent_stands_beside_it(keep: Keep, home: Path, cli: Cli) -> None:
-    about = {"agentType": "Explore", "description": "have a look", "toolUseId": "toolu_1", "spawnDepth": 1}
+def test_what_the_parent_called_a_subagent_stands_beside_it(
+    keep: Keep, home: Path, cli: Cli
+) -> None:
+    about = {
+        "agentType": "Explore",
+        "description": "have a look",
+        "toolUseId": "toolu_1",
+        "spawnDepth": 1,
+    }
     meta = home / ".claude" / "projects" / "-w" / NESTED.replace(".jsonl", ".meta.json")
     meta.parent.mkdir(parents=True)
     meta.write_text(json.dumps(about))
     keep(NESTED, *subagent_lines())
 
     (child,) = cli("sessions", "--all", "--limit", 0, "--json").json
-    assert (child["subagent"], child["title"], child["parent_session_id"]) == ("Explore", "have a look", SESSION)
+    assert (child["subagent"], child["title"], child["parent_session_id"]) == (
+        "Explore",
+        "have a look",
+        SESSION,
+    )
 
 
 def inline(record: Record) -> Record:
@@ -816,7 +995,9 @@ def test_subagents_in_the_main_file_are_one_session_per_chain_of_parents() -> No
 def test_a_chain_in_the_main_file_goes_on_when_the_file_grows() -> None:
     state: Record = {}
     read(user("u1", "Go"), inline(user("s1000000", "First task")), state=state)
-    later = read(inline(assistant("s1000001", "Done", "s1000000")), state=json.loads(json.dumps(state)))
+    later = read(
+        inline(assistant("s1000001", "Done", "s1000000")), state=json.loads(json.dumps(state))
+    )
     assert texts(later, "assistant.message", subagent_id("s1000000", SESSION)) == ["Done"]
 
 
@@ -824,7 +1005,12 @@ def progress(uuid: str, parent: str, inner: Record) -> Record:
     told = {name: inner[name] for name in ("type", "message", "uuid", "timestamp")}
     if "requestId" in inner:
         told["requestId"] = inner["requestId"]
-    return tree("progress", uuid, parent, data={"type": "agent_progress", "agentId": "ab12", "message": told})
+    return tree(
+        "progress",
+        uuid,
+        parent,
+        data={"type": "agent_progress", "agentId": "ab12", "message": told},
+    )
 
 
 def test_what_progress_tells_of_a_subagent_is_what_its_own_file_tells() -> None:
@@ -840,8 +1026,13 @@ def test_what_progress_tells_of_a_subagent_is_what_its_own_file_tells() -> None:
 
 
 @pytest.mark.parametrize("own_file_first", [False, True])
-def test_progress_and_the_subagents_file_are_one_session(own_file_first: bool, keep: Keep, cli: Cli) -> None:
-    lines = (*main_lines(), *(progress(f"p{i}", "a1", inner) for i, inner in enumerate(subagent_lines())))
+def test_progress_and_the_subagents_file_are_one_session(
+    own_file_first: bool, keep: Keep, cli: Cli
+) -> None:
+    lines = (
+        *main_lines(),
+        *(progress(f"p{i}", "a1", inner) for i, inner in enumerate(subagent_lines())),
+    )
     files = [(f"{SESSION}.jsonl", lines), (NESTED, subagent_lines())]
     for path, records in reversed(files) if own_file_first else files:
         keep(path, *records)
@@ -852,12 +1043,16 @@ def test_progress_and_the_subagents_file_are_one_session(own_file_first: bool, k
 
 
 def test_other_progress_says_nothing() -> None:
-    odd = ({"type": "hook_progress", "hookName": "x"}, {"type": "agent_progress", "agentId": 5, "message": {}}, "text")
+    odd = (
+        {"type": "hook_progress", "hookName": "x"},
+        {"type": "agent_progress", "agentId": 5, "message": {}},
+        "text",
+    )
     sink = read(*(tree("progress", f"p{i}", data=data) for i, data in enumerate(odd)))
     assert (list(sink.buckets), sink.main.events, sink.unknown) == ([SESSION], [], {})
 
 
-# -- forks -----------------------------------------------------------------------------------------
+# -- forks ---------------------------------------------------------------------------------------
 
 
 def copied(records: tuple[Record, ...], **more: Any) -> tuple[Record, ...]:
@@ -869,7 +1064,10 @@ def original_lines() -> tuple[Record, ...]:
 
 
 def fork_lines(**more: Any) -> tuple[Record, ...]:
-    new = (user("u2", "Go on", "a1", second=8), assistant("a2", "Gone on.", "u2", second=9, cost=usage(200, 20, 2, 6)))
+    new = (
+        user("u2", "Go on", "a1", second=8),
+        assistant("a2", "Gone on.", "u2", second=9, cost=usage(200, 20, 2, 6)),
+    )
     return (*copied(original_lines(), **more), *copied(new))
 
 
@@ -880,7 +1078,10 @@ def totals(cli: Cli) -> tuple[dict[str, int], list[dict[str, int]]]:
 
 
 ONCE = dict(zip(FIELDS, (300, 30, 3, 11, None), strict=True))
-SHARES = [dict(zip(FIELDS, share, strict=True)) for share in ((100, 10, 1, 5, None), (200, 20, 2, 6, None))]
+SHARES = [
+    dict(zip(FIELDS, share, strict=True))
+    for share in ((100, 10, 1, 5, None), (200, 20, 2, 6, None))
+]
 
 
 @pytest.mark.parametrize("fork_first", [False, True])
@@ -907,7 +1108,11 @@ def test_a_branch_that_ended_first_still_leaves_the_tokens_to_its_origin(
     fork_first: bool, keep: Keep, cli: Cli
 ) -> None:
     origin = {"sessionId": SESSION, "messageUuid": "a1"}
-    longer = (*original_lines(), user("u3", "Later", "a1", second=30), assistant("a3", "Done.", "u3", second=31))
+    longer = (
+        *original_lines(),
+        user("u3", "Later", "a1", second=30),
+        assistant("a3", "Done.", "u3", second=31),
+    )
     files = [(f"{SESSION}.jsonl", longer), (f"{FORK}.jsonl", fork_lines(forkedFrom=origin))]
     for path, lines in reversed(files) if fork_first else files:
         keep(path, *lines)
@@ -918,11 +1123,15 @@ def test_a_branch_that_ended_first_still_leaves_the_tokens_to_its_origin(
 def test_a_fork_with_new_uuids_copies_the_same_responses(keep: Keep, cli: Cli) -> None:
     origin = {"sessionId": SESSION, "messageUuid": "a1"}
     keep(f"{SESSION}.jsonl", *original_lines())
-    keep(f"{FORK}.jsonl", *({**r, "uuid": f"new-{r['uuid']}"} for r in fork_lines(forkedFrom=origin)))
+    keep(
+        f"{FORK}.jsonl", *({**r, "uuid": f"new-{r['uuid']}"} for r in fork_lines(forkedFrom=origin))
+    )
     assert totals(cli) == (ONCE, SHARES)
 
 
-def test_who_counts_a_shared_response_does_not_depend_on_when_it_was_read(keep: Keep, cli: Cli) -> None:
+def test_who_counts_a_shared_response_does_not_depend_on_when_it_was_read(
+    keep: Keep, cli: Cli
+) -> None:
     late = user("u3", "Later", "a1", second=30)  # a prompt that is not answered yet
     keep(f"{SESSION}.jsonl", *original_lines())
     keep(f"{FORK}.jsonl", *fork_lines())
@@ -934,7 +1143,7 @@ def test_who_counts_a_shared_response_does_not_depend_on_when_it_was_read(keep: 
     assert grown[1] == rebuilt[1]
 
 
-# -- branches --------------------------------------------------------------------------------------
+# -- branches ------------------------------------------------------------------------------------
 
 
 def test_a_prompt_that_was_rewound_is_abandoned(keep: Keep) -> None:
@@ -953,13 +1162,20 @@ def test_a_prompt_that_was_rewound_is_abandoned(keep: Keep) -> None:
 
 
 def test_a_rewind_to_the_very_start_abandons_the_first_prompt(keep: Keep) -> None:
-    keep(f"{SESSION}.jsonl", user("u1", "A mistake"), assistant("a1", "Yes.", "u1"), user("u2", "Better"))
+    keep(
+        f"{SESSION}.jsonl",
+        user("u1", "A mistake"),
+        assistant("a1", "Yes.", "u1"),
+        user("u2", "Better"),
+    )
     assert abandoned() == ["A mistake"]
 
 
 def silent(uuid: str, parent: str | None) -> Iterator[Record]:
     """Lines of the tree that say nothing, each the parent of the next."""
-    yield tree("attachment", f"{uuid}-1", parent, attachment={"type": "skill_listing", "content": "x"})
+    yield tree(
+        "attachment", f"{uuid}-1", parent, attachment={"type": "skill_listing", "content": "x"}
+    )
     yield tree("progress", f"{uuid}-2", f"{uuid}-1", data={"type": "hook_progress"})
     yield system(f"{uuid}-3", "stop_hook_summary", f"{uuid}-2", hookCount=1)
     yield user(f"{uuid}-4", "Mind the rules", f"{uuid}-3", isMeta=True)
@@ -1035,7 +1251,12 @@ def test_a_compaction_abandons_nothing(last_before: str, keep: Keep) -> None:
         user("u1", "First"),
         assistant("a1", "Yes.", "u1"),
         *silent("s1", "a1"),
-        system("b1", "compact_boundary", logicalParentUuid=last_before, compactMetadata={"trigger": "manual"}),
+        system(
+            "b1",
+            "compact_boundary",
+            logicalParentUuid=last_before,
+            compactMetadata={"trigger": "manual"},
+        ),
         user("u2", "This session is being continued", "b1", isCompactSummary=True),
         user("u3", "Second", "u2"),
         assistant("a3", "Yes again.", "u3"),
@@ -1051,7 +1272,9 @@ def test_what_was_rewound_before_a_compaction_stays_abandoned(keep: Keep) -> Non
         user("u2", "A mistake", "a1"),
         user("u3", "Better", "a1"),
         *silent("s1", "u3"),
-        system("b1", "compact_boundary", logicalParentUuid="s1-5", compactMetadata={"trigger": "auto"}),
+        system(
+            "b1", "compact_boundary", logicalParentUuid="s1-5", compactMetadata={"trigger": "auto"}
+        ),
         user("u4", "Second", "b1"),
     )
     assert abandoned() == ["A mistake"]
@@ -1070,7 +1293,12 @@ def test_a_compaction_that_does_not_say_what_came_before_abandons_nothing(keep: 
 
 
 def test_lines_that_do_not_tell_their_parent_abandon_nothing(keep: Keep) -> None:
-    lines = user("u1", "First"), assistant("a1", "Yes."), user("u2", "Second"), assistant("a2", "Yes again.")
+    lines = (
+        user("u1", "First"),
+        assistant("a1", "Yes."),
+        user("u2", "Second"),
+        assistant("a2", "Yes again."),
+    )
     for record in lines:
         del record["parentUuid"]
     keep(f"{SESSION}.jsonl", *lines)
@@ -1092,31 +1320,73 @@ def test_a_queued_prompt_is_part_of_the_conversation(keep: Keep) -> None:
 
 
 def test_a_chain_that_leads_to_a_line_we_do_not_have_says_nothing(keep: Keep) -> None:
-    keep(f"{SESSION}.jsonl", user("u1", "First"), assistant("a1", "Yes.", "u1"), user("u2", "Second", "lost"))
+    keep(
+        f"{SESSION}.jsonl",
+        user("u1", "First"),
+        assistant("a1", "Yes.", "u1"),
+        user("u2", "Second", "lost"),
+    )
     assert abandoned() == []
 
 
-# -- odd shapes ------------------------------------------------------------------------------------
+# -- odd shapes ----------------------------------------------------------------------------------
 
 TEMPLATES: tuple[Record, ...] = (
-    user("u1", [{"type": "text", "text": "Go"}, image()], "u0", origin={"kind": "human"}, isMeta=False),
-    user("u2", "This session is being continued", "u1", isCompactSummary=True, forkedFrom={"sessionId": "x"}),
+    user(
+        "u1",
+        [{"type": "text", "text": "Go"}, image()],
+        "u0",
+        origin={"kind": "human"},
+        isMeta=False,
+    ),
+    user(
+        "u2",
+        "This session is being continued",
+        "u1",
+        isCompactSummary=True,
+        forkedFrom={"sessionId": "x"},
+    ),
     user("u3", "<command-name>/model</command-name><command-args>opus</command-args>"),
     user("u4", "<bash-input>make</bash-input>"),
     side(user("x1", "Look"), "ab12"),
-    assistant("a1", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}], cost=usage(1, 2, 3, 4)),
+    assistant(
+        "a1",
+        [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}],
+        cost=usage(1, 2, 3, 4),
+    ),
     assistant("a2", [tool_use("t1", "Edit", file_path="/w/a.py", old_string="a", new_string="b")]),
-    assistant("a3", [tool_use("t2", "Agent", description="d", prompt="p", subagent_type="Explore")]),
+    assistant(
+        "a3", [tool_use("t2", "Agent", description="d", prompt="p", subagent_type="Explore")]
+    ),
     assistant("a4", [tool_use("t3", "AskUserQuestion", questions=[{"question": "?"}])]),
-    result("r1", "t1", [{"type": "text", "text": "ok"}, image()], "a2", toolUseResult={"structuredPatch": [1]}),
-    result("r2", "t2", "seen", "a3", toolUseResult={"agentId": "ab12", "answers": {}, "gitOperation": {}}),
+    result(
+        "r1",
+        "t1",
+        [{"type": "text", "text": "ok"}, image()],
+        "a2",
+        toolUseResult={"structuredPatch": [1]},
+    ),
+    result(
+        "r2",
+        "t2",
+        "seen",
+        "a3",
+        toolUseResult={"agentId": "ab12", "answers": {}, "gitOperation": {}},
+    ),
     result("r3", "t3", "no", "a4", failed=True, toolUseResult="User rejected tool use"),
-    system("s1", "compact_boundary", logicalParentUuid="r3", compactMetadata={"trigger": "auto", "preTokens": 1}),
+    system(
+        "s1",
+        "compact_boundary",
+        logicalParentUuid="r3",
+        compactMetadata={"trigger": "auto", "preTokens": 1},
+    ),
     system("s2", "api_error", error={"status": 529, "cause": {"code": "x"}}, retryAttempt=1),
     system("s3", "turn_duration", durationMs=5),
     system("s4", "local_command", content="<command-name>/model</command-name>"),
     system("s5", "away_summary", content="words"),
-    queued("q1", [{"type": "text", "text": "Also"}, image()], origin={"kind": "human"}, isMeta=False),
+    queued(
+        "q1", [{"type": "text", "text": "Also"}, image()], origin={"kind": "human"}, isMeta=False
+    ),
     progress("p1", "a3", assistant("x2", "Seen.", "x1", cost=usage(1, 2, 3, 4))),
     {"type": "summary", "summary": "A title", "leafUuid": "a1"},
     {"type": "ai-title", "aiTitle": "A title", "sessionId": SESSION},
@@ -1127,7 +1397,13 @@ TEMPLATES: tuple[Record, ...] = (
 
 def paths(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Where in a record something else could stand: every field at every depth."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for name, inner in items:
         yield (*path, name)
         yield from paths(inner, (*path, name))
@@ -1143,7 +1419,24 @@ def replaced(record: Record, path: tuple[str | int, ...], value: object) -> Reco
 
 
 PLACES = [(number, path) for number, record in enumerate(TEMPLATES) for path in paths(record)]
-NASTY = ["", "\x00", "\ud800", 0, -1, 2**63, 2**70, 1.5, float("inf"), float("nan"), True, None, [], {}, [[]], {"": {}}]
+NASTY = [
+    "",
+    "\x00",
+    "\ud800",
+    0,
+    -1,
+    2**63,
+    2**70,
+    1.5,
+    float("inf"),
+    float("nan"),
+    True,
+    None,
+    [],
+    {},
+    [[]],
+    {"": {}},
+]
 WORDS = st.text(max_size=8) | st.sampled_from(["user", "text", "\x00", "\ud800", "<synthetic>"])
 NUMBERS = st.integers() | st.floats()
 ODD = st.recursive(
@@ -1189,14 +1482,26 @@ def test_a_nasty_value_in_every_field_of_every_record_can_be_read_and_stored(val
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.sampled_from(PLACES), ODD)
-def test_any_value_in_any_field_of_any_record_can_be_read_and_stored(place: tuple[int, Any], value: object) -> None:
+def test_any_value_in_any_field_of_any_record_can_be_read_and_stored(
+    place: tuple[int, Any], value: object
+) -> None:
     number, path = place
     odd = replaced(TEMPLATES[number], path, value)
-    absorb([json.dumps(record).encode("utf-8", "surrogatepass") for record in (TEMPLATES[5], odd, *TEMPLATES[5:10])])
+    absorb(
+        [
+            json.dumps(record).encode("utf-8", "surrogatepass")
+            for record in (TEMPLATES[5], odd, *TEMPLATES[5:10])
+        ]
+    )
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.lists(st.dictionaries(st.sampled_from(sorted({str(path[0]) for _, path in PLACES})), ODD), max_size=4))
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(sorted({str(path[0]) for _, path in PLACES})), ODD),
+        max_size=4,
+    )
+)
 def test_records_of_any_shape_can_be_read_sniffed_and_stored(records: list[Record]) -> None:
     lines = [json.dumps(record).encode("utf-8", "surrogatepass") for record in records]
     absorb(lines)
@@ -1214,7 +1519,9 @@ def test_a_time_beyond_all_calendars_can_be_shown(when: str, keep: Keep, cli: Cl
 def test_events_of_one_record_have_keys_of_their_own() -> None:
     sink = read(*TEMPLATES)
     for session, bucket in sink.buckets.items():
-        repeated = [key for key, number in Counter(e.key for e in bucket.events).items() if number > 1]
+        repeated = [
+            key for key, number in Counter(e.key for e in bucket.events).items() if number > 1
+        ]
         assert repeated == [], session
 
 
@@ -1226,7 +1533,12 @@ def test_a_home_may_be_named_in_the_environment() -> None:
 
 def test_transcripts_are_found_before_what_hangs_on_them(home: Path) -> None:
     root = home / ".claude" / "projects"
-    names = [NESTED, NESTED.replace(".jsonl", ".meta.json"), f"{SESSION}/tool-results/t1.txt", f"{SESSION}.jsonl"]
+    names = [
+        NESTED,
+        NESTED.replace(".jsonl", ".meta.json"),
+        f"{SESSION}/tool-results/t1.txt",
+        f"{SESSION}.jsonl",
+    ]
     for name in (*names, "agent-cd34.jsonl", "memory/notes.txt", "sessions-index.json"):
         (root / "-w" / name).parent.mkdir(parents=True, exist_ok=True)
         (root / "-w" / name).write_text("{}\n")

@@ -16,7 +16,8 @@ from whyfor.model.ids import fold
 
 Lines = list[dict[str, Any]]
 
-# UUIDv7, oldest first: the parent thread and its turn, then the child that was spawned in that turn.
+# UUIDv7, oldest first: the parent thread and its turn, then the child that was spawned in that
+# turn.
 PARENT = "019d0000-0000-7000-8000-000000000001"
 PARENT_TURN = "019d0000-0001-7000-8000-000000000001"
 CHILD = "019d0000-0002-7000-8000-000000000001"
@@ -30,7 +31,14 @@ def line(kind: str, payload: dict[str, Any], /, **more: Any) -> dict[str, Any]:
 
 
 def meta(ident: str = PARENT, **more: Any) -> dict[str, Any]:
-    head = {"id": ident, "timestamp": WHEN, "cwd": "/w", "cli_version": "0.166.0", "source": "cli", **more}
+    head = {
+        "id": ident,
+        "timestamp": WHEN,
+        "cwd": "/w",
+        "cli_version": "0.166.0",
+        "source": "cli",
+        **more,
+    }
     return line("session_meta", head)
 
 
@@ -48,11 +56,15 @@ def completed(kind: str, /, thread: str = PARENT, **more: Any) -> dict[str, Any]
 
 def said(role: str, *texts: str, **more: Any) -> dict[str, Any]:
     kind = "output_text" if role == "assistant" else "input_text"
-    return item("message", role=role, content=[{"type": kind, "text": text} for text in texts], **more)
+    return item(
+        "message", role=role, content=[{"type": kind, "text": text} for text in texts], **more
+    )
 
 
 def call(ident: str, cmd: str = "ls") -> dict[str, Any]:
-    return item("function_call", name="exec_command", arguments=json.dumps({"cmd": cmd}), call_id=ident)
+    return item(
+        "function_call", name="exec_command", arguments=json.dumps({"cmd": cmd}), call_id=ident
+    )
 
 
 def output(ident: str, text: Any = "ok") -> dict[str, Any]:
@@ -65,11 +77,15 @@ def tokens(given: int, cached: int, out: int, thought: int = 0) -> dict[str, int
 
 
 def token_count(total: dict[str, int], last: dict[str, int] | None = None) -> dict[str, Any]:
-    return event("token_count", info={"total_token_usage": total, "last_token_usage": last or total})
+    return event(
+        "token_count", info={"total_token_usage": total, "last_token_usage": last or total}
+    )
 
 
 def usage_record(ident: str, usage: dict[str, int], thread: dict[str, int]) -> dict[str, Any]:
-    return line("token_usage_record", {"response_id": ident, "usage": usage, "thread_token_usage": thread})
+    return line(
+        "token_usage_record", {"response_id": ident, "usage": usage, "thread_token_usage": thread}
+    )
 
 
 def _refuse(error: OSError) -> None:
@@ -85,7 +101,8 @@ def sniffed(records: Lines, name: str = "x.jsonl") -> SourceShape | None:
 
 
 def read(records: Lines, *, by_record: bool = False) -> Sink:
-    """All records at once, or with the state through JSON after each, as when a file grows line by line."""
+    """All records at once, or with the state through JSON after each, as when a file grows line
+    by line."""
     shape = sniffed(records) or SourceShape("lines", PARENT)
     out = Sink(shape.session_id, shape.parent)
     reader = AGENT.reader(shape, {})
@@ -114,7 +131,10 @@ def prompts(*records: dict[str, Any]) -> list[str]:
 
 
 def test_both_session_folders_are_roots_and_the_environment_moves_them() -> None:
-    assert AGENT.roots(Path("/h"), {}) == [Path("/h/.codex/sessions"), Path("/h/.codex/archived_sessions")]
+    assert AGENT.roots(Path("/h"), {}) == [
+        Path("/h/.codex/sessions"),
+        Path("/h/.codex/archived_sessions"),
+    ]
     moved = AGENT.roots(Path("/h"), {"CODEX_HOME": "/c"})
     assert moved == [Path("/c/sessions"), Path("/c/archived_sessions")]
 
@@ -135,7 +155,10 @@ def test_a_rollout_is_known_by_its_first_head_whatever_its_name() -> None:
 @pytest.mark.parametrize(
     ("head", "parent"),
     [
-        ({"source": {"subagent": {"thread_spawn": {"parent_thread_id": PARENT, "depth": 1}}}}, PARENT),
+        (
+            {"source": {"subagent": {"thread_spawn": {"parent_thread_id": PARENT, "depth": 1}}}},
+            PARENT,
+        ),
         ({"source": {"subagent": "review"}, "parent_thread_id": PARENT}, PARENT),
         ({"source": {"subagent": "review"}}, None),
         ({"source": "vscode"}, None),
@@ -155,7 +178,12 @@ def test_without_its_head_a_rollout_is_known_by_the_name_of_the_file() -> None:
 @pytest.mark.parametrize(
     "foreign",
     [
-        {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "hi"}},
+        {
+            "type": "user",
+            "sessionId": "s",
+            "uuid": "u",
+            "message": {"role": "user", "content": "hi"},
+        },
         {"type": "session.start", "id": "1", "timestamp": WHEN, "data": {"sessionId": "s"}},
         {"sessionId": "s", "projectHash": "p", "startTime": WHEN, "kind": "main"},
         {"sessionId": "s", "messages": [], "startTime": WHEN},
@@ -173,11 +201,17 @@ def test_other_agents_files_are_left_to_them(foreign: dict[str, Any]) -> None:
 
 def test_a_prompt_is_told_once_though_two_records_hold_it() -> None:
     assert prompts(said("user", "fix it"), event("user_message", message="fix it")) == ["fix it"]
-    assert prompts(said("user", "fix it"), completed("UserMessage", content=[{"text": "fix it"}])) == ["fix it"]
+    assert prompts(
+        said("user", "fix it"), completed("UserMessage", content=[{"text": "fix it"}])
+    ) == ["fix it"]
 
 
 def test_a_prompt_that_only_the_event_holds_is_not_lost() -> None:
-    again = [said("user", "one"), event("user_message", message="one"), event("user_message", message="two")]
+    again = [
+        said("user", "one"),
+        event("user_message", message="one"),
+        event("user_message", message="two"),
+    ]
     assert prompts(*again) == ["one", "two"]
 
 
@@ -193,13 +227,18 @@ def test_a_prompt_that_only_the_event_holds_is_not_lost() -> None:
     ],
 )
 def test_what_the_program_put_among_the_users_messages_is_no_prompt(text: str) -> None:
-    assert prompts(said("user", text), event("user_message", message=text, kind="environment_context")) == []
+    assert (
+        prompts(said("user", text), event("user_message", message=text, kind="environment_context"))
+        == []
+    )
 
 
 def test_provenance_decides_where_it_is_written_down() -> None:
     origins = [{"provenance": {"type": "harness"}}, {"provenance": {"type": "user"}}]
     passed = {"content_item_metadata": origins}
-    record = said("user", "be kind", "<skill> is a word", internal_chat_message_metadata_passthrough=passed)
+    record = said(
+        "user", "be kind", "<skill> is a word", internal_chat_message_metadata_passthrough=passed
+    )
     assert prompts(record) == ["<skill> is a word"]
 
 
@@ -220,7 +259,9 @@ def test_an_image_is_a_reference_without_its_bytes() -> None:
 
 
 def test_what_an_editor_put_before_the_request_is_kept_beside_it() -> None:
-    text = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nfix it\n"
+    text = (
+        "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nfix it\n"
+    )
     [prompt] = only("user.prompt", [meta(), said("user", text)])
     context = "# Context from my IDE setup:\n\n## Active file: a.py"
     assert (prompt.text, prompt.data) == ("fix it", {"context": context})
@@ -228,12 +269,20 @@ def test_what_an_editor_put_before_the_request_is_kept_beside_it() -> None:
 
 def test_a_shell_line_of_the_person_is_a_call_not_a_prompt() -> None:
     text = (
-        "<user_shell_command>\n<command>\nmake\n</command>\n<result>\nExit code: 2\nDuration: 1 seconds\n"
+        "<user_shell_command>\n<command>\nmake\n</command>\n<result>\nExit code: 2\nDuration: 1 "
+        "seconds\n"
         "Output:\nno rule\n</result>\n</user_shell_command>"
     )
-    ended = event("exec_command_end", call_id="u1", source="user_shell", command=["make"], exit_code=2)
+    ended = event(
+        "exec_command_end", call_id="u1", source="user_shell", command=["make"], exit_code=2
+    )
     _, asked, answered = read([meta(), ended, said("user", text)]).main.events
-    assert (asked.kind, asked.actor, asked.name, asked.text) == ("tool.call", "user", "user_shell", "make")
+    assert (asked.kind, asked.actor, asked.name, asked.text) == (
+        "tool.call",
+        "user",
+        "user_shell",
+        "make",
+    )
     assert (answered.kind, answered.text) == ("tool.result", "no rule")
     assert answered.data == {"exit_code": 2, "failed": True}
 
@@ -249,7 +298,11 @@ def test_a_turn_in_the_legacy_dialect() -> None:
         said("user", "fix it"),
         event("user_message", message="fix it"),
         event("agent_reasoning", text="**Looking**"),
-        item("reasoning", summary=[{"type": "summary_text", "text": "**Looking**"}], encrypted_content="x"),
+        item(
+            "reasoning",
+            summary=[{"type": "summary_text", "text": "**Looking**"}],
+            encrypted_content="x",
+        ),
         event("agent_message", message="On it."),
         said("assistant", "On it."),
         event("task_complete", turn_id="t1", last_agent_message="On it.", duration_ms=12),
@@ -296,18 +349,37 @@ def test_reasoning_without_words_is_nothing() -> None:
 def test_a_call_and_its_result_share_the_calls_id() -> None:
     asked, answered = read([meta(), call("c1", "ls -l"), output("c1")]).main.events[1:]
     assert asked == Event(
-        "tool.call", fold("c1"), WHEN_MS, "assistant", "ls -l", "exec_command", {"id": "c1", "input": {"cmd": "ls -l"}}
+        "tool.call",
+        fold("c1"),
+        WHEN_MS,
+        "assistant",
+        "ls -l",
+        "exec_command",
+        {"id": "c1", "input": {"cmd": "ls -l"}},
     )
-    assert answered == Event("tool.result", fold("c1", "result"), WHEN_MS, "tool", "ok", None, {"id": "c1"})
+    assert answered == Event(
+        "tool.result", fold("c1", "result"), WHEN_MS, "tool", "ok", None, {"id": "c1"}
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
         ("Exit code: 3\nWall time: 0 seconds\nOutput:\nhi\n", 3),
-        ("Chunk ID: f2\nWall time: 0.1 seconds\nProcess exited with code 3\nOriginal token count: 1\nOutput:\nhi\n", 3),
-        ("Command: /bin/zsh -lc 'ls'\nChunk ID: a\nWall time: 1 seconds\nProcess exited with code 0\nOutput:\nhi\n", 0),
-        ("Wall time: 0.0000 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\nOutput:\nhi\n", 0),
+        (
+            "Chunk ID: f2\nWall time: 0.1 seconds\nProcess exited with code 3\nOriginal token "
+            "count: 1\nOutput:\nhi\n",
+            3,
+        ),
+        (
+            "Command: /bin/zsh -lc 'ls'\nChunk ID: a\nWall time: 1 seconds\nProcess exited with "
+            "code 0\nOutput:\nhi\n",
+            0,
+        ),
+        (
+            "Wall time: 0.0000 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\nOutput:\nhi\n",
+            0,
+        ),
         ('{"output":"hi\\n","metadata":{"exit_code":3,"duration_seconds":0.0}}', 3),
     ],
 )
@@ -324,7 +396,10 @@ def test_the_end_of_a_command_gives_its_exit_code_and_the_files_it_read(dialect:
         "command": ["/bin/bash", "-lc", "cat a.py"],
         "exit_code": 0,
         "status": "completed",
-        "parsed_cmd": [{"type": "read", "cmd": "cat a.py", "path": "a.py"}, {"type": "unknown", "cmd": "x"}],
+        "parsed_cmd": [
+            {"type": "read", "cmd": "cat a.py", "path": "a.py"},
+            {"type": "unknown", "cmd": "x"},
+        ],
     }
     legacy = event("exec_command_end", call_id="c1", **ended)
     record = legacy if dialect == "legacy" else completed("CommandExecution", id="c1", **ended)
@@ -341,30 +416,46 @@ def test_a_command_that_ends_right_after_its_output_adds_nothing() -> None:
 
 def test_a_command_left_running_tells_its_end_later() -> None:
     text = "Chunk ID: a\nWall time: 1 seconds\nProcess running with session ID 7\nOutput:\n..."
-    ended = event("exec_command_end", call_id="c1", exit_code=1, status="failed", aggregated_output="boom")
+    ended = event(
+        "exec_command_end", call_id="c1", exit_code=1, status="failed", aggregated_output="boom"
+    )
     _, late = only("tool.result", [meta(), call("c1"), output("c1", text), ended])
     assert (late.key, late.text) == (fold("c1", "end"), "boom")
     assert late.data == {"id": "c1", "exit_code": 1, "failed": True, "late": True}
 
 
-PATCH = "*** Begin Patch\n*** Add File: a.py\n+x\n*** Update File: b.py\n*** Move to: c.py\n@@\n-x\n+y\n*** End Patch"
+PATCH = (
+    "*** Begin Patch\n*** Add File: a.py\n+x\n*** Update File: b.py\n*** Move to: "
+    "c.py\n@@\n-x\n+y\n*** End Patch"
+)
 
 
 def patch(ident: str) -> dict[str, Any]:
     return item("custom_tool_call", name="apply_patch", input=PATCH, call_id=ident)
 
 
-def patch_output(ident: str, text: str = "Success. Updated the following files:\nA a.py\n") -> dict[str, Any]:
+def patch_output(
+    ident: str, text: str = "Success. Updated the following files:\nA a.py\n"
+) -> dict[str, Any]:
     return item("custom_tool_call_output", call_id=ident, output=text)
 
 
 @pytest.mark.parametrize("dialect", ["legacy", "paginated"])
 def test_files_written_come_from_the_patchs_own_event(dialect: str) -> None:
-    changes = {"/w/a.py": {"type": "add", "content": "x"}, "/w/b.py": {"type": "update", "move_path": "/w/c.py"}}
+    changes = {
+        "/w/a.py": {"type": "add", "content": "x"},
+        "/w/b.py": {"type": "update", "move_path": "/w/c.py"},
+    }
     legacy = event("patch_apply_end", call_id="p1", success=True, changes=changes)
-    record = legacy if dialect == "legacy" else completed("FileChange", id="p1", status="completed", changes=changes)
+    record = (
+        legacy
+        if dialect == "legacy"
+        else completed("FileChange", id="p1", status="completed", changes=changes)
+    )
     out = read([meta(), patch("p1"), record, patch_output("p1")])
-    assert out.main.touches == [Touch(fold("p1"), path, "write") for path in ("/w/a.py", "/w/b.py", "/w/c.py")]
+    assert out.main.touches == [
+        Touch(fold("p1"), path, "write") for path in ("/w/a.py", "/w/b.py", "/w/c.py")
+    ]
     assert (out.main.events[1].text, out.main.events[1].name) == (PATCH, "apply_patch")
 
 
@@ -372,21 +463,32 @@ def test_files_written_come_from_the_patch_itself_where_no_event_tells_them() ->
     written = [Touch(fold("p1"), path, "write") for path in ("a.py", "b.py", "c.py")]
     assert read([meta(), patch("p1"), patch_output("p1")]).main.touches == written
     heredoc = call("p1", f"apply_patch <<'EOF'\n{PATCH}\nEOF")
-    assert read([meta(), heredoc, output("p1", "Exit code: 0\nOutput:\nDone\n")]).main.touches == written
+    assert (
+        read([meta(), heredoc, output("p1", "Exit code: 0\nOutput:\nDone\n")]).main.touches
+        == written
+    )
 
 
 def test_a_patch_that_failed_wrote_nothing() -> None:
-    out = read([meta(), patch("p1"), patch_output("p1", "apply_patch verification failed: no such file")])
+    out = read(
+        [meta(), patch("p1"), patch_output("p1", "apply_patch verification failed: no such file")]
+    )
     assert (out.main.touches, out.main.events[2].data) == ([], {"id": "p1", "failed": True})
-    failed = event("patch_apply_end", call_id="p1", success=False, changes={"/w/a.py": {"type": "add"}})
+    failed = event(
+        "patch_apply_end", call_id="p1", success=False, changes={"/w/a.py": {"type": "add"}}
+    )
     out = read([meta(), patch("p1"), failed, patch_output("p1", "oh")])
     assert (out.main.touches, out.main.events[2].data) == ([], {"id": "p1", "failed": True})
 
 
 def test_an_image_that_was_not_there_was_not_read() -> None:
     asked = item("function_call", name="view_image", arguments='{"path": "a.png"}', call_id="c1")
-    assert read([meta(), asked, output("c1", "attached")]).main.touches == [Touch(fold("c1"), "a.png", "read")]
-    assert read([meta(), asked, output("c1", "unable to locate image at `a.png`")]).main.touches == []
+    assert read([meta(), asked, output("c1", "attached")]).main.touches == [
+        Touch(fold("c1"), "a.png", "read")
+    ]
+    assert (
+        read([meta(), asked, output("c1", "unable to locate image at `a.png`")]).main.touches == []
+    )
 
 
 def test_a_declined_command_is_a_decision() -> None:
@@ -398,15 +500,45 @@ def test_a_declined_command_is_a_decision() -> None:
 def test_tools_called_by_a_script_are_told_by_their_end() -> None:
     changes = {"/w/n.py": {"type": "add", "content": "x"}}
     command = ["/bin/bash", "-lc", "ls"]
-    ran: dict[str, Any] = {"command": command, "cwd": "file:///w", "exit_code": 2, "aggregated_output": "no"}
+    ran: dict[str, Any] = {
+        "command": command,
+        "cwd": "file:///w",
+        "exit_code": 2,
+        "aggregated_output": "no",
+    }
     records = [
         meta(),
-        item("custom_tool_call", name="exec", input="await tools.exec_command({cmd:'ls'})", call_id="c1"),
+        item(
+            "custom_tool_call",
+            name="exec",
+            input="await tools.exec_command({cmd:'ls'})",
+            call_id="c1",
+        ),
         completed("CommandExecution", id="exec-1", **ran),
-        completed("FileChange", id="exec-2", status="completed", changes=changes, stdout="Success."),
-        completed("McpToolCall", id="exec-3", server="s", tool="t", arguments={"q": "x"}, status="failed", error="e"),
-        item("custom_tool_call_output", id="o1", call_id="c1", output=[{"type": "input_text", "text": "first"}]),
-        item("custom_tool_call_output", id="o2", call_id="c1", output=[{"type": "input_text", "text": "second"}]),
+        completed(
+            "FileChange", id="exec-2", status="completed", changes=changes, stdout="Success."
+        ),
+        completed(
+            "McpToolCall",
+            id="exec-3",
+            server="s",
+            tool="t",
+            arguments={"q": "x"},
+            status="failed",
+            error="e",
+        ),
+        item(
+            "custom_tool_call_output",
+            id="o1",
+            call_id="c1",
+            output=[{"type": "input_text", "text": "first"}],
+        ),
+        item(
+            "custom_tool_call_output",
+            id="o2",
+            call_id="c1",
+            output=[{"type": "input_text", "text": "second"}],
+        ),
     ]
     out = read(records)
     assert [(e.kind, e.name, e.text) for e in out.main.events[2:]] == [
@@ -425,14 +557,18 @@ def test_tools_called_by_a_script_are_told_by_their_end() -> None:
 
 
 def test_a_server_that_answered_with_an_error_failed_the_call() -> None:
-    asked = item("function_call", name="find", namespace="mcp__docs__", arguments="{}", call_id="c1")
+    asked = item(
+        "function_call", name="find", namespace="mcp__docs__", arguments="{}", call_id="c1"
+    )
     ended = event("mcp_tool_call_end", call_id="c1", result={"Err": "down"})
     _, called, result = read([meta(), asked, ended, output("c1", "down")]).main.events
     assert (called.name, result.data) == ("mcp__docs__find", {"id": "c1", "failed": True})
 
 
 def test_hosted_tools_are_calls_too() -> None:
-    search = item("web_search_call", id="w1", status="completed", action={"type": "search", "query": "zstd"})
+    search = item(
+        "web_search_call", id="w1", status="completed", action={"type": "search", "query": "zstd"}
+    )
     ended = event("web_search_end", call_id="w1", query="zstd")
     [called] = read([meta(), ended, search]).main.events[1:]
     assert (called.kind, called.name, called.key) == ("tool.call", "web_search", fold("w1"))
@@ -462,7 +598,13 @@ def test_a_session_starts_once_and_says_where() -> None:
     out = read([head, head, line("turn_context", {"cwd": "/w", "model": "m"})])
     [started] = out.main.events
     assert (started.kind, started.key) == ("session.started", fold(PARENT, "started"))
-    where = {"cwd": "/w", "branch": "main", "version": "0.166.0", "originator": "codex-tui", "source": "cli"}
+    where = {
+        "cwd": "/w",
+        "branch": "main",
+        "version": "0.166.0",
+        "originator": "codex-tui",
+        "source": "cli",
+    }
     assert started.data == where
     assert out.main.facts == {"cwd": "/w", "branch": "main", "version": "0.166.0"}
 
@@ -494,11 +636,17 @@ def test_a_name_given_to_the_thread_is_its_title() -> None:
 
 # -- subagents -----------------------------------------------------------------------------------
 
-SPAWNED = {"subagent": {"thread_spawn": {"parent_thread_id": PARENT, "agent_nickname": "Volta", "agent_role": None}}}
+SPAWNED = {
+    "subagent": {
+        "thread_spawn": {"parent_thread_id": PARENT, "agent_nickname": "Volta", "agent_role": None}
+    }
+}
 
 
 def test_a_subagents_prompt_comes_from_its_parent() -> None:
-    out = read([meta(CHILD, source=SPAWNED), said("user", "count files"), said("assistant", "three")])
+    out = read(
+        [meta(CHILD, source=SPAWNED), said("user", "count files"), said("assistant", "three")]
+    )
     assert (out.main.parent, out.main.facts["subagent"]) == (PARENT, "Volta")
     assert [(e.kind, e.actor, e.text) for e in out.main.events[1:]] == [
         ("user.prompt", "assistant", "count files"),
@@ -534,13 +682,19 @@ def test_the_conversation_a_subagent_was_given_ends_with_its_first_own_turn() ->
         token_count(tokens(300, 0, 20), tokens(200, 0, 10)),
     ]
     out = read(records)
-    assert [(e.kind, e.text) for e in out.main.events[1:]] == [("turn.started", ""), ("user.prompt", "count files")]
+    assert [(e.kind, e.text) for e in out.main.events[1:]] == [
+        ("turn.started", ""),
+        ("user.prompt", "count files"),
+    ]
     assert [u.input for u in out.main.usage] == [200]
 
 
 def test_agents_of_a_team_write_to_each_other() -> None:
     def letter(kind: str, payload: str, **who: str) -> dict[str, Any]:
-        text = f"Message Type: {kind}\nTask name: /root/count\nSender: {who['author']}\nPayload:\n{payload}"
+        text = (
+            f"Message Type: {kind}\nTask name: /root/count\nSender: "
+            f"{who['author']}\nPayload:\n{payload}"
+        )
         return item("agent_message", content=[{"type": "input_text", "text": text}], **who)
 
     task = letter("NEW_TASK", "", author="/root", recipient="/root/count")
@@ -557,9 +711,21 @@ def test_a_parent_tells_when_a_subagent_starts_and_stops() -> None:
     notice = '<subagent_notification>\n{"agent_path":"a1","status":{"completed":"three"}}\n</subagent_notification>'
     records = [
         meta(),
-        item("function_call", name="spawn_agent", namespace="collaboration", arguments=arguments, call_id="c1"),
+        item(
+            "function_call",
+            name="spawn_agent",
+            namespace="collaboration",
+            arguments=arguments,
+            call_id="c1",
+        ),
         completed("SubAgentActivity", id="c1", kind="started", agent_thread_id=CHILD),
-        completed("SubAgentActivity", id="x", kind="completed", agent_thread_id=CHILD, agent_path="/root/e"),
+        completed(
+            "SubAgentActivity",
+            id="x",
+            kind="completed",
+            agent_thread_id=CHILD,
+            agent_path="/root/e",
+        ),
         said("user", notice),
     ]
     events = [e for e in read(records).main.events if e.kind.startswith("subagent.")]
@@ -587,7 +753,9 @@ def test_a_review_is_another_threads_work() -> None:
 # -- turns, compaction, errors -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("twin", [event("context_compacted"), completed("ContextCompaction", id="k1")])
+@pytest.mark.parametrize(
+    "twin", [event("context_compacted"), completed("ContextCompaction", id="k1")]
+)
 def test_a_compaction_is_told_once(twin: dict[str, Any]) -> None:
     summary = line("compacted", {"message": "so far", "replacement_history": []})
     assert told([meta(), summary, twin])[1:] == [("compaction", "system", "so far")]
@@ -606,16 +774,27 @@ def test_an_interrupted_turn_is_completed_by_the_person() -> None:
     aborted = event("turn_aborted", turn_id="t1", reason="interrupted", duration_ms=5)
     [done] = only("turn.completed", [meta(), aborted])
     assert (done.actor, done.key) == ("user", fold("t1", "completed"))
-    assert done.data == {"turn_id": "t1", "interrupted": True, "reason": "interrupted", "duration_ms": 5}
+    assert done.data == {
+        "turn_id": "t1",
+        "interrupted": True,
+        "reason": "interrupted",
+        "duration_ms": 5,
+    }
 
 
 def test_an_error_is_told_once_though_the_end_of_the_turn_repeats_it() -> None:
     wrong = {"message": "limit reached", "codex_error_info": "usage_limit_exceeded"}
     records = [meta(), event("error", **wrong), event("task_complete", turn_id="t1", error=wrong)]
     error, done = read(records).main.events[1:]
-    assert (error.kind, error.text, error.data) == ("error", "limit reached", {"info": "usage_limit_exceeded"})
+    assert (error.kind, error.text, error.data) == (
+        "error",
+        "limit reached",
+        {"info": "usage_limit_exceeded"},
+    )
     assert done.data == {"turn_id": "t1", "failed": True}
-    assert told([meta(), event("task_complete", turn_id="t1", error=wrong)])[1][2] == "limit reached"
+    assert (
+        told([meta(), event("task_complete", turn_id="t1", error=wrong)])[1][2] == "limit reached"
+    )
 
 
 # -- tokens --------------------------------------------------------------------------------------
@@ -630,7 +809,13 @@ def test_input_is_without_what_the_cache_gave_and_took() -> None:
 
 def test_a_cache_write_nobody_stated_is_unknown() -> None:
     [used] = read([meta(), token_count(tokens(100, 40, 10, 4))]).main.usage
-    assert (used.input, used.cache_read, used.cache_write, used.output, used.reasoning) == (60, 40, None, 10, 4)
+    assert (used.input, used.cache_read, used.cache_write, used.output, used.reasoning) == (
+        60,
+        40,
+        None,
+        10,
+        4,
+    )
 
 
 def test_a_repeated_total_is_no_new_response() -> None:
@@ -655,7 +840,11 @@ def test_a_response_is_counted_once_though_two_records_tell_its_tokens(record_fi
 
 def test_an_old_session_resumed_by_a_newer_version_is_counted_through() -> None:
     one, two = tokens(100, 0, 10), tokens(300, 0, 20)
-    records = [token_count(one), usage_record("r2", tokens(200, 0, 10), two), token_count(two, tokens(200, 0, 10))]
+    records = [
+        token_count(one),
+        usage_record("r2", tokens(200, 0, 10), two),
+        token_count(two, tokens(200, 0, 10)),
+    ]
     assert [u.input for u in read([meta(), *records]).main.usage] == [100, 200]
 
 
@@ -671,7 +860,10 @@ def test_copies_of_responses_in_a_fork_have_the_keys_of_the_originals() -> None:
 
 
 def test_the_oldest_counts_are_running_totals() -> None:
-    records = [event("token_count", **tokens(100, 0, 10)), event("token_count", **tokens(250, 50, 30))]
+    records = [
+        event("token_count", **tokens(100, 0, 10)),
+        event("token_count", **tokens(250, 50, 30)),
+    ]
     used = [(u.input, u.cache_read, u.output) for u in read([meta(), *records]).main.usage]
     assert used == [(100, 0, 10), (100, 50, 20)]
 
@@ -704,8 +896,16 @@ def test_the_oldest_files_are_one_document() -> None:
     reader, out = AGENT.reader(shape, {}), Sink(PARENT)
     reader.read(document, 0, b"", out)
     keys = [e.key for e in out.main.events]
-    assert [e.kind for e in out.main.events] == ["session.started", "user.prompt", "tool.call", "tool.result"]
-    grown, again = {**document, "items": [*items, said("assistant", "done")["payload"]]}, Sink(PARENT)
+    assert [e.kind for e in out.main.events] == [
+        "session.started",
+        "user.prompt",
+        "tool.call",
+        "tool.result",
+    ]
+    grown, again = (
+        {**document, "items": [*items, said("assistant", "done")["payload"]]},
+        Sink(PARENT),
+    )
     reader.read(grown, 0, b"", again)
     new = [e.text for e in again.main.events if e.key not in keys]
     assert new == ["done"]
@@ -771,7 +971,20 @@ def test_reading_record_by_record_equals_reading_at_once() -> None:
     assert len(set(keys)) == len(keys)
 
 
-ODD: list[Any] = [None, True, -1, 1.5, "", "x", [], {}, [[]], {"type": []}, ["a", {"text": 1}], {"a": {"b": 1}}]
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [[]],
+    {"type": []},
+    ["a", {"text": 1}],
+    {"a": {"b": 1}},
+]
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
@@ -779,15 +992,24 @@ def test_no_shape_is_too_odd(odd: Any) -> None:
     def twisted(value: Any) -> list[Any]:
         """The value with each of its parts in turn replaced."""
         if isinstance(value, dict):
-            return [{**value, key: new} for key, part in value.items() for new in [odd, *twisted(part)]]
+            return [
+                {**value, key: new} for key, part in value.items() for new in [odd, *twisted(part)]
+            ]
         if isinstance(value, list):
             return [
-                [*value[:at], new, *value[at + 1 :]] for at, part in enumerate(value) for new in [odd, *twisted(part)]
+                [*value[:at], new, *value[at + 1 :]]
+                for at, part in enumerate(value)
+                for new in [odd, *twisted(part)]
             ]
         return []
 
     review = completed("ExitedReviewMode", review_output={"overall_explanation": "x"})
-    more = [review, said("user", "x", internal_chat_message_metadata_passthrough={"content_item_metadata": [{}]})]
+    more = [
+        review,
+        said(
+            "user", "x", internal_chat_message_metadata_passthrough={"content_item_metadata": [{}]}
+        ),
+    ]
     reader, out = AGENT.reader(SourceShape("lines", PARENT, CHILD), {}), Sink(PARENT, CHILD)
     for record in [*SESSION, *more]:
         for twist in twisted(record):
@@ -800,7 +1022,12 @@ def test_no_shape_is_too_odd(odd: Any) -> None:
 
 
 def rollouts(corpus: Path) -> list[Path]:
-    found = [path for root in AGENT.roots(corpus, {}) if root.exists() for path in AGENT.find(root, _refuse)]
+    found = [
+        path
+        for root in AGENT.roots(corpus, {})
+        if root.exists()
+        for path in AGENT.find(root, _refuse)
+    ]
     assert found
     return found
 
@@ -813,7 +1040,8 @@ def test_every_rollout_of_the_corpus_is_understood(corpus: Path) -> None:
         inside = Counter(record["payload"].get("type") for record in records)
         assert out.unknown == {}
         assert len({e.key for e in out.main.events}) == len(out.main.events)
-        # The event of a prompt is the program's own word for what a person typed; the reader goes by the items.
+        # The event of a prompt is the program's own word for what a person typed; the reader goes
+        # by the items.
         assert kinds["user.prompt"] == inside["user_message"]
         assert kinds["turn.started"] == inside["task_started"]
         assert kinds["turn.completed"] == inside["task_complete"] + inside["turn_aborted"]
@@ -823,9 +1051,15 @@ def test_every_rollout_of_the_corpus_is_understood(corpus: Path) -> None:
         late = sum(bool(e.data and e.data.get("late")) for e in out.main.events)
         assert (kinds["tool.call"], kinds["tool.result"] - late) == (calls, outputs)
         running = [
-            r["payload"] for r in records if "Process running with session ID" in str(r["payload"].get("output"))
+            r["payload"]
+            for r in records
+            if "Process running with session ID" in str(r["payload"].get("output"))
         ]
-        ended = {r["payload"]["call_id"] for r in records if r["payload"].get("type") == "exec_command_end"}
+        ended = {
+            r["payload"]["call_id"]
+            for r in records
+            if r["payload"].get("type") == "exec_command_end"
+        }
         assert late == len({output["call_id"] for output in running} & ended)
 
 
@@ -835,7 +1069,9 @@ def test_tokens_of_the_corpus_add_up_to_each_sessions_last_total(corpus: Path) -
         infos = [r["payload"]["info"] for r in records if r["payload"].get("type") == "token_count"]
         total = [info["total_token_usage"] for info in infos if info][-1]
         used = read(records).main.usage
-        assert sum(u.input or 0 for u in used) == total["input_tokens"] - total["cached_input_tokens"]
+        assert (
+            sum(u.input or 0 for u in used) == total["input_tokens"] - total["cached_input_tokens"]
+        )
         assert sum(u.cache_read or 0 for u in used) == total["cached_input_tokens"]
         assert sum(u.output or 0 for u in used) == total["output_tokens"]
         assert sum(u.reasoning or 0 for u in used) == total["reasoning_output_tokens"]
@@ -847,9 +1083,12 @@ def test_files_written_in_the_corpus_are_those_the_patches_changed(corpus: Path)
         patches = [r["payload"] for r in records if r["payload"].get("type") == "patch_apply_end"]
         changed = {name for done in patches if done["success"] for name in done["changes"]}
         written = {t.path for t in read(records).main.touches if t.action == "write"}
-        texts = "".join(r["payload"]["input"] for r in records if r["payload"].get("type") == "custom_tool_call")
+        texts = "".join(
+            r["payload"]["input"] for r in records if r["payload"].get("type") == "custom_tool_call"
+        )
         assert written >= changed
-        assert all(f" File: {name}\n" in texts for name in written - changed)  # no event told of these patches
+        # no event told of these patches
+        assert all(f" File: {name}\n" in texts for name in written - changed)
 
 
 def test_the_corpus_read_record_by_record_is_the_same(corpus: Path) -> None:

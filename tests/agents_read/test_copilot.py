@@ -1,4 +1,5 @@
-"""Copilot CLI event logs: chunked answers, subagents in the same log, and totals told only at the end."""
+"""Copilot CLI event logs: chunked answers, subagents in the same log, and totals told only at
+the end."""
 
 from __future__ import annotations
 
@@ -22,22 +23,45 @@ WHEN_MS = 1782900000000
 
 
 def record(kind: str, data: dict[str, Any], /, ident: str = "", **envelope: Any) -> dict[str, Any]:
-    return {"type": kind, "data": data, "id": ident, "timestamp": WHEN, "parentId": None, **envelope}
+    return {
+        "type": kind,
+        "data": data,
+        "id": ident,
+        "timestamp": WHEN,
+        "parentId": None,
+        **envelope,
+    }
 
 
 def start(**context: Any) -> dict[str, Any]:
     where = {"cwd": "/w", "gitRoot": "/w", "branch": "main", "repository": "o/r", **context}
-    data = {"sessionId": SESSION_ID, "copilotVersion": "1.0.68", "producer": "copilot-agent", "context": where}
+    data = {
+        "sessionId": SESSION_ID,
+        "copilotVersion": "1.0.68",
+        "producer": "copilot-agent",
+        "context": where,
+    }
     return record("session.start", data, "e0")
 
 
 def message(ident: str, text: str = "", **more: Any) -> dict[str, Any]:
-    data = {"messageId": ident, "content": text, "model": "claude-sonnet-4.6", "toolRequests": [], **more}
+    data = {
+        "messageId": ident,
+        "content": text,
+        "model": "claude-sonnet-4.6",
+        "toolRequests": [],
+        **more,
+    }
     return record("assistant.message", data, f"e-{ident}")
 
 
 def request(ident: str, name: str = "bash", arguments: Any = None) -> dict[str, Any]:
-    return {"toolCallId": ident, "name": name, "arguments": arguments or {"command": "ls"}, "type": "function"}
+    return {
+        "toolCallId": ident,
+        "name": name,
+        "arguments": arguments or {"command": "ls"},
+        "type": "function",
+    }
 
 
 def done(ident: str, text: str = "ok", **more: Any) -> dict[str, Any]:
@@ -45,14 +69,18 @@ def done(ident: str, text: str = "ok", **more: Any) -> dict[str, Any]:
     return record("tool.execution_complete", data, f"d-{ident}")
 
 
-def figures(given: int, output: int, read: int = 0, written: int = 0, thought: int = 0) -> dict[str, int]:
+def figures(
+    given: int, output: int, read: int = 0, written: int = 0, thought: int = 0
+) -> dict[str, int]:
     cache = {"cacheReadTokens": read, "cacheWriteTokens": written}
     return {"inputTokens": given, "outputTokens": output, **cache, "reasoningTokens": thought}
 
 
 def shutdown(ident: str, models: dict[str, dict[str, int]], **more: Any) -> dict[str, Any]:
     metrics = {model: {"requests": {"count": 1}, "usage": usage} for model, usage in models.items()}
-    return record("session.shutdown", {"shutdownType": "routine", "modelMetrics": metrics, **more}, ident)
+    return record(
+        "session.shutdown", {"shutdownType": "routine", "modelMetrics": metrics, **more}, ident
+    )
 
 
 def encoded(records: Lines) -> list[bytes]:
@@ -64,7 +92,8 @@ def sniffed(records: Lines, path: str = "/h/x/events.jsonl") -> SourceShape | No
 
 
 def read(records: Lines, *, by_record: bool = False) -> Sink:
-    """All records at once, or with the state through JSON after each, as when a file grows line by line."""
+    """All records at once, or with the state through JSON after each, as when a file grows line
+    by line."""
     shape = SourceShape("lines", SESSION_ID)
     out, reader, offset = Sink(SESSION_ID), AGENT.reader(shape, {}), 0
     for raw in encoded(records):
@@ -85,17 +114,25 @@ def one(each: dict[str, Any]) -> Event:
 
 
 def total(records: Lines) -> dict[str, int | None]:
-    """The session's tokens as the store adds them up: the maximum per key, then the sum, unknown if all are."""
+    """The session's tokens as the store adds them up: the maximum per key, then the sum, unknown
+    if all are."""
     best: dict[int, Usage] = {}
     names = ("input", "cache_read", "cache_write", "output", "reasoning")
     for bucket in read(records).buckets.values():
         for used in bucket.usage:
             row = best.setdefault(used.key, used)
             for name in names:
-                known = [value for value in (getattr(row, name), getattr(used, name)) if value is not None]
+                known = [
+                    value
+                    for value in (getattr(row, name), getattr(used, name))
+                    if value is not None
+                ]
                 setattr(row, name, max(known) if known else None)
     columns = {name: [getattr(row, name) for row in best.values()] for name in names}
-    return {name: sum(v or 0 for v in values) if set(values) - {None} else None for name, values in columns.items()}
+    return {
+        name: sum(v or 0 for v in values) if set(values) - {None} else None
+        for name, values in columns.items()
+    }
 
 
 # -- where, and which files ----------------------------------------------------------------------
@@ -110,7 +147,13 @@ def test_both_folders_are_roots_and_the_environment_moves_them() -> None:
 
 
 def test_a_sessions_own_files_are_no_transcripts(tmp_path: Path) -> None:
-    for name in ("a/events.jsonl", "a/files/data.json", "a/notes.jsonl", "b.jsonl", "a/workspace.yaml"):
+    for name in (
+        "a/events.jsonl",
+        "a/files/data.json",
+        "a/notes.jsonl",
+        "b.jsonl",
+        "a/workspace.yaml",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
 
@@ -135,7 +178,13 @@ def test_without_its_start_a_log_is_known_by_its_folder_or_name() -> None:
 @pytest.mark.parametrize(
     "foreign",
     [
-        {"type": "user", "sessionId": "s", "uuid": "u", "timestamp": WHEN, "message": {"role": "user"}},
+        {
+            "type": "user",
+            "sessionId": "s",
+            "uuid": "u",
+            "timestamp": WHEN,
+            "message": {"role": "user"},
+        },
         {"type": "session_meta", "timestamp": WHEN, "payload": {"id": "x"}},
         {"type": "custom.event", "timestamp": WHEN, "parentId": None, "data": {}},
         {"sessionId": "s", "messages": [], "startTime": WHEN},
@@ -150,28 +199,41 @@ def test_other_agents_files_are_left_to_them(foreign: dict[str, Any]) -> None:
 
 
 def test_a_session_starts_once_and_says_where() -> None:
-    resumed = record("session.resume", {"eventCount": 1, "context": {"cwd": "/w", "branch": "main"}}, "e1")
+    resumed = record(
+        "session.resume", {"eventCount": 1, "context": {"cwd": "/w", "branch": "main"}}, "e1"
+    )
     out = read([start(), resumed])
     [started] = out.main.events
     where = {"cwd": "/w", "branch": "main", "repository": "o/r", "version": "1.0.68"}
-    assert started == Event("session.started", fold("e0", "place"), WHEN_MS, "system", "", None, where)
+    assert started == Event(
+        "session.started", fold("e0", "place"), WHEN_MS, "system", "", None, where
+    )
     assert out.main.facts == {"cwd": "/w", "branch": "main", "version": "1.0.68"}
 
 
 @pytest.mark.parametrize("kind", ["session.resume", "session.context_changed"])
 def test_a_new_folder_or_branch_is_told(kind: str) -> None:
     context = {"cwd": "/w2", "branch": "topic"}
-    out = read([start(), record(kind, {"context": context} if kind == "session.resume" else context, "e1")])
+    out = read(
+        [start(), record(kind, {"context": context} if kind == "session.resume" else context, "e1")]
+    )
     assert (out.main.events[1].kind, out.main.events[1].data) == ("status.changed", context)
     assert (out.main.facts["cwd"], out.main.facts["branch"]) == ("/w", "topic")
 
 
 def test_a_compaction_holds_its_summary() -> None:
-    data = {"success": True, "trigger": "manual", "preCompactionTokens": 9, "summaryContent": "so far"}
+    data = {
+        "success": True,
+        "trigger": "manual",
+        "preCompactionTokens": 9,
+        "summaryContent": "so far",
+    }
     event = one(record("session.compaction_complete", data, "e1"))
     assert (event.kind, event.text) == ("compaction", "so far")
     assert event.data == {"trigger": "manual", "preCompactionTokens": 9}
-    failed = one(record("session.compaction_complete", {"success": False, "error": "no room"}, "e1"))
+    failed = one(
+        record("session.compaction_complete", {"success": False, "error": "no room"}, "e1")
+    )
     assert (failed.kind, failed.text) == ("error", "no room")
 
 
@@ -182,7 +244,9 @@ def test_other_things_that_happen_to_a_session() -> None:
         record("session.mode_changed", {"previousMode": "interactive", "newMode": "plan"}, "e3"),
         record("abort", {"reason": "user_initiated"}, "e4"),
         record(
-            "system.notification", {"content": "<system_notification>\nshell 1 ended\n</system_notification>"}, "e5"
+            "system.notification",
+            {"content": "<system_notification>\nshell 1 ended\n</system_notification>"},
+            "e5",
         ),
     ) == [
         ("error", "system", "limit reached"),
@@ -191,7 +255,9 @@ def test_other_things_that_happen_to_a_session() -> None:
         ("turn.completed", "user", ""),
         ("status.changed", "system", "shell 1 ended"),
     ]
-    assert one(record("session.snapshot_rewind", {"upToEventId": "e9"}, "e2")).data == {"rewound_to": "e9"}
+    assert one(record("session.snapshot_rewind", {"upToEventId": "e9"}, "e2")).data == {
+        "rewound_to": "e9"
+    }
     assert one(record("abort", {"reason": "user_initiated"}, "e4")).data == {
         "interrupted": True,
         "reason": "user_initiated",
@@ -207,45 +273,87 @@ def test_a_title_comes_from_the_agent() -> None:
 
 
 def test_a_prompt_is_what_was_typed_not_what_was_made_of_it() -> None:
-    data = {"content": "fix it", "transformedContent": "<current_datetime>…</current_datetime>\n\nfix it"}
-    assert one(record("user.message", data, "e1")) == Event("user.prompt", fold("e1"), WHEN_MS, "user", "fix it")
+    data = {
+        "content": "fix it",
+        "transformedContent": "<current_datetime>…</current_datetime>\n\nfix it",
+    }
+    assert one(record("user.message", data, "e1")) == Event(
+        "user.prompt", fold("e1"), WHEN_MS, "user", "fix it"
+    )
 
 
 @pytest.mark.parametrize("origin", [{"source": "skill-pdf"}, {"isAutopilotContinuation": True}])
 def test_what_the_program_said_in_the_users_name_is_no_prompt(origin: dict[str, Any]) -> None:
-    assert one(record("user.message", {"content": "go on", **origin}, "e1")).kind == "status.changed"
+    assert (
+        one(record("user.message", {"content": "go on", **origin}, "e1")).kind == "status.changed"
+    )
 
 
 def test_an_attachment_is_a_reference_without_its_bytes() -> None:
-    attached = [{"type": "blob", "mimeType": "image/png", "data": "AAAABBBB", "displayName": "a.png"}]
+    attached = [
+        {"type": "blob", "mimeType": "image/png", "data": "AAAABBBB", "displayName": "a.png"}
+    ]
     prompt = one(record("user.message", {"content": "look", "attachments": attached}, "e1"))
-    image = {"block": 0, "type": "blob", "media_type": "image/png", "displayName": "a.png", "bytes": 6}
+    image = {
+        "block": 0,
+        "type": "blob",
+        "media_type": "image/png",
+        "displayName": "a.png",
+        "bytes": 6,
+    }
     assert prompt.data == {"images": [image]}
 
 
 def test_an_answer_is_a_thought_words_and_calls() -> None:
     answer = message(
-        "m1", "On it.", reasoningText="hm", toolRequests=[request("c1"), request("c2", "view", {"path": "a"})]
+        "m1",
+        "On it.",
+        reasoningText="hm",
+        toolRequests=[request("c1"), request("c2", "view", {"path": "a"})],
     )
     model = {"model": "claude-sonnet-4.6"}
     assert read([start(), answer]).main.events[1:] == [
-        Event("assistant.thinking", fold("m1", 0, "thinking"), WHEN_MS, "assistant", "hm", None, model),
+        Event(
+            "assistant.thinking", fold("m1", 0, "thinking"), WHEN_MS, "assistant", "hm", None, model
+        ),
         Event("assistant.message", fold("m1", 0), WHEN_MS, "assistant", "On it.", None, model),
-        Event("tool.call", fold("c1"), WHEN_MS, "assistant", "ls", "bash", {"id": "c1", "input": {"command": "ls"}}),
-        Event("tool.call", fold("c2"), WHEN_MS, "assistant", "a", "view", {"id": "c2", "input": {"path": "a"}}),
+        Event(
+            "tool.call",
+            fold("c1"),
+            WHEN_MS,
+            "assistant",
+            "ls",
+            "bash",
+            {"id": "c1", "input": {"command": "ls"}},
+        ),
+        Event(
+            "tool.call",
+            fold("c2"),
+            WHEN_MS,
+            "assistant",
+            "a",
+            "view",
+            {"id": "c2", "input": {"path": "a"}},
+        ),
     ]
 
 
 def test_a_thought_is_told_once_though_two_records_hold_it() -> None:
     thought = record("assistant.reasoning", {"reasoningId": "r1", "content": "hm"}, "e1")
-    for records in ([thought, message("m1", reasoningText="hm")], [message("m1", reasoningText="hm"), thought]):
+    for records in (
+        [thought, message("m1", reasoningText="hm")],
+        [message("m1", reasoningText="hm"), thought],
+    ):
         assert told(*records) == [("assistant.thinking", "assistant", "hm")]
     twice = [message("m1", reasoningText="hm"), message("m2", reasoningText="hm")]
     assert len(told(*twice)) == 2
 
 
 def test_arguments_may_be_an_object_or_its_text() -> None:
-    asked = message("m1", toolRequests=[request("c1", "bash", '{"command": "ls"}'), request("c2", "bash", "{broken")])
+    asked = message(
+        "m1",
+        toolRequests=[request("c1", "bash", '{"command": "ls"}'), request("c2", "bash", "{broken")],
+    )
     first, second = read([start(), asked]).main.events[1:]
     assert first.data == {"id": "c1", "input": {"command": "ls"}}
     assert (second.text, second.data) == ("{broken", {"id": "c2", "input": "{broken"})
@@ -255,10 +363,16 @@ def test_arguments_may_be_an_object_or_its_text() -> None:
 
 
 def test_a_call_is_told_by_the_message_that_asked_or_else_by_its_start() -> None:
-    started = record("tool.execution_start", {"toolCallId": "c1", "toolName": "bash", "arguments": {"command": "ls"}})
+    started = record(
+        "tool.execution_start",
+        {"toolCallId": "c1", "toolName": "bash", "arguments": {"command": "ls"}},
+    )
     assert len(told(message("m1", toolRequests=[request("c1")]), started)) == 1
     assert told(started) == [("tool.call", "assistant", "ls")]
-    by_hand = record("tool.user_requested", {"toolCallId": "c1", "toolName": "bash", "arguments": {"command": "ls"}})
+    by_hand = record(
+        "tool.user_requested",
+        {"toolCallId": "c1", "toolName": "bash", "arguments": {"command": "ls"}},
+    )
     assert told(by_hand, started) == [("tool.call", "user", "ls")]
 
 
@@ -270,7 +384,11 @@ def test_a_result_knows_its_exit_code() -> None:
 
 
 def test_a_failed_call_tells_its_error() -> None:
-    data = {"toolCallId": "c1", "success": False, "error": {"message": "no such path", "code": "failure"}}
+    data = {
+        "toolCallId": "c1",
+        "success": False,
+        "error": {"message": "no such path", "code": "failure"},
+    }
     result = one(record("tool.execution_complete", data, "e1"))
     assert (result.text, result.data) == ("no such path", {"id": "c1", "failed": True})
 
@@ -297,21 +415,42 @@ def test_files_are_touched_when_the_call_succeeded() -> None:
 
 
 def test_a_permission_is_asked_for_and_decided() -> None:
-    wanted = {"kind": "shell", "toolCallId": "c1", "fullCommandText": "rm -r x", "intention": "Clean up"}
+    wanted = {
+        "kind": "shell",
+        "toolCallId": "c1",
+        "fullCommandText": "rm -r x",
+        "intention": "Clean up",
+    }
     asked = record("permission.requested", {"requestId": "p1", "permissionRequest": wanted}, "e1")
-    denied = {"requestId": "p1", "toolCallId": "c1", "result": {"kind": "denied-interactively-by-user"}}
-    request_event, decision = read([start(), asked, record("permission.completed", denied, "e2")]).main.events[1:]
-    assert (request_event.kind, request_event.name, request_event.text) == ("approval.requested", "shell", "rm -r x")
+    denied = {
+        "requestId": "p1",
+        "toolCallId": "c1",
+        "result": {"kind": "denied-interactively-by-user"},
+    }
+    request_event, decision = read(
+        [start(), asked, record("permission.completed", denied, "e2")]
+    ).main.events[1:]
+    assert (request_event.kind, request_event.name, request_event.text) == (
+        "approval.requested",
+        "shell",
+        "rm -r x",
+    )
     assert request_event.data == {"id": "c1", "request": "p1"}
     assert (decision.kind, decision.actor) == ("approval.resolved", "user")
     assert decision.data is not None and decision.data["decision"] == "denied"
-    approved = record("permission.completed", {"requestId": "p1", "result": {"kind": "approved-for-session"}}, "e2")
+    approved = record(
+        "permission.completed",
+        {"requestId": "p1", "result": {"kind": "approved-for-session"}},
+        "e2",
+    )
     assert (one(approved).data or {})["decision"] == "approved"
 
 
 def test_a_question_to_the_person_is_asked() -> None:
     given = {"question": "Which?", "choices": ["a", "b"]}
-    _, question = read([start(), message("m1", toolRequests=[request("c1", "ask_user", given)])]).main.events[1:]
+    _, question = read(
+        [start(), message("m1", toolRequests=[request("c1", "ask_user", given)])]
+    ).main.events[1:]
     assert (question.kind, question.text, question.data) == (
         "question.asked",
         "Which?",
@@ -324,7 +463,9 @@ def test_a_question_to_the_person_is_asked() -> None:
 
 def test_subagents_write_into_the_same_log_but_are_sessions_of_their_own() -> None:
     started = record(
-        "subagent.started", {"toolCallId": "c1", "agentName": "explore", "agentDisplayName": "Explore"}, "e1"
+        "subagent.started",
+        {"toolCallId": "c1", "agentName": "explore", "agentDisplayName": "Explore"},
+        "e1",
     )
     inner = message("m2", "three files", outputTokens=5, apiCallId="a2")
     records = [
@@ -333,7 +474,12 @@ def test_subagents_write_into_the_same_log_but_are_sessions_of_their_own() -> No
         started,
         record("user.message", {"content": "count files"}, "e2", agentId="c1"),
         {**inner, "agentId": "c1"},
-        record("subagent.completed", {"toolCallId": "c1", "agentName": "explore", "durationMs": 9}, "e3", agentId="c1"),
+        record(
+            "subagent.completed",
+            {"toolCallId": "c1", "agentName": "explore", "durationMs": 9},
+            "e3",
+            agentId="c1",
+        ),
         done("c1", "three"),
     ]
     out = read(records)
@@ -356,8 +502,18 @@ def test_older_logs_name_the_call_that_started_the_subagent() -> None:
 
 
 def test_a_subagent_that_failed_says_why() -> None:
-    failed = one(record("subagent.failed", {"toolCallId": "c1", "agentName": "explore", "error": "crashed"}, "e1"))
-    assert (failed.kind, failed.text, failed.data) == ("subagent.stopped", "crashed", {"id": "c1", "failed": True})
+    failed = one(
+        record(
+            "subagent.failed",
+            {"toolCallId": "c1", "agentName": "explore", "error": "crashed"},
+            "e1",
+        )
+    )
+    assert (failed.kind, failed.text, failed.data) == (
+        "subagent.stopped",
+        "crashed",
+        {"id": "c1", "failed": True},
+    )
 
 
 # -- tokens --------------------------------------------------------------------------------------
@@ -366,12 +522,18 @@ MODEL = "claude-sonnet-4.6"
 
 
 def test_a_killed_session_knows_only_its_output() -> None:
-    records = [start(), message("m1", "a", outputTokens=10, apiCallId="a1"), message("m2", "b", outputTokens=5)]
+    records = [
+        start(),
+        message("m1", "a", outputTokens=10, apiCallId="a1"),
+        message("m2", "b", outputTokens=5),
+    ]
     assert read(records).main.usage == [
         Usage(fold("copilot", "a1"), WHEN_MS, MODEL, output=10),
         Usage(fold("copilot", "m2"), WHEN_MS, MODEL, output=5),
     ]
-    assert total(records) == dict.fromkeys(("input", "cache_read", "cache_write", "reasoning")) | {"output": 15}
+    assert total(records) == dict.fromkeys(("input", "cache_read", "cache_write", "reasoning")) | {
+        "output": 15
+    }
 
 
 def test_chunks_of_one_answer_are_counted_once() -> None:
@@ -403,10 +565,16 @@ def test_the_agents_own_breakdown_of_input_is_believed() -> None:
 
 
 def test_output_is_set_off_per_model() -> None:
-    said = [message("m1", "a", outputTokens=10), message("m2", "b", outputTokens=5, model="gpt-5.4-mini")]
+    said = [
+        message("m1", "a", outputTokens=10),
+        message("m2", "b", outputTokens=5, model="gpt-5.4-mini"),
+    ]
     ended = shutdown("e9", {MODEL: figures(100, 12), "gpt-5.4-mini": figures(50, 9)})
     used = read([start(), *said, ended]).main.usage[2:]
-    assert [(u.model, u.input, u.output) for u in used] == [(MODEL, 100, 2), ("gpt-5.4-mini", 50, 4)]
+    assert [(u.model, u.input, u.output) for u in used] == [
+        (MODEL, 100, 2),
+        ("gpt-5.4-mini", 50, 4),
+    ]
 
 
 def test_messages_of_a_model_the_totals_do_not_name_are_in_them_all_the_same() -> None:
@@ -424,7 +592,10 @@ def test_runs_of_a_resumed_session_add_up_when_each_counts_anew() -> None:
 
 def test_the_last_run_of_a_resumed_session_counts_when_the_totals_go_on() -> None:
     first = [message("m1", "a", outputTokens=100), shutdown("e1", {MODEL: figures(1000, 120, 400)})]
-    second = [message("m2", "b", outputTokens=30), shutdown("e2", {MODEL: figures(6000, 160, 3400)})]
+    second = [
+        message("m2", "b", outputTokens=30),
+        shutdown("e2", {MODEL: figures(6000, 160, 3400)}),
+    ]
     used = total([start(), *first, *second])
     assert (used["input"], used["cache_read"], used["output"]) == (2600, 3400, 160)
 
@@ -449,7 +620,13 @@ def test_the_oldest_sessions_are_one_document() -> None:
     timeline = [
         {"id": "t1", "timestamp": WHEN, "type": "user", "text": "fix it"},
         {"id": "t2", "timestamp": WHEN, "type": "info", "text": "signed in"},
-        {"id": "t3", "type": "tool_call_requested", "callId": "c1", "name": "bash", "arguments": {"command": "ls"}},
+        {
+            "id": "t3",
+            "type": "tool_call_requested",
+            "callId": "c1",
+            "name": "bash",
+            "arguments": {"command": "ls"},
+        },
         {
             "id": "t4",
             "type": "tool_call_completed",
@@ -505,7 +682,10 @@ def test_without_a_timeline_the_messages_to_the_model_are_read() -> None:
 
 
 def test_hooks_and_steps_are_silent_and_unknown_types_are_counted() -> None:
-    silent = [record(kind, {}) for kind in ("hook.start", "hook.end", "assistant.turn_start", "system.message")]
+    silent = [
+        record(kind, {})
+        for kind in ("hook.start", "hook.end", "assistant.turn_start", "system.message")
+    ]
     out = read([start(), *silent, record("new.event", {})])
     assert [e.kind for e in out.main.events] == ["session.started"]
     assert out.unknown == {"new.event": 1}
@@ -513,13 +693,21 @@ def test_hooks_and_steps_are_silent_and_unknown_types_are_counted() -> None:
 
 def test_each_known_type_has_its_method_and_is_not_silent() -> None:
     assert not EventsReader.KINDS & SILENT
-    assert [kind for kind in EventsReader.KINDS if not hasattr(EventsReader, "_" + kind.replace(".", "_"))] == []
+    assert [
+        kind
+        for kind in EventsReader.KINDS
+        if not hasattr(EventsReader, "_" + kind.replace(".", "_"))
+    ] == []
 
 
 SESSION: Lines = [
     start(),
     record("session.model_change", {"newModel": MODEL}, "e1"),
-    record("user.message", {"content": "fix it", "attachments": [{"type": "file", "path": "/w/a"}]}, "e2"),
+    record(
+        "user.message",
+        {"content": "fix it", "attachments": [{"type": "file", "path": "/w/a"}]},
+        "e2",
+    ),
     record("assistant.reasoning", {"reasoningId": "r1", "content": "hm"}, "e3"),
     message(
         "m1",
@@ -529,13 +717,23 @@ SESSION: Lines = [
         apiCallId="a1",
         toolRequests=[request("c1", "edit", {"path": "a"})],
     ),
-    record("permission.requested", {"requestId": "p1", "permissionRequest": {"kind": "write", "fileName": "a"}}, "e4"),
+    record(
+        "permission.requested",
+        {"requestId": "p1", "permissionRequest": {"kind": "write", "fileName": "a"}},
+        "e4",
+    ),
     record("permission.completed", {"requestId": "p1", "result": {"kind": "approved"}}, "e5"),
-    record("tool.execution_start", {"toolCallId": "c1", "toolName": "edit", "arguments": {"path": "a"}}, "e6"),
+    record(
+        "tool.execution_start",
+        {"toolCallId": "c1", "toolName": "edit", "arguments": {"path": "a"}},
+        "e6",
+    ),
     done("c1"),
     record("subagent.started", {"toolCallId": "c2", "agentName": "explore"}, "e7"),
     record("user.message", {"content": "look"}, "e8", agentId="c2"),
-    record("subagent.failed", {"toolCallId": "c2", "agentName": "explore", "error": "crashed"}, "e9"),
+    record(
+        "subagent.failed", {"toolCallId": "c2", "agentName": "explore", "error": "crashed"}, "e9"
+    ),
     record("session.context_changed", {"cwd": "/w2", "branch": "topic"}, "e10"),
     record("session.compaction_complete", {"success": True, "summaryContent": "so far"}, "e11"),
     record("session.truncation", {"messagesRemovedDuringTruncation": 2}, "e12"),
@@ -546,7 +744,9 @@ SESSION: Lines = [
     record("exit_plan_mode.completed", {"requestId": "p2", "approved": True}, "e17"),
     record("elicitation.requested", {"requestId": "p3", "message": "Which?"}, "e18"),
     record("session.task_complete", {"summary": "did it", "success": True}, "e19"),
-    shutdown("e20", {MODEL: figures(100, 12, 40)}, codeChanges={"linesAdded": 1, "filesModified": ["a"]}),
+    shutdown(
+        "e20", {MODEL: figures(100, 12, 40)}, codeChanges={"linesAdded": 1, "filesModified": ["a"]}
+    ),
     message("m2", "again", outputTokens=5, apiCallId="a2"),
     shutdown("e21", {MODEL: figures(200, 20, 80)}),
 ]
@@ -556,13 +756,30 @@ def test_reading_record_by_record_equals_reading_at_once() -> None:
     whole, grown = read(SESSION), read(SESSION, by_record=True)
     assert whole.buckets.keys() == grown.buckets.keys()
     for bucket, other in zip(whole.buckets.values(), grown.buckets.values(), strict=True):
-        assert (bucket.events, bucket.usage, bucket.touches) == (other.events, other.usage, other.touches)
+        assert (bucket.events, bucket.usage, bucket.touches) == (
+            other.events,
+            other.usage,
+            other.touches,
+        )
         assert bucket.facts == other.facts
         assert len({e.key for e in bucket.events}) == len(bucket.events)
     assert whole.unknown == {}
 
 
-ODD: list[Any] = [None, True, -1, 1.5, "", "x", [], {}, [[]], {"type": []}, ["a", {"text": 1}], {"a": {"b": 1}}]
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [[]],
+    {"type": []},
+    ["a", {"text": 1}],
+    {"a": {"b": 1}},
+]
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
@@ -570,15 +787,21 @@ def test_no_shape_is_too_odd(odd: Any) -> None:
     def twisted(value: Any) -> list[Any]:
         """The value with each of its parts in turn replaced."""
         if isinstance(value, dict):
-            return [{**value, key: new} for key, part in value.items() for new in [odd, *twisted(part)]]
+            return [
+                {**value, key: new} for key, part in value.items() for new in [odd, *twisted(part)]
+            ]
         if isinstance(value, list):
             return [
-                [*value[:at], new, *value[at + 1 :]] for at, part in enumerate(value) for new in [odd, *twisted(part)]
+                [*value[:at], new, *value[at + 1 :]]
+                for at, part in enumerate(value)
+                for new in [odd, *twisted(part)]
             ]
         return []
 
     reader, out = AGENT.reader(SourceShape("lines", SESSION_ID), {}), Sink(SESSION_ID)
-    old: Lines = [{"timeline": [{"type": "user", "text": "x"}], "sessionId": "s", "startTime": WHEN}]
+    old: Lines = [
+        {"timeline": [{"type": "user", "text": "x"}], "sessionId": "s", "startTime": WHEN}
+    ]
     for each in [*SESSION, *old]:
         for twist in twisted(each):
             reader.read(twist, 0, b"x", out)
@@ -612,10 +835,16 @@ def test_every_log_of_the_corpus_is_understood(corpus: Path) -> None:
 
 def test_tokens_of_the_corpus_are_those_of_each_shutdown(corpus: Path) -> None:
     for records in logs(corpus):
-        ends = [each["data"]["modelMetrics"] for each in records if each["type"] == "session.shutdown"]
+        ends = [
+            each["data"]["modelMetrics"] for each in records if each["type"] == "session.shutdown"
+        ]
         usages = [metric["usage"] for metric in (ends[-1].values() if ends else ())]
         used = {"session_id": records[0]["data"]["sessionId"], **total(records)}
-        said = sum(each["data"].get("outputTokens", 0) for each in records if each["type"] == "assistant.message")
+        said = sum(
+            each["data"].get("outputTokens", 0)
+            for each in records
+            if each["type"] == "assistant.message"
+        )
         assert used["output"] == (sum(u["outputTokens"] for u in usages) if usages else said)
         if not usages:
             assert used["input"] is None

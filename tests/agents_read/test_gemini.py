@@ -18,7 +18,12 @@ from whyfor.model.events import Event
 from whyfor.model.ids import fold
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
-HEADER = {"sessionId": SESSION, "projectHash": "ab12", "startTime": "2026-05-01T10:00:00.000Z", "kind": "main"}
+HEADER = {
+    "sessionId": SESSION,
+    "projectHash": "ab12",
+    "startTime": "2026-05-01T10:00:00.000Z",
+    "kind": "main",
+}
 T0 = 1777629600000
 MODEL = {"model": "gemini-2.5-pro"}
 
@@ -33,10 +38,19 @@ def user(ident: str, *parts: object, second: int = 1, **more: object) -> Record:
 
 
 def gemini(ident: str, text: str = "", second: int = 2, **more: object) -> Record:
-    return {"id": ident, "timestamp": at(second), "type": "gemini", "content": text, "model": "gemini-2.5-pro", **more}
+    return {
+        "id": ident,
+        "timestamp": at(second),
+        "type": "gemini",
+        "content": text,
+        "model": "gemini-2.5-pro",
+        **more,
+    }
 
 
-def call(ident: str, name: str, args: Record, output: str, status: str = "success", **more: object) -> Record:
+def call(
+    ident: str, name: str, args: Record, output: str, status: str = "success", **more: object
+) -> Record:
     word = "output" if status == "success" else "error"
     answer = {"functionResponse": {"id": ident, "name": name, "response": {word: output}}}
     about = {"id": ident, "name": name, "args": args, "result": [answer], "status": status}
@@ -44,7 +58,10 @@ def call(ident: str, name: str, args: Record, output: str, status: str = "succes
 
 
 def read(
-    *records: Record, shape: SourceShape | None = None, state: Record | None = None, sink: Sink | None = None
+    *records: Record,
+    shape: SourceShape | None = None,
+    state: Record | None = None,
+    sink: Sink | None = None,
 ) -> Sink:
     shape = shape or SourceShape("lines", SESSION)
     sink = sink or Sink(shape.session_id, shape.parent)
@@ -83,12 +100,21 @@ def complain(error: OSError) -> None:
 
 def test_its_folder_is_below_home_or_where_the_environment_says() -> None:
     assert AGENT.roots(Path("/home/ada"), {}) == [Path("/home/ada/.gemini/tmp")]
-    assert AGENT.roots(Path("/home/ada"), {"GEMINI_CLI_HOME": "/elsewhere"}) == [Path("/elsewhere/.gemini/tmp")]
+    assert AGENT.roots(Path("/home/ada"), {"GEMINI_CLI_HOME": "/elsewhere"}) == [
+        Path("/elsewhere/.gemini/tmp")
+    ]
 
 
 def test_sessions_are_found_before_subagents_and_nothing_else_is(tmp_path: Path) -> None:
     chats = tmp_path / "slug" / "chats"
-    names = ["parent/child.jsonl", "session-b.jsonl", "session-a.json", "note.txt", "../logs.json", "a/b/c.jsonl"]
+    names = [
+        "parent/child.jsonl",
+        "session-b.jsonl",
+        "session-a.json",
+        "note.txt",
+        "../logs.json",
+        "a/b/c.jsonl",
+    ]
     for name in names:
         (chats / name).parent.mkdir(parents=True, exist_ok=True)
         (chats / name).touch()
@@ -108,7 +134,9 @@ def test_an_edit_log_whose_first_line_is_damaged_is_known_by_its_changes() -> No
     damaged = b'{"sessionId":"' + b"\0" * 40 + b"\n" + log({"$set": {"lastUpdated": at(1)}})
     path = Path("chats/session-2026-05-01T10-00-5e551011.jsonl")
     assert AGENT.sniff(path, damaged) == SourceShape("lines", "5e551011")
-    assert AGENT.sniff(Path("chats/parent/the-child.jsonl"), damaged) == SourceShape("lines", "the-child", "parent")
+    assert AGENT.sniff(Path("chats/parent/the-child.jsonl"), damaged) == SourceShape(
+        "lines", "the-child", "parent"
+    )
 
 
 def test_a_subagents_log_names_its_parent_by_its_folder() -> None:
@@ -132,7 +160,9 @@ def test_a_subagents_document_gets_an_id_of_its_own(tmp_path: Path, place: str) 
     path = tmp_path / "session-2026.json"
     path.write_text(json.dumps(record, indent=None if place == "compact" else 2))
     head = path.read_bytes() if place == "compact" else path.read_bytes()[:300]
-    assert AGENT.sniff(path, head) == SourceShape("document", f"agent-20260501100000000@{SESSION}", SESSION)
+    assert AGENT.sniff(path, head) == SourceShape(
+        "document", f"agent-20260501100000000@{SESSION}", SESSION
+    )
 
 
 def test_the_oldest_subagents_are_known_by_the_task_they_were_given() -> None:
@@ -152,7 +182,12 @@ def test_the_word_subagent_inside_a_message_means_nothing() -> None:
 @pytest.mark.parametrize(
     "foreign",
     [
-        {"type": "user", "sessionId": SESSION, "uuid": "u", "message": {"role": "user", "content": "hi"}},
+        {
+            "type": "user",
+            "sessionId": SESSION,
+            "uuid": "u",
+            "message": {"role": "user", "content": "hi"},
+        },
         {"timestamp": at(1), "type": "session_meta", "payload": {"id": SESSION}},
         {"type": "session.start", "data": {"sessionId": SESSION}, "id": "1"},
         {"sessionId": SESSION, "messages": [], "title": "somebody else's"},
@@ -208,7 +243,9 @@ def test_a_whole_session_reads_the_same_in_both_dialects() -> None:
     messages = [user("u", "Fix it."), gemini("g", "Done.", second=4, thoughts=[thought])]
     started = Event("session.started", fold(SESSION, "started"), T0, "system", "", None, {})
     prompt = Event("user.prompt", fold("u", "text"), T0 + 1000, "user", "Fix it.")
-    thinking = Event("assistant.thinking", fold("g", "thought", 0), T0 + 3000, "assistant", "Plan\nLook first.")
+    thinking = Event(
+        "assistant.thinking", fold("g", "thought", 0), T0 + 3000, "assistant", "Plan\nLook first."
+    )
     answer = Event("assistant.message", fold("g", "text"), T0 + 4000, "assistant", "Done.")
     thinking.data = answer.data = MODEL
     expected = [started, prompt, thinking, answer]
@@ -223,7 +260,10 @@ def test_the_start_says_where_when_that_is_known() -> None:
 
 
 def test_the_folder_is_taken_from_the_injected_context_when_nothing_else_says_it() -> None:
-    context = "<session_context>\nThis is it.\n- **Workspace Directories:**\n  - /code/a thing\n- **More:**"
+    context = (
+        "<session_context>\nThis is it.\n- **Workspace Directories:**\n  - /code/a thing\n- "
+        "**More:**"
+    )
     sink = read(HEADER, {"$set": {"messages": [user("c", context)]}}, user("u", "hi"))
     assert sink.main.facts["cwd"] == "/code/a thing"
     assert kinds(sink) == ["session.started", "user.prompt"]
@@ -235,12 +275,20 @@ def test_a_subagents_header_names_its_folder() -> None:
 
 
 def test_a_summary_is_the_title_wherever_it_stands() -> None:
-    assert read({**HEADER, "messages": [], "summary": "Fix the gate"}).main.facts["title"] == "Fix the gate"
+    assert (
+        read({**HEADER, "messages": [], "summary": "Fix the gate"}).main.facts["title"]
+        == "Fix the gate"
+    )
     assert read(HEADER, {"$set": {"summary": "Fix the gate"}}).main.facts["title"] == "Fix the gate"
 
 
 def test_a_prompt_is_what_was_typed_not_what_it_was_expanded_to() -> None:
-    content = ["Explain @a.txt", "\n--- Content from referenced files ---", "\nContent from @a.txt:\n", "alpha"]
+    content = [
+        "Explain @a.txt",
+        "\n--- Content from referenced files ---",
+        "\nContent from @a.txt:\n",
+        "alpha",
+    ]
     shown = read(HEADER, user("u", *content, displayContent=[{"text": "Explain @a.txt, please"}]))
     assert only(shown, "user.prompt").text == "Explain @a.txt, please"
     assert only(read(HEADER, user("u", *content)), "user.prompt").text == "Explain @a.txt"
@@ -251,7 +299,8 @@ def test_a_prompt_is_what_was_typed_not_what_it_was_expanded_to() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "You have exceeded the maximum number of turns. You have one final chance to complete the task with a short",
+        "You have exceeded the maximum number of turns. You have one final chance to complete the "
+        "task with a short",
         "System: Please continue.",
         "Here is the user's editor context as a JSON object. This is for your information only.",
     ],
@@ -261,9 +310,15 @@ def test_what_the_program_says_in_the_users_name_is_no_prompt(text: str) -> None
 
 
 def test_a_subagents_task_comes_from_its_parent() -> None:
-    task = only(read(HEADER, user("u", "Find it."), shape=SourceShape("lines", "child", SESSION)), "user.prompt")
+    task = only(
+        read(HEADER, user("u", "Find it."), shape=SourceShape("lines", "child", SESSION)),
+        "user.prompt",
+    )
     assert (task.actor, task.text) == ("assistant", "Find it.")
-    assert only(read({**HEADER, "kind": "subagent"}, user("u", "Find it.")), "user.prompt").actor == "assistant"
+    assert (
+        only(read({**HEADER, "kind": "subagent"}, user("u", "Find it.")), "user.prompt").actor
+        == "assistant"
+    )
 
 
 def test_images_are_references() -> None:
@@ -286,7 +341,8 @@ def test_errors_notices_and_interruptions() -> None:
         ("info", "Request cancelled."),
     ]
     records = [
-        {"id": f"m{i}", "timestamp": at(i), "type": kind, "content": text} for i, (kind, text) in enumerate(said)
+        {"id": f"m{i}", "timestamp": at(i), "type": kind, "content": text}
+        for i, (kind, text) in enumerate(said)
     ]
     events = read(HEADER, *records).main.events[1:]
     assert [(event.kind, event.actor, event.text) for event in events] == [
@@ -304,7 +360,11 @@ def test_errors_notices_and_interruptions() -> None:
 def test_a_message_that_comes_again_with_more_in_it_replaces_its_events() -> None:
     tokens = {"input": 1000, "output": 50, "cached": 600, "thoughts": 20, "tool": 0, "total": 1070}
     first = gemini("g", "Working.", tokens=tokens)
-    again = {**first, "content": "Working on it.", "toolCalls": [call("c", "read_file", {"file_path": "a"}, "alpha")]}
+    again = {
+        **first,
+        "content": "Working on it.",
+        "toolCalls": [call("c", "read_file", {"file_path": "a"}, "alpha")],
+    }
     sink = read(HEADER, first, again)
     assert kinds(sink) == ["session.started", "assistant.message", "tool.call", "tool.result"]
     assert only(sink, "assistant.message").text == "Working on it."
@@ -316,19 +376,37 @@ def test_input_tokens_exclude_the_cache_and_unknown_stays_unknown() -> None:
     (usage,) = read(HEADER, gemini("g", "Hi.", tokens=tokens)).main.usage
     assert usage.key == fold("gemini", SESSION, "g")
     assert (usage.model, usage.created_at) == ("gemini-2.5-pro", T0 + 2000)
-    assert (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning) == (400, 600, None, 50, 20)
+    assert (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning) == (
+        400,
+        600,
+        None,
+        50,
+        20,
+    )
     (bare,) = read(HEADER, gemini("g", "Hi.", tokens={"output": 7})).main.usage
     assert (bare.input, bare.cache_read, bare.output, bare.reasoning) == (None, None, 7, None)
     assert read(HEADER, gemini("g", "Hi.", tokens=None)).main.usage == []
 
 
 def conversation() -> list[Record]:
-    done = call("c1", "run_shell_command", {"command": "ls"}, "Output: a\nExit Code: 0", resultDisplay="a")
+    done = call(
+        "c1", "run_shell_command", {"command": "ls"}, "Output: a\nExit Code: 0", resultDisplay="a"
+    )
     return [
         HEADER,
         {"$set": {"messages": [user("ctx", "<session_context>\nhello")], "lastUpdated": at(0)}},
-        user("u1", "First @a", "\n--- Content from referenced files ---", displayContent=[{"text": "First @a"}]),
-        gemini("g1", "One.", thoughts=[{"subject": "S", "description": "D", "timestamp": at(2)}], toolCalls=[done]),
+        user(
+            "u1",
+            "First @a",
+            "\n--- Content from referenced files ---",
+            displayContent=[{"text": "First @a"}],
+        ),
+        gemini(
+            "g1",
+            "One.",
+            thoughts=[{"subject": "S", "description": "D", "timestamp": at(2)}],
+            toolCalls=[done],
+        ),
         user("r1", {"functionResponse": done["result"][0]["functionResponse"]}, second=3),
         user("u2", "yes", second=4),
         gemini("g2", "Two.", second=5),
@@ -338,18 +416,32 @@ def conversation() -> list[Record]:
 
 def poorer(message: Record, ident: str) -> Record:
     """How a resumed or compressed history has it: parts only, times of now, no tools and tokens."""
-    parts = message["content"] if isinstance(message["content"], list) else [{"text": message["content"]}]
+    parts = (
+        message["content"]
+        if isinstance(message["content"], list)
+        else [{"text": message["content"]}]
+    )
     calls = [
-        {"functionCall": {"id": c["id"], "name": c["name"], "args": c["args"]}} for c in message.get("toolCalls", [])
+        {"functionCall": {"id": c["id"], "name": c["name"], "args": c["args"]}}
+        for c in message.get("toolCalls", [])
     ]
     thoughts = [{"text": "**S** D", "thought": True}] if message.get("thoughts") else []
-    return {"id": ident, "timestamp": at(30), "type": message["type"], "content": [*thoughts, *parts, *calls]}
+    return {
+        "id": ident,
+        "timestamp": at(30),
+        "type": message["type"],
+        "content": [*thoughts, *parts, *calls],
+    }
 
 
 def test_a_resume_repeats_the_history_poorer_and_changes_nothing() -> None:
     before = conversation()
     replayed = [poorer(message, message["id"]) for message in before[2:]]
-    resumed = [*before, {**HEADER, "startTime": at(20)}, {"$set": {"messages": replayed, "lastUpdated": at(30)}}]
+    resumed = [
+        *before,
+        {**HEADER, "startTime": at(20)},
+        {"$set": {"messages": replayed, "lastUpdated": at(30)}},
+    ]
     assert read(*resumed).main.events == read(*before).main.events
 
 
@@ -358,7 +450,9 @@ def test_a_compression_keeps_what_was_said_under_new_ids_and_is_told_once() -> N
     summary = user("s", "<state_snapshot>all of it</state_snapshot>", second=40)
     nod = gemini("n", "Got it. Thanks for the additional context!", second=40)
     kept = [poorer(message, f"new-{message['id']}") for message in before[2:]]
-    sink = read(*before, {"$set": {"messages": [summary, nod, *kept]}}, user("u4", "Go on.", second=50))
+    sink = read(
+        *before, {"$set": {"messages": [summary, nod, *kept]}}, user("u4", "Go on.", second=50)
+    )
     old = read(*before).main.events
     assert sink.main.events[: len(old)] == old
     assert [(event.kind, event.text) for event in sink.main.events[len(old) :]] == [
@@ -392,13 +486,27 @@ def test_a_history_that_was_not_seen_before_is_read() -> None:
 def test_a_rewind_keeps_the_events_and_says_so() -> None:
     sink = read(*conversation(), {"$rewindTo": "u2"}, user("u4", "Otherwise.", second=50))
     rewound = sink.main.events[-2]
-    assert (rewound.kind, rewound.actor, rewound.data) == ("status.changed", "user", {"rewound_to": "u2"})
+    assert (rewound.kind, rewound.actor, rewound.data) == (
+        "status.changed",
+        "user",
+        {"rewound_to": "u2"},
+    )
     assert sink.main.events[-1].text == "Otherwise."
-    assert kinds(read(*conversation(), {"$rewindTo": "u2"}, {"$rewindTo": "u2"})).count("status.changed") == 2
+    assert (
+        kinds(read(*conversation(), {"$rewindTo": "u2"}, {"$rewindTo": "u2"})).count(
+            "status.changed"
+        )
+        == 2
+    )
 
 
 def test_what_is_unknown_is_counted_and_nothing_else() -> None:
-    sink = read(HEADER, {"$set": {"mood": 1, "memoryScratchpad": {}}}, {"id": "x", "type": "hologram"}, {"odd": 1})
+    sink = read(
+        HEADER,
+        {"$set": {"mood": 1, "memoryScratchpad": {}}},
+        {"id": "x", "type": "hologram"},
+        {"odd": 1},
+    )
     assert sink.unknown == {"$set.mood": 1, "hologram": 1, "odd": 1}
     assert kinds(sink) == ["session.started"]
 
@@ -407,7 +515,9 @@ def test_what_is_unknown_is_counted_and_nothing_else() -> None:
 
 
 def test_a_call_and_its_result() -> None:
-    sink = read(HEADER, gemini("g", toolCalls=[call("c", "read_file", {"file_path": "src/a.py"}, "alpha")]))
+    sink = read(
+        HEADER, gemini("g", toolCalls=[call("c", "read_file", {"file_path": "src/a.py"}, "alpha")])
+    )
     assert sink.main.events[1:] == [
         Event(
             "tool.call",
@@ -431,9 +541,19 @@ def test_an_edit_has_its_diff_and_touches_its_file() -> None:
         "newContent": "y",
         "originalContent": "x",
     }
-    edit = call("c", "replace", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, "ok", resultDisplay=shown)
+    edit = call(
+        "c",
+        "replace",
+        {"file_path": "a.py", "old_string": "x", "new_string": "y"},
+        "ok",
+        resultDisplay=shown,
+    )
     sink = read(HEADER, gemini("g", toolCalls=[edit]))
-    assert only(sink, "tool.result").data == {"id": "c", "diff": shown["fileDiff"], "path": "/code/a.py"}
+    assert only(sink, "tool.result").data == {
+        "id": "c",
+        "diff": shown["fileDiff"],
+        "path": "/code/a.py",
+    }
     assert [(touch.path, touch.action) for touch in sink.main.touches] == [("a.py", "write")]
 
 
@@ -448,7 +568,12 @@ def test_an_edit_the_person_changed_says_so() -> None:
 
 
 def test_a_failed_call_touches_nothing() -> None:
-    sink = read(HEADER, gemini("g", toolCalls=[call("c", "write_file", {"file_path": "a"}, "no such folder", "error")]))
+    sink = read(
+        HEADER,
+        gemini(
+            "g", toolCalls=[call("c", "write_file", {"file_path": "a"}, "no such folder", "error")]
+        ),
+    )
     result = only(sink, "tool.result")
     assert (result.text, result.data) == ("no such folder", {"id": "c", "failed": True})
     assert sink.main.touches == []
@@ -466,21 +591,39 @@ def test_a_shell_command_has_its_exit_code() -> None:
 
 def test_a_refused_call_is_a_denied_approval() -> None:
     reason = "[Operation Cancelled] Reason: User denied execution."
-    sink = read(HEADER, gemini("g", toolCalls=[call("c", "run_shell_command", {"command": "rm"}, reason, "cancelled")]))
+    sink = read(
+        HEADER,
+        gemini(
+            "g", toolCalls=[call("c", "run_shell_command", {"command": "rm"}, reason, "cancelled")]
+        ),
+    )
     assert only(sink, "tool.result").data == {"id": "c", "failed": True, "rejected": True}
     resolved = only(sink, "approval.resolved")
     assert (resolved.actor, resolved.data) == ("user", {"id": "c", "decision": "denied"})
 
 
 def test_a_result_that_stands_only_in_a_message_of_its_own_is_read() -> None:
-    answer = {"functionResponse": {"id": "c", "name": "x", "response": {"error": "Unauthorized tool call"}}}
+    answer = {
+        "functionResponse": {
+            "id": "c",
+            "name": "x",
+            "response": {"error": "Unauthorized tool call"},
+        }
+    }
     result = only(read(HEADER, gemini("g"), user("r", answer)), "tool.result")
     assert (result.text, result.data) == ("Unauthorized tool call", {"id": "c", "failed": True})
 
 
 def test_a_subagent_is_started_and_stopped_with_its_session() -> None:
     args = {"agent_name": "codebase_investigator", "prompt": "Find it."}
-    done = call("c", "invoke_agent", args, "Found.", agentId="child", resultDisplay={"isSubagentProgress": True})
+    done = call(
+        "c",
+        "invoke_agent",
+        args,
+        "Found.",
+        agentId="child",
+        resultDisplay={"isSubagentProgress": True},
+    )
     sink = read(HEADER, gemini("g", toolCalls=[done]))
     assert kinds(sink)[1:] == ["tool.call", "subagent.started", "tool.result", "subagent.stopped"]
     started = only(sink, "subagent.started")
@@ -490,8 +633,12 @@ def test_a_subagent_is_started_and_stopped_with_its_session() -> None:
 
 
 def test_a_question_to_the_person() -> None:
-    asked = call("c", "ask_user", {"questions": [{"question": "Which?"}, {"question": "When?"}]}, "the first")
-    assert only(read(HEADER, gemini("g", toolCalls=[asked])), "question.asked").text == "Which?\nWhen?"
+    asked = call(
+        "c", "ask_user", {"questions": [{"question": "Which?"}, {"question": "When?"}]}, "the first"
+    )
+    assert (
+        only(read(HEADER, gemini("g", toolCalls=[asked])), "question.asked").text == "Which?\nWhen?"
+    )
 
 
 def test_an_image_a_tool_returned_is_a_reference() -> None:
@@ -508,7 +655,11 @@ def test_an_image_a_tool_returned_is_a_reference() -> None:
 def everything() -> list[Record]:
     sub = call("c5", "invoke_agent", {"agent_name": "x", "prompt": "y"}, "z", agentId="k")
     edit = call(
-        "c6", "replace", {"file_path": "a"}, "ok", resultDisplay={"fileDiff": "d", "diffStat": {"user_added_lines": 1}}
+        "c6",
+        "replace",
+        {"file_path": "a"},
+        "ok",
+        resultDisplay={"fileDiff": "d", "diffStat": {"user_added_lines": 1}},
     )
     denied = call("c7", "run_shell_command", {}, "User denied", "cancelled")
     asked = call("c8", "ask_user", {"questions": [{"question": "Which?"}]}, "a")
@@ -519,7 +670,12 @@ def everything() -> list[Record]:
         gemini("g5", "Hm.", second=7, toolCalls=[sub, edit, denied, asked], tokens=tokens),
         user("u5", "Look:", image, {"fileData": {"fileUri": "x"}}, second=8),
         user("r5", {"functionResponse": {"id": "c9", "response": {"error": "no"}}}, second=8),
-        {"id": "i", "type": "info", "content": "Current workspace directories:\n- /work", "timestamp": at(8)},
+        {
+            "id": "i",
+            "type": "info",
+            "content": "Current workspace directories:\n- /work",
+            "timestamp": at(8),
+        },
         {"id": "e", "type": "error", "content": "no", "timestamp": at(8)},
         {
             "$set": {
@@ -561,12 +717,20 @@ def test_reading_again_gives_the_same_keys() -> None:
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for name, inner in items:
         yield from spots(inner, (*path, name))
 
 
-@pytest.mark.parametrize("odd", [None, True, 7, -1.5, "x", [], {}, [1], [None], ["x"], {"x": []}, [[{}]]], ids=repr)
+@pytest.mark.parametrize(
+    "odd", [None, True, 7, -1.5, "x", [], {}, [1], [None], ["x"], {"x": []}, [[{}]]], ids=repr
+)
 def test_odd_shapes_anywhere_never_raise(odd: object) -> None:
     for record in [*everything(), {**HEADER, "messages": everything()[2:4], "directories": ["/w"]}]:
         for path in spots(record):
@@ -611,20 +775,27 @@ def test_every_session_of_the_corpus_is_read_in_full(corpus: Path) -> None:
 
 def test_the_prompts_of_the_corpus_are_what_people_typed(corpus: Path) -> None:
     prompts = Counter(
-        event.actor for *_, sink in documents(corpus) for event in sink.main.events if event.kind == "user.prompt"
+        event.actor
+        for *_, sink in documents(corpus)
+        for event in sink.main.events
+        if event.kind == "user.prompt"
     )
-    assert prompts == {"user": 133, "assistant": 1}  # of 135 messages one was the program's last warning to a subagent
+    # of 135 messages one was the program's last warning to a subagent
+    assert prompts == {"user": 133, "assistant": 1}
 
 
 def test_the_tokens_of_the_corpus_add_up(corpus: Path) -> None:
     for _, record, _, sink in documents(corpus):
-        total = sum(message["tokens"]["total"] for message in record["messages"] if message.get("tokens"))
+        total = sum(
+            message["tokens"]["total"] for message in record["messages"] if message.get("tokens")
+        )
         fields = [(u.input, u.cache_read, u.output, u.reasoning) for u in sink.main.usage]
         assert sum(value or 0 for row in fields for value in row) == total
 
 
 def test_the_one_subagent_of_the_corpus_is_found(corpus: Path) -> None:
     subagents = [(shape, record) for _, record, shape, _ in documents(corpus) if shape.parent]
-    assert [(len(record["messages"]), shape.parent == record["sessionId"]) for shape, record in subagents] == [
-        (2, True)
-    ]
+    assert [
+        (len(record["messages"]), shape.parent == record["sessionId"])
+        for shape, record in subagents
+    ] == [(2, True)]

@@ -48,12 +48,16 @@ class Writer:
         kept = ", ".join(f"{name}=excluded.{name}" for name in row if name != "time_created")
         marks = ", ".join("?" * len(row))
         self.db.execute(
-            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks}) ON CONFLICT DO UPDATE SET {kept}",
+            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks}) ON CONFLICT DO UPDATE SET "
+            f"{kept}",
             tuple(row.values()),
         )
 
     def session(self, ident: str = "ses_1", **row: object) -> None:
-        self._put("session", **{"id": ident, "directory": "/work", "title": "A title", "version": "1.2.3", **row})
+        self._put(
+            "session",
+            **{"id": ident, "directory": "/work", "title": "A title", "version": "1.2.3", **row},
+        )
 
     def user(self, ident: str, session: str = "ses_1", **data: object) -> None:
         about = {"role": "user", "time": {"created": self.clock + 1000}, **data}
@@ -69,11 +73,25 @@ class Writer:
         }
         self._put("message", id=ident, session_id=session, data=json.dumps(about))
 
-    def part(self, ident: str, message: str, kind: str, session: str = "ses_1", **data: object) -> None:
-        self._put("part", id=ident, message_id=message, session_id=session, data=json.dumps({"type": kind, **data}))
+    def part(
+        self, ident: str, message: str, kind: str, session: str = "ses_1", **data: object
+    ) -> None:
+        self._put(
+            "part",
+            id=ident,
+            message_id=message,
+            session_id=session,
+            data=json.dumps({"type": kind, **data}),
+        )
 
     def tool(
-        self, ident: str, message: str, tool: str, given: Record, status: str = "completed", **state: object
+        self,
+        ident: str,
+        message: str,
+        tool: str,
+        given: Record,
+        status: str = "completed",
+        **state: object,
     ) -> None:
         about = {"status": status, "input": given, **state}
         self.part(ident, message, "tool", tool=tool, callID=f"call_{ident}", state=about)
@@ -117,7 +135,8 @@ class Reading:
             self.positions[rows.session_id] = json.loads(json.dumps(rows.position))
             sink = self.sinks.setdefault(rows.session_id, Sink(rows.session_id, rows.parent))
             reader = AGENT.reader(
-                SourceShape("lines", rows.session_id, rows.parent), self.states.get(rows.session_id, {})
+                SourceShape("lines", rows.session_id, rows.parent),
+                self.states.get(rows.session_id, {}),
             )
             for line in rows.lines.splitlines():
                 reader.read(json.loads(line), 0, line, sink)
@@ -165,10 +184,20 @@ def test_its_folder_follows_xdg_and_its_own_variable() -> None:
 
 
 def test_the_databases_of_all_channels_are_found_and_nothing_else(tmp_path: Path) -> None:
-    for name in ("opencode.db", "opencode-dev.db", "opencode.db-wal", "opencode.db-shm", "other.db", "auth.json"):
+    for name in (
+        "opencode.db",
+        "opencode-dev.db",
+        "opencode.db-wal",
+        "opencode.db-shm",
+        "other.db",
+        "auth.json",
+    ):
         (tmp_path / name).touch()
     complaints: list[OSError] = []
-    assert [path.name for path in AGENT.find(tmp_path, complaints.append)] == ["opencode-dev.db", "opencode.db"]
+    assert [path.name for path in AGENT.find(tmp_path, complaints.append)] == [
+        "opencode-dev.db",
+        "opencode.db",
+    ]
     assert list(AGENT.find(tmp_path / "missing", complaints.append)) == []
     assert len(complaints) == 1
 
@@ -184,7 +213,10 @@ def test_a_database_is_known_by_its_tables_whatever_its_name(tmp_path: Path) -> 
 
 def test_a_damaged_database_is_an_unreadable_file(path: Path) -> None:
     path.write_bytes(b"SQLite format 3\0" + b"\1" * 2000)
-    for attempt in (lambda: AGENT.sniff(path, path.read_bytes()), lambda: list(AGENT.rows(path, {}))):
+    for attempt in (
+        lambda: AGENT.sniff(path, path.read_bytes()),
+        lambda: list(AGENT.rows(path, {})),
+    ):
         with pytest.raises(OSError) as raised:
             attempt()
         assert raised.value.filename == str(path)
@@ -195,7 +227,10 @@ def test_a_damaged_database_is_an_unreadable_file(path: Path) -> None:
 
 def files(path: Path) -> dict[str, bytes]:
     """All of the folder but the index of the log, which every reader of it writes its mark into."""
-    return {file.name: b"" if file.name.endswith("-shm") else file.read_bytes() for file in path.parent.iterdir()}
+    return {
+        file.name: b"" if file.name.endswith("-shm") else file.read_bytes()
+        for file in path.parent.iterdir()
+    }
 
 
 def test_it_reads_while_another_process_is_in_the_middle_of_writing(writer: Writer) -> None:
@@ -239,7 +274,9 @@ def test_it_creates_no_file_beside_a_database_at_rest(path: Path) -> None:
     assert files(path) == before
 
 
-def test_it_reads_what_a_crash_left_in_the_log_and_leaves_it_there(writer: Writer, tmp_path: Path) -> None:
+def test_it_reads_what_a_crash_left_in_the_log_and_leaves_it_there(
+    writer: Writer, tmp_path: Path
+) -> None:
     talk(writer)
     crashed = tmp_path / "crashed" / "opencode.db"
     crashed.parent.mkdir()
@@ -265,12 +302,14 @@ def test_it_notices_that_a_database_at_rest_is_written_to_while_it_reads(path: P
 
 
 def unprivileged(path: Path, work: Callable[[], bool]) -> bool:
-    """Whether the work succeeds for somebody who may only read the folder; root may write anywhere."""
+    """Whether the work succeeds for somebody who may only read the folder; root may write
+    anywhere."""
     for file in path.parent.iterdir():
         file.chmod(0o444)
     path.parent.chmod(0o555)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads are none of the child's business
+        # other threads are none of the child's business
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         try:
@@ -296,7 +335,11 @@ def test_it_reads_in_a_folder_it_may_not_write_to(state: str) -> None:
         if state == "at rest":
             writer.db.close()
         elif state == "crashed":
-            rescued = [(file, file.read_bytes()) for file in path.parent.iterdir() if not file.name.endswith("-shm")]
+            rescued = [
+                (file, file.read_bytes())
+                for file in path.parent.iterdir()
+                if not file.name.endswith("-shm")
+            ]
             writer.db.close()
             for file, data in rescued:
                 file.write_bytes(data)
@@ -339,7 +382,9 @@ def test_rows_come_as_they_follow_each_other_each_part_after_its_message(writer:
 def test_a_row_is_kept_as_it_is_with_all_its_columns(writer: Writer) -> None:
     writer.session()
     writer.db.execute("ALTER TABLE session ADD COLUMN novelty text")
-    writer.db.execute("INSERT INTO message VALUES ('msg_1', 'ses_1', 1, 2, '{ \"role\" :\"user\",  \"x\":1.50}')")
+    writer.db.execute(
+        "INSERT INTO message VALUES ('msg_1', 'ses_1', 1, 2, '{ \"role\" :\"user\",  \"x\":1.50}')"
+    )
     (rows,) = AGENT.rows(writer.path, {})
     session, message = map(json.loads, rows.lines.splitlines())
     assert session["row"]["novelty"] is None
@@ -359,7 +404,10 @@ def test_a_second_look_finds_nothing(writer: Writer) -> None:
     talk(writer)
     writer.session("ses_2", parent_id="ses_1")
     reading = Reading(writer.path)
-    assert [(rows.session_id, rows.parent) for rows in reading.go()] == [("ses_1", None), ("ses_2", "ses_1")]
+    assert [(rows.session_id, rows.parent) for rows in reading.go()] == [
+        ("ses_1", None),
+        ("ses_2", "ses_1"),
+    ]
     assert reading.go() == []
 
 
@@ -402,7 +450,9 @@ def test_rows_of_the_same_millisecond_are_neither_missed_nor_repeated(writer: Wr
     reading = Reading(writer.path)
     reading.go()
     now = writer.clock
-    insert = 'INSERT INTO part VALUES (?, \'msg_2\', \'ses_1\', ?, ?, \'{"type":"text","text":"x"}\')'
+    insert = (
+        'INSERT INTO part VALUES (?, \'msg_2\', \'ses_1\', ?, ?, \'{"type":"text","text":"x"}\')'
+    )
     writer.db.execute(insert, ("prt_7", now, now))
     assert rows_of(reading.go()) == [("message", "msg_2"), ("part", "prt_7")]
     writer.db.execute(insert, ("prt_8", now, now))
@@ -410,7 +460,9 @@ def test_rows_of_the_same_millisecond_are_neither_missed_nor_repeated(writer: Wr
     assert reading.go() == []
 
 
-def test_a_row_changed_twice_in_one_millisecond_is_noticed_with_the_next_change(writer: Writer) -> None:
+def test_a_row_changed_twice_in_one_millisecond_is_noticed_with_the_next_change(
+    writer: Writer,
+) -> None:
     talk(writer)
     reading = Reading(writer.path)
     reading.go()
@@ -450,12 +502,15 @@ def test_rows_that_were_deleted_take_nothing_with_them(writer: Writer) -> None:
 def test_tables_without_times_are_read_all_the_same(path: Path) -> None:
     writer = Writer(
         path,
-        "CREATE TABLE session (id text PRIMARY KEY); CREATE TABLE message (id text PRIMARY KEY, session_id, data);"
+        "CREATE TABLE session (id text PRIMARY KEY); CREATE TABLE message (id text PRIMARY KEY, "
+        "session_id, data);"
         "CREATE TABLE part (id text PRIMARY KEY, message_id, session_id, data)",
     )
     writer.db.execute("INSERT INTO session VALUES ('ses_1')")
     writer.db.execute("INSERT INTO message VALUES ('msg_1', 'ses_1', '{\"role\":\"assistant\"}')")
-    writer.db.execute("INSERT INTO part VALUES ('prt_1', 'msg_1', 'ses_1', '{\"type\":\"text\",\"text\":\"a\"}')")
+    writer.db.execute(
+        "INSERT INTO part VALUES ('prt_1', 'msg_1', 'ses_1', '{\"type\":\"text\",\"text\":\"a\"}')"
+    )
     reading = Reading(path)
     assert len(rows_of(reading.go())) == 3
     assert reading.go() == []
@@ -486,7 +541,9 @@ def test_much_that_is_new_comes_in_pieces_from_each_of_which_one_can_go_on(
         (first, *_) = AGENT.rows(writer.path, interrupted.positions)
         interrupted.positions["ses_1"] = json.loads(json.dumps(first.position))
         sink = interrupted.sinks.setdefault("ses_1", Sink("ses_1"))
-        reader = AGENT.reader(SourceShape("lines", "ses_1"), interrupted.states.setdefault("ses_1", {}))
+        reader = AGENT.reader(
+            SourceShape("lines", "ses_1"), interrupted.states.setdefault("ses_1", {})
+        )
         for line in first.lines.splitlines():
             reader.read(json.loads(line), 0, line, sink)
     assert list(AGENT.rows(writer.path, interrupted.positions)) == []
@@ -505,9 +562,22 @@ def test_a_whole_session(writer: Writer) -> None:
     assert sink.main.events == [
         Event("session.started", fold("ses_1", "started"), T0 + 1000, "system", "", None, data),
         Event("user.prompt", fold("msg_1", "said"), T0 + 2000, "user", "Fix it."),
-        Event("assistant.message", fold("prt_2"), T0 + 5000, "assistant", "Done.", None, {"model": "m1"}),
+        Event(
+            "assistant.message",
+            fold("prt_2"),
+            T0 + 5000,
+            "assistant",
+            "Done.",
+            None,
+            {"model": "m1"},
+        ),
     ]
-    assert sink.main.facts == {"cwd": "/work", "version": "1.2.3", "title": "A title", "title_rank": 2}
+    assert sink.main.facts == {
+        "cwd": "/work",
+        "version": "1.2.3",
+        "title": "A title",
+        "title_rank": 2,
+    }
     assert sink.unknown == {}
 
 
@@ -535,14 +605,22 @@ def test_a_prompt_is_what_was_typed_with_its_files_as_references(writer: Writer)
     writer.user("msg_1")
     writer.part("prt_1", "msg_1", "text", text="Called the Read tool", synthetic=True)
     writer.part("prt_2", "msg_1", "text", text="not for the model", ignored=True)
-    writer.part("prt_3", "msg_1", "file", mime="text/plain", filename="a.txt", url="file:///code/a.txt")
+    writer.part(
+        "prt_3", "msg_1", "file", mime="text/plain", filename="a.txt", url="file:///code/a.txt"
+    )
     writer.part("prt_4", "msg_1", "file", mime="image/png", url="data:image/png;base64," + "A" * 98)
     writer.part("prt_5", "msg_1", "text", text="Look at these.")
     prompt = only(read(writer), "user.prompt")
     assert (prompt.created_at, prompt.text) == (T0 + 2000, "Look at these.")
     assert prompt.data == {
         "images": [
-            {"block": 0, "type": "file", "media_type": "text/plain", "filename": "a.txt", "url": "file:///code/a.txt"},
+            {
+                "block": 0,
+                "type": "file",
+                "media_type": "text/plain",
+                "filename": "a.txt",
+                "url": "file:///code/a.txt",
+            },
             {"block": 1, "type": "file", "media_type": "image/png", "bytes": 90},
         ]
     }
@@ -565,7 +643,15 @@ def test_a_call_and_its_result(writer: Writer) -> None:
     about = {"id": "call_prt_1", "input": given}
     assert sink.main.events[1:] == [
         Event("tool.call", fold("call_prt_1"), T0 + 10, "assistant", "/code/a.py", "read", about),
-        Event("tool.result", fold("call_prt_1", "result"), T0 + 20, "tool", "alpha", None, {"id": "call_prt_1"}),
+        Event(
+            "tool.result",
+            fold("call_prt_1", "result"),
+            T0 + 20,
+            "tool",
+            "alpha",
+            None,
+            {"id": "call_prt_1"},
+        ),
     ]
     assert [(touch.key, touch.path, touch.action) for touch in sink.main.touches] == [
         (fold("call_prt_1", "result"), "/code/a.py", "read")
@@ -575,15 +661,29 @@ def test_a_call_and_its_result(writer: Writer) -> None:
 def test_edits_have_their_diffs_and_touch_their_files(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
-    writer.tool("prt_1", "msg_1", "edit", {"filePath": "/code/a"}, output="ok", metadata={"diff": "-x\n+y"})
-    moved = [{"filePath": "/code/b", "type": "move", "movePath": "/code/c"}, {"filePath": "/code/d"}]
-    writer.tool("prt_2", "msg_1", "apply_patch", {"patchText": "*** Begin"}, output="ok", metadata={"files": moved})
+    writer.tool(
+        "prt_1", "msg_1", "edit", {"filePath": "/code/a"}, output="ok", metadata={"diff": "-x\n+y"}
+    )
+    moved = [
+        {"filePath": "/code/b", "type": "move", "movePath": "/code/c"},
+        {"filePath": "/code/d"},
+    ]
+    writer.tool(
+        "prt_2",
+        "msg_1",
+        "apply_patch",
+        {"patchText": "*** Begin"},
+        output="ok",
+        metadata={"files": moved},
+    )
     writer.part("prt_3", "msg_1", "patch", hash="abc", files=["/code/e"])
     sink = read(writer)
     results = [event.data for event in sink.main.events if event.kind == "tool.result"]
     assert results == [{"id": "call_prt_1", "diff": "-x\n+y"}, {"id": "call_prt_2"}]
     assert only(sink, "status.changed").data == {"files": ["/code/e"], "hash": "abc"}
-    assert [(touch.path, touch.action) for touch in sink.main.touches] == [(f"/code/{n}", "write") for n in "abcde"]
+    assert [(touch.path, touch.action) for touch in sink.main.touches] == [
+        (f"/code/{n}", "write") for n in "abcde"
+    ]
 
 
 def test_failed_calls_touch_nothing(writer: Writer) -> None:
@@ -592,7 +692,9 @@ def test_failed_calls_touch_nothing(writer: Writer) -> None:
     writer.tool("prt_1", "msg_1", "write", {"filePath": "/code/a"}, "error", error="no such folder")
     writer.tool("prt_2", "msg_1", "bash", {"command": "false"}, output="", metadata={"exit": 3})
     sink = read(writer)
-    results = [(event.text, event.data) for event in sink.main.events if event.kind == "tool.result"]
+    results = [
+        (event.text, event.data) for event in sink.main.events if event.kind == "tool.result"
+    ]
     assert results == [
         ("no such folder", {"id": "call_prt_1", "failed": True}),
         ("", {"id": "call_prt_2", "exit_code": 3, "failed": True}),
@@ -632,7 +734,13 @@ def test_a_command_that_starts_a_subagent(writer: Writer) -> None:
     writer.session()
     writer.user("msg_1")
     writer.part(
-        "prt_1", "msg_1", "subtask", prompt="Review all.", description="review", agent="explore", command="review"
+        "prt_1",
+        "msg_1",
+        "subtask",
+        prompt="Review all.",
+        description="review",
+        agent="explore",
+        command="review",
     )
     started = only(read(writer), "subagent.started")
     assert (started.actor, started.name, started.text) == ("user", "explore", "review")
@@ -642,7 +750,9 @@ def test_a_question_to_the_person(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
     given = {"questions": [{"question": "Which?"}, {"question": "When?"}]}
-    writer.tool("prt_1", "msg_1", "question", given, output="a", metadata={"answers": [["a"], ["b"]]})
+    writer.tool(
+        "prt_1", "msg_1", "question", given, output="a", metadata={"answers": [["a"], ["b"]]}
+    )
     sink = read(writer)
     assert only(sink, "question.asked").text == "Which?\nWhen?"
     assert only(sink, "tool.result").data == {"id": "call_prt_1", "answers": [["a"], ["b"]]}
@@ -654,15 +764,26 @@ def test_calls_that_share_an_id_are_told_apart(writer: Writer) -> None:
     reading = Reading(writer.path)
     for number in (1, 2):
         state = {"status": "completed", "input": {"command": f"ls {number}"}, "output": f"{number}"}
-        writer.part(f"prt_{number}", "msg_1", "tool", tool="bash", callID="functions.bash:0", state=state)
+        writer.part(
+            f"prt_{number}", "msg_1", "tool", tool="bash", callID="functions.bash:0", state=state
+        )
         reading.go()
-    assert [event.text for event in latest(reading.sink()) if event.kind == "tool.call"] == ["ls 1", "ls 2"]
+    assert [event.text for event in latest(reading.sink()) if event.kind == "tool.call"] == [
+        "ls 1",
+        "ls 2",
+    ]
 
 
 def test_a_call_to_a_tool_that_does_not_exist_keeps_its_name(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
-    writer.tool("prt_1", "msg_1", "invalid", {"tool": "teleport", "error": "no such tool"}, output="no such tool")
+    writer.tool(
+        "prt_1",
+        "msg_1",
+        "invalid",
+        {"tool": "teleport", "error": "no such tool"},
+        output="no such tool",
+    )
     assert only(read(writer), "tool.call").name == "teleport"
 
 
@@ -729,7 +850,9 @@ def test_steps_and_snapshots_say_nothing_and_the_unknown_is_counted(writer: Writ
 def test_half_an_emoji_is_no_reason_to_lose_a_result(writer: Writer) -> None:
     writer.session()
     writer.assistant("msg_1")
-    writer.tool("prt_1", "msg_1", "bash", {"command": "cat"}, output="cut \ud83d", title="whole \U0001f600")
+    writer.tool(
+        "prt_1", "msg_1", "bash", {"command": "cat"}, output="cut \ud83d", title="whole \U0001f600"
+    )
     result = only(read(writer), "tool.result")
     assert result.text == "cut \ufffd"
 
@@ -751,7 +874,13 @@ def test_tokens_are_taken_as_they_are_from_the_message_alone(writer: Writer) -> 
     writer.part("prt_1", "msg_1", "step-finish", tokens=TOKENS)
     (usage,) = read(writer).main.usage
     assert (usage.model, usage.created_at) == ("m1", T0)
-    assert (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning) == (1, 20, 40, 2, 3)
+    assert (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning) == (
+        1,
+        20,
+        40,
+        2,
+        3,
+    )
 
 
 def test_what_is_not_known_yet_is_not_zero(writer: Writer) -> None:
@@ -769,10 +898,14 @@ def test_a_response_that_a_fork_copied_under_a_new_id_is_counted_once(writer: Wr
     for number in (1, 2):
         writer.session(f"ses_{number}")
         writer.assistant(f"msg_{number}", f"ses_{number}", tokens=TOKENS, time=times)
-    writer.assistant("msg_3", "ses_2", tokens=TOKENS, time={"created": T0 + 10, "completed": T0 + 19})
+    writer.assistant(
+        "msg_3", "ses_2", tokens=TOKENS, time={"created": T0 + 10, "completed": T0 + 19}
+    )
     reading = Reading(writer.path)
     reading.go()
-    original, fork = ([usage.key for usage in reading.sink(s).main.usage] for s in ("ses_1", "ses_2"))
+    original, fork = (
+        [usage.key for usage in reading.sink(s).main.usage] for s in ("ses_1", "ses_2")
+    )
     assert original == fork[:1]
     assert len(set(fork)) == 2
 
@@ -790,13 +923,25 @@ def everything(writer: Writer) -> Iterator[None]:
         lambda: writer.assistant("msg_2", path={"cwd": "/work"}),
         lambda: writer.part("prt_3", "msg_2", "reasoning", text="Hm."),
         lambda: writer.tool("prt_4", "msg_2", "task", {"prompt": "p"}, "running"),
-        lambda: writer.tool("prt_4", "msg_2", "task", {"prompt": "p"}, output="o", metadata={"sessionId": "ses_2"}),
-        lambda: writer.tool("prt_5", "msg_2", "edit", {"filePath": "/a"}, output="o", metadata={"diff": "d"}),
-        lambda: writer.tool("prt_6", "msg_2", "bash", {}, "error", error="The user rejected permission"),
-        lambda: writer.tool("prt_7", "msg_2", "question", {"questions": [{"question": "?"}]}, output="!"),
-        lambda: writer.tool("prt_8", "msg_2", "patch", {}, output="", metadata={"files": [{"filePath": "/b"}]}),
+        lambda: writer.tool(
+            "prt_4", "msg_2", "task", {"prompt": "p"}, output="o", metadata={"sessionId": "ses_2"}
+        ),
+        lambda: writer.tool(
+            "prt_5", "msg_2", "edit", {"filePath": "/a"}, output="o", metadata={"diff": "d"}
+        ),
+        lambda: writer.tool(
+            "prt_6", "msg_2", "bash", {}, "error", error="The user rejected permission"
+        ),
+        lambda: writer.tool(
+            "prt_7", "msg_2", "question", {"questions": [{"question": "?"}]}, output="!"
+        ),
+        lambda: writer.tool(
+            "prt_8", "msg_2", "patch", {}, output="", metadata={"files": [{"filePath": "/b"}]}
+        ),
         lambda: writer.part("prt_9", "msg_2", "patch", files=["/a"], hash="h"),
-        lambda: writer.part("prt_a", "msg_2", "retry", error={"name": "APIError", "data": {"message": "no"}}),
+        lambda: writer.part(
+            "prt_a", "msg_2", "retry", error={"name": "APIError", "data": {"message": "no"}}
+        ),
         lambda: writer.part("prt_b", "msg_2", "text", text="Done."),
         lambda: writer.assistant(
             "msg_2", tokens=TOKENS, time={"created": T0, "completed": T0 * 2}, error={"name": "E"}
@@ -814,7 +959,8 @@ def everything(writer: Writer) -> Iterator[None]:
 
 
 def told(sink: Sink) -> tuple[object, ...]:
-    """Rows that change come again, so that things are said twice and in another order; they are the same things."""
+    """Rows that change come again, so that things are said twice and in another order; they are
+    the same things."""
     bucket = sink.main
     usage = {usage.key: usage for usage in bucket.usage}
     touches = {(touch.key, touch.path, touch.action) for touch in bucket.touches}
@@ -831,12 +977,20 @@ def test_read_after_each_change_equals_read_at_once(writer: Writer) -> None:
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for name, inner in items:
         yield from spots(inner, (*path, name))
 
 
-@pytest.mark.parametrize("odd", [None, True, 7, -1.5, "x", [], {}, [1], [None], ["x"], {"x": []}, [[{}]]], ids=repr)
+@pytest.mark.parametrize(
+    "odd", [None, True, 7, -1.5, "x", [], {}, [1], [None], ["x"], {"x": []}, [[{}]]], ids=repr
+)
 def test_odd_shapes_anywhere_never_raise(writer: Writer, odd: object) -> None:
     for _ in everything(writer):
         pass
@@ -852,7 +1006,9 @@ def test_odd_shapes_anywhere_never_raise(writer: Writer, odd: object) -> None:
                 inner = inner[name]
             inner[spot[-1]] = odd
             sink = Sink("ses_1")
-            reader = AGENT.reader(SourceShape("lines", "ses_1"), {"messages": {"msg_1": {"role": "user"}}})
+            reader = AGENT.reader(
+                SourceShape("lines", "ses_1"), {"messages": {"msg_1": {"role": "user"}}}
+            )
             reader.read(damaged, 0, line, sink)
             json.dumps([event.data for event in sink.main.events])
 

@@ -14,12 +14,14 @@ from tests.links.workshop import Agent, Clock, Repo, body
 
 KINDS = ("plain", "embedded bare", "embedded work tree", "gitfile", "submodule")
 _HOOKS = (
-    "post-index-change reference-transaction post-checkout post-commit pre-commit pre-auto-gc fsmonitor-watchman "
+    "post-index-change reference-transaction post-checkout post-commit pre-commit pre-auto-gc "
+    "fsmonitor-watchman "
     "post-merge post-rewrite pre-push commit-msg prepare-commit-msg"
 ).split()
 # Commands of ours, and others that people run: an alias must not come before them.
 _ALIASES = (
-    "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config for-each-ref worktree "
+    "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config "
+    "for-each-ref worktree "
     "symbolic-ref status log remote hash-object"
 ).split()
 _SECTIONS = """
@@ -85,7 +87,8 @@ _SECTIONS = """
 [includeIf "gitdir:**"]
     path = {included_if}
 """
-# One for each way to reach a remote; a partial clone asks them one after the other for what it lacks.
+# One for each way to reach a remote; a partial clone asks them one after the other for what it
+# lacks.
 _REMOTES = """
 [extensions]
     partialClone = o
@@ -129,7 +132,9 @@ class Canary:
     def program(self, name: str, folder: Path | None = None) -> Path:
         path = (folder or self.programs) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/bin/sh\necho '{name}' >>'{self.log}'\ncat >/dev/null 2>&1 </dev/null\n")
+        path.write_text(
+            f"#!/bin/sh\necho '{name}' >>'{self.log}'\ncat >/dev/null 2>&1 </dev/null\n"
+        )
         path.chmod(0o755)
         return path
 
@@ -159,8 +164,11 @@ def _filled(template: str, names: _Programs) -> str:
     return template
 
 
-def poison(git_dir: Path, canary: Canary, *, work_tree: Path | None = None, missing: str = "") -> None:
-    """Set everything that can name a program in a git folder, and take away one object, so that it is to be fetched."""
+def poison(
+    git_dir: Path, canary: Canary, *, work_tree: Path | None = None, missing: str = ""
+) -> None:
+    """Set everything that can name a program in a git folder, and take away one object, so that
+    it is to be fetched."""
     hooks = canary.folder / "hooks"
     for name in _HOOKS:
         canary.program(f"hook.{name}", hooks).rename(hooks / name)
@@ -179,7 +187,9 @@ def poison(git_dir: Path, canary: Canary, *, work_tree: Path | None = None, miss
         },
     )
     config = _filled(_SECTIONS + _REMOTES, names)
-    config += "[alias]\n" + "".join(f"    {name} = !{names[f'alias.{name}']}\n" for name in _ALIASES)
+    config += "[alias]\n" + "".join(
+        f"    {name} = !{names[f'alias.{name}']}\n" for name in _ALIASES
+    )
     config += "[pager]\n" + "".join(f"    {name} = {names[f'pager.{name}']}\n" for name in _ALIASES)
     again = _filled("[core]\n    fsmonitor = {core.fsmonitor}\n    hooksPath = {hooks}\n", names)
     for file in (included, included_if, git_dir / "config.worktree"):
@@ -189,13 +199,16 @@ def poison(git_dir: Path, canary: Canary, *, work_tree: Path | None = None, miss
     with (git_dir / "config").open("a") as target:
         target.write(config)
     (git_dir / "info").mkdir(exist_ok=True)
-    (git_dir / "info" / "attributes").write_text("*.py filter=canary diff=canary merge=canary\n*.md filter=longer\n")
+    (git_dir / "info" / "attributes").write_text(
+        "*.py filter=canary diff=canary merge=canary\n*.md filter=longer\n"
+    )
     if missing:
         (git_dir / "objects" / missing[:2] / missing[2:]).unlink()
 
 
 class Hostile:
-    """A home with a session of an agent in a repository of one kind, which is hostile from then on."""
+    """A home with a session of an agent in a repository of one kind, which is hostile from then
+    on."""
 
     def __init__(self, kind: str, folder: Path, home: Path) -> None:
         self.canary = Canary(folder / "canary")
@@ -214,7 +227,8 @@ class Hostile:
         make[kind]()
 
     def _work(self, repo: Repo) -> None:
-        """Two commits by an agent, a signed one by a person; then files that are in none yet, or written once more."""
+        """Two commits by an agent, a signed one by a person; then files that are in none yet, or
+        written once more."""
         agent = Agent("worker", repo)
         for name in ("quokka", "numbat"):
             agent.prompt(f"Write {name}")
@@ -284,7 +298,12 @@ class Hostile:
         self._work(self.shop)
         folder = self._copied()
         shutil.copy(self.shop.path / ".git" / "index", folder / "index")
-        poison(folder, self.canary, work_tree=self.shop.path, missing=self.shop.sha(f"{self.made[0]}~1"))
+        poison(
+            folder,
+            self.canary,
+            work_tree=self.shop.path,
+            missing=self.shop.sha(f"{self.made[0]}~1"),
+        )
         self._visit(folder)
         self.cwd = folder
 
@@ -297,6 +316,11 @@ class Hostile:
         """Plain git, as a person would run it there; what it prints."""
         env = {**os.environ, "PATH": f"{self.canary.programs}{os.pathsep}{os.environ['PATH']}"}
         done = subprocess.run(
-            ["git", *arguments], cwd=self.cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+            ["git", *arguments],
+            cwd=self.cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
         )
         return (done.stdout + done.stderr).decode("utf-8", "replace")

@@ -1,4 +1,5 @@
-"""A terminal that is attacked: strings that act on one, and a detector of everything that is not our own styling."""
+"""A terminal that is attacked: strings that act on one, and a detector of everything that is not
+our own styling."""
 
 from __future__ import annotations
 
@@ -27,13 +28,19 @@ ATTACKS = {
     "noncharacters": "\ufdd0\ufffe\uffff\U0010ffff",
 }
 LINE = "\nFORGED"  # what follows would be a line of ours
-# Rich's own: colours and weights (none that blinks or conceals), a bar drawn again, the cursor hidden meanwhile.
+# Rich's own: colours and weights (none that blinks or conceals), a bar drawn again, the cursor
+# hidden meanwhile.
 _CODE = r"(?:[0-4]|7|9|2[1-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7]|[34]8;5;\d{1,3}|[34]8;2;\d{1,3};\d{1,3};\d{1,3})"
 _STYLE = re.compile(rf"\x1b\[(?:{_CODE}(?:;{_CODE})*)?m")
 _BAR = re.compile(r"\x1b\[(?:\?25[lh]|2K|1A)|\r")
-# What `top` draws with: modes, cursor, erasing, the terminal's answers asked for, the mouse's usual shape.
-_SCREEN = re.compile(r"\x1b\[(?:[<>=?]?[0-9;]*[hlupcq]|[0-9;]*[HABCDJK]|\?[0-9;$]*p)|\r|\x1b[=>]|\x1b]22;default\x07")
-_SHAPELESS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff]")
+# What `top` draws with: modes, cursor, erasing, the terminal's answers asked for, the mouse's usual
+# shape.
+_SCREEN = re.compile(
+    r"\x1b\[(?:[<>=?]?[0-9;]*[hlupcq]|[0-9;]*[HABCDJK]|\?[0-9;$]*p)|\r|\x1b[=>]|\x1b]22;default\x07"
+)
+_SHAPELESS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff]"
+)
 
 
 class Terminal(io.TextIOWrapper):
@@ -41,7 +48,9 @@ class Terminal(io.TextIOWrapper):
 
     def __init__(self) -> None:
         self.bytes = io.BytesIO()
-        super().__init__(self.bytes, encoding="utf-8", errors="surrogatepass", newline="", write_through=True)
+        super().__init__(
+            self.bytes, encoding="utf-8", errors="surrogatepass", newline="", write_through=True
+        )
 
     def isatty(self) -> bool:
         return True
@@ -53,13 +62,18 @@ class Terminal(io.TextIOWrapper):
 
 
 def foreign(output: str, *, bars: bool = False, screen: bool = False) -> list[str]:
-    """Every character that acts or hides and is no part of our own sequences, with what stands around it."""
+    """Every character that acts or hides and is no part of our own sequences, with what stands
+    around it."""
     rest = _STYLE.sub("", output)
     if bars:
         rest = _BAR.sub("", rest)
     if screen:
         rest = _SCREEN.sub("", rest)
-    return [f"U+{ord(c):04X} in {rest[max(0, at - 30) : at + 30]!r}" for at, c in enumerate(rest) if _acts(c)]
+    return [
+        f"U+{ord(c):04X} in {rest[max(0, at - 30) : at + 30]!r}"
+        for at, c in enumerate(rest)
+        if _acts(c)
+    ]
 
 
 def forged(output: str) -> list[str]:
@@ -71,7 +85,9 @@ def forged(output: str) -> list[str]:
 def _acts(character: str) -> bool:
     if character in "\n\t":
         return False
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or _SHAPELESS.match(character):
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or _SHAPELESS.match(
+        character
+    ):
         return True
     return ord(character) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(character) <= 0xFDEF
 

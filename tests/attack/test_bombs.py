@@ -1,4 +1,5 @@
-"""Small files that hold very much, lines that are very long, limits that are very low: capture goes on."""
+"""Small files that hold very much, lines that are very long, limits that are very low: capture
+goes on."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-# -- packed ----------------------------------------------------------------------------------------
+# -- packed --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("claim", [False, True])
@@ -77,7 +78,9 @@ def test_a_bomb_is_given_up_at_once_and_the_rest_is_read_first(
 
 
 def test_a_bomb_of_lines_is_given_up_and_leaves_nothing(settings: Settings, home: Path) -> None:
-    line = json.dumps({"timestamp": "2026-05-01T10:00:00Z", "type": "session_meta", "payload": {"id": "bomb"}})
+    line = json.dumps(
+        {"timestamp": "2026-05-01T10:00:00Z", "type": "session_meta", "payload": {"id": "bomb"}}
+    )
     block = b"".join(line.encode() + b" " * MB + b"\n" for _ in range(20))
     bomb = pack(rollouts(home) / "rollout.jsonl.zst", 10, block)
     story("behind").save(home)
@@ -104,8 +107,13 @@ def test_what_was_refused_is_not_opened_again_until_it_changes(
     assert [item.path for item in ingest(settings).unreadable] == [str(bomb)]
     assert opened == []
     told = [{"id": "real"}, {"id": "real", "cwd": "/w"}]
-    lines = [{"timestamp": "2026-05-01T10:00:00Z", "type": "session_meta", "payload": each} for each in told]
-    bomb.write_bytes(zstandard.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    lines = [
+        {"timestamp": "2026-05-01T10:00:00Z", "type": "session_meta", "payload": each}
+        for each in told
+    ]
+    bomb.write_bytes(
+        zstandard.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    )
     again = ingest(settings)
     assert (again.unreadable, again.sessions) == ([], 2)
     assert not (settings.home / "unreadable.json").exists()
@@ -130,7 +138,9 @@ def test_a_real_transcript_that_packs_well_is_read(settings: Settings, home: Pat
 
 
 def test_a_window_that_needs_too_much_memory_is_refused(settings: Settings, home: Path) -> None:
-    parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True, compression_level=1)
+    parameters = zstandard.ZstdCompressionParameters(
+        window_log=30, enable_ldm=True, compression_level=1
+    )
     path = rollouts(home) / "wide.jsonl.zst"
     path.parent.mkdir(parents=True)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
@@ -147,10 +157,12 @@ def test_redact_gives_up_on_a_bomb(tmp_path: Path, cli: Cli) -> None:
     assert (told.code, told.out, len(told.err.splitlines())) == (2, "", 2)
 
 
-# -- lines and documents ---------------------------------------------------------------------------
+# -- lines and documents -------------------------------------------------------------------------
 
 
-def test_a_line_that_is_too_large_is_kept_raw_and_counted_once(settings: Settings, home: Path) -> None:
+def test_a_line_that_is_too_large_is_kept_raw_and_counted_once(
+    settings: Settings, home: Path
+) -> None:
     told = story("huge")
     told.prompt("x" * (2 * MAX_DECODED + 5 * MB))
     told.say("what came after")
@@ -170,7 +182,12 @@ def test_a_line_that_is_too_large_is_kept_raw_and_counted_once(settings: Setting
 def test_private_text_in_a_line_that_was_cut_is_not_kept(settings: Settings, home: Path) -> None:
     """What follows the tag stands in another piece of the line."""
     told = story("hidden")
-    told.prompt("x" * (MAX_DECODED - 1000) + "<private>" + "y" * MAX_DECODED + "hidden words</private> and more")
+    told.prompt(
+        "x" * (MAX_DECODED - 1000)
+        + "<private>"
+        + "y" * MAX_DECODED
+        + "hidden words</private> and more"
+    )
     told.say("what came after")
     told.save(home)
     assert ingest(settings).unreadable == []
@@ -191,7 +208,9 @@ def test_json_that_would_fill_the_memory_is_refused() -> None:
     assert found.reason == "too large for the memory there is"
 
 
-def test_a_row_of_a_database_that_is_too_large_leaves_the_others(settings: Settings, home: Path) -> None:
+def test_a_row_of_a_database_that_is_too_large_leaves_the_others(
+    settings: Settings, home: Path
+) -> None:
     database = home / ".local" / "share" / "opencode" / "opencode.db"
     database.parent.mkdir(parents=True)
     rows = Writer(database)
@@ -209,7 +228,7 @@ def test_a_row_of_a_database_that_is_too_large_leaves_the_others(settings: Setti
     assert ingest(settings).new_records == 0
 
 
-# -- processes that may have little ----------------------------------------------------------------
+# -- processes that may have little --------------------------------------------------------------
 
 
 def run_limited(limit: int, number: int, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -245,7 +264,16 @@ def test_a_line_of_60_mb_does_not_end_a_process_that_has_400_mb(home: Path) -> N
 
 @pytest.mark.parametrize(
     "arguments",
-    [["ingest"], ["sessions"], ["doctor"], ["log"], ["serve", "--no-open"], ["rebuild"], ["demo"], ["init"]],
+    [
+        ["ingest"],
+        ["sessions"],
+        ["doctor"],
+        ["log"],
+        ["serve", "--no-open"],
+        ["rebuild"],
+        ["demo"],
+        ["init"],
+    ],
     ids=lambda arguments: arguments[0],
 )
 def test_too_few_open_files_are_told_in_two_lines(home: Path, arguments: list[str]) -> None:
@@ -258,14 +286,18 @@ def test_too_few_open_files_are_told_in_two_lines(home: Path, arguments: list[st
     ]
 
 
-def test_a_panic_of_a_library_is_told_in_two_lines(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panic_of_a_library_is_told_in_two_lines(
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a library written in Rust raises is no Exception."""
 
     class PanicException(BaseException):
         pass
 
     def panic(*arguments: object, **options: object) -> None:
-        raise PanicException("Unable to build Tokio runtime: Os { code: 24, kind: TooManyOpenFiles }")
+        raise PanicException(
+            "Unable to build Tokio runtime: Os { code: 24, kind: TooManyOpenFiles }"
+        )
 
     story("a").save(home)
     monkeypatch.setattr("whyfor.store.blobs.FolderBlobs.put", panic)
@@ -273,7 +305,9 @@ def test_a_panic_of_a_library_is_told_in_two_lines(home: Path, cli: Cli, monkeyp
     assert (told.code, told.out, len(told.err.splitlines())) == (2, "", 2)
 
 
-def test_a_hook_that_may_open_few_files_says_nothing(home: Path, cli: Cli, settings: Settings) -> None:
+def test_a_hook_that_may_open_few_files_says_nothing(
+    home: Path, cli: Cli, settings: Settings
+) -> None:
     (home / ".claude").mkdir()
     assert cli("init", "--json").code == 0
     entries = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]["Stop"]

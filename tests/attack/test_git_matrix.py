@@ -1,4 +1,5 @@
-"""No program that a repository names is run by us, whatever is asked of it and wherever it comes from."""
+"""No program that a repository names is run by us, whatever is asked of it and wherever it comes
+from."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ BUG = 3  # the exit code of an error nobody expected
 
 
 @pytest.fixture
-def hostile(request: pytest.FixtureRequest, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
+def hostile(
+    request: pytest.FixtureRequest, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Hostile:
     made = Hostile(request.param, tmp_path / "there", home)
     made.canary.ran()
     monkeypatch.chdir(made.cwd)
@@ -105,7 +108,7 @@ def test_neither_the_live_loop_nor_a_page_runs_one(hostile: Hostile) -> None:
         assert "Add numbat" in told.everything
 
 
-# -- the matrix can fail ---------------------------------------------------------------------------
+# -- the matrix can fail -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hostile", ["plain"], indirect=True)
@@ -125,7 +128,11 @@ def test_plain_git_runs_them_in_a_repository_somebody_unpacked(hostile: Hostile)
         ("fetch", "ssh"): {"core.sshCommand"},
         ("fetch", "proxied"): {"core.gitProxy"},
         ("fetch", "vcs"): {"git-remote-canary"},
-        ("cat-file", "-p", f"{quokka}:quokka.py"): {"remote.uploadpack", "remote.ext", "core.sshCommand"},
+        ("cat-file", "-p", f"{quokka}:quokka.py"): {
+            "remote.uploadpack",
+            "remote.ext",
+            "core.sshCommand",
+        },
     }
     for command, expected in commands.items():
         hostile.git(*command)
@@ -141,11 +148,13 @@ def test_plain_git_runs_them_in_a_folder_of_a_clone(hostile: Hostile) -> None:
         assert "core.fsmonitor" in hostile.canary.ran(), "it has a work tree"
 
 
-# -- what is still told ----------------------------------------------------------------------------
+# -- what is still told --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hostile", ["embedded bare", "embedded work tree"], indirect=True)
-def test_a_session_in_such_a_folder_is_of_the_repository_around_it(hostile: Hostile, cli: Cli) -> None:
+def test_a_session_in_such_a_folder_is_of_the_repository_around_it(
+    hostile: Hostile, cli: Cli
+) -> None:
     assert cli("ingest").code == 0
     root = hostile.shop.git("rev-list", "--max-parents=0", "HEAD")
     assert {session["project"] for session in cli("sessions", "--json").json} == {f"git:{root}"}
@@ -153,7 +162,9 @@ def test_a_session_in_such_a_folder_is_of_the_repository_around_it(hostile: Host
 
 
 @pytest.mark.parametrize("hostile", ["embedded bare"], indirect=True)
-def test_without_a_repository_around_it_the_folder_is_known_by_its_path(hostile: Hostile, cli: Cli) -> None:
+def test_without_a_repository_around_it_the_folder_is_known_by_its_path(
+    hostile: Hostile, cli: Cli
+) -> None:
     hostile.shop.path.joinpath(".git").rename(hostile.shop.path / "git-is-gone")
     assert cli("ingest").code == 0
     assert hostile.canary.ran() == set()

@@ -1,4 +1,5 @@
-"""Who has no key gets none: not by taking the server's port, not by waiting, not by holding every connection."""
+"""Who has no key gets none: not by taking the server's port, not by waiting, not by holding
+every connection."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def let_in(server: Served) -> str:
     return cookie_of(server.ask(server.link()))
 
 
-# -- what a cookie is worth ------------------------------------------------------------------------
+# -- what a cookie is worth ----------------------------------------------------------------------
 
 
 def test_a_cookie_opens_only_the_start_that_gave_it(kept: Settings) -> None:
@@ -89,13 +90,25 @@ def test_a_cookie_ends_and_says_when_only_with_our_signature(kept: Settings) -> 
         until, _, signature = let_in(server).partition("=")[2].partition(".")
         assert 0 <= time.time() + LIFE_SECONDS - int(until) < 60
         past = server.app.guard.start.make_cookie(int(time.time()) - 1)
-        forged = [f"{int(until) + 1}.{signature}", f"{until}.", until, f".{signature}", f"-{until}.{signature}"]
-        for value in (past, *forged, f"{until}.{signature[:-1]}", f"{until}.{signature}0", "1e99." + signature):
+        forged = [
+            f"{int(until) + 1}.{signature}",
+            f"{until}.",
+            until,
+            f".{signature}",
+            f"-{until}.{signature}",
+        ]
+        for value in (
+            past,
+            *forged,
+            f"{until}.{signature[:-1]}",
+            f"{until}.{signature}0",
+            "1e99." + signature,
+        ):
             assert server.ask("/", cookie=f"{name}={value}").status == 401, value
         assert server.ask("/", cookie=f"{name}={until}.{signature}").status == 200
 
 
-# -- how a page and a server know each other again -------------------------------------------------
+# -- how a page and a server know each other again -----------------------------------------------
 
 
 class PageKey:
@@ -117,7 +130,9 @@ def hello(server: Served, name: str, nonce: str = NONCE) -> Answer:
     return server.ask(f"/hello?{urlencode({'page': name, 'nonce': nonce})}")
 
 
-def test_a_page_gets_a_cookie_of_the_next_start_which_ends_when_the_first_would_have(kept: Settings) -> None:
+def test_a_page_gets_a_cookie_of_the_next_start_which_ends_when_the_first_would_have(
+    kept: Settings,
+) -> None:
     with served(kept) as first:
         cookie = let_in(first)
         key = PageKey(first.ask("/", cookie=cookie, accept="text/html"))
@@ -127,7 +142,11 @@ def test_a_page_gets_a_cookie_of_the_next_start_which_ends_when_the_first_would_
         assert told["proof"] == sign(key.secret, "server", second.port, told["start"], NONCE)
         answer = key.again(second, sign(key.secret, "page", second.port, told["start"], NONCE))
         fresh = cookie_of(answer)
-        assert fresh.partition("=")[2].partition(".")[0] == key.until == cookie.partition("=")[2].partition(".")[0]
+        assert (
+            fresh.partition("=")[2].partition(".")[0]
+            == key.until
+            == cookie.partition("=")[2].partition(".")[0]
+        )
         page = second.ask("/", cookie=fresh, accept="text/html")
         assert (page.status, PageKey(page).until) == (200, key.until)
 
@@ -183,17 +202,23 @@ def test_a_greeting_gives_nothing_away_and_is_for_our_own_pages(kept: Settings) 
         assert server.ask(target, "POST").status == 405
         for query in ("", "?page=x", f"?page={key.name}", f"?page={key.name}&nonce=a&nonce=b"):
             assert server.ask("/hello" + query).status == 400
-        for name, nonce in ((key.name, "short"), (key.name, "n\n" * 16), (key.page, NONCE), ("x.99999999999", NONCE)):
+        for name, nonce in (
+            (key.name, "short"),
+            (key.name, "n\n" * 16),
+            (key.page, NONCE),
+            ("x.99999999999", NONCE),
+        ):
             assert hello(server, name, nonce).status == 401
 
 
-# -- somebody else has the port --------------------------------------------------------------------
+# -- somebody else has the port ------------------------------------------------------------------
 
 EVIL = "words-of-a-stranger"
 
 
 class Impostor(ThreadingHTTPServer):
-    """Another program on the server's port: it writes down all it is sent and says what it likes."""
+    """Another program on the server's port: it writes down all it is sent and says what it
+    likes."""
 
     daemon_threads = True
 
@@ -244,9 +269,15 @@ class _Listening(BaseHTTPRequestHandler):
     def _answer(self, headers: dict[str, str]) -> tuple[int, str, bytes]:
         relay = self.server.relay
         if relay is None:
-            return 200, "application/json", b'{"start": "%s", "proof": "%s"}' % (EVIL.encode(), b"0" * 64)
+            return (
+                200,
+                "application/json",
+                b'{"start": "%s", "proof": "%s"}' % (EVIL.encode(), b"0" * 64),
+            )
         answer = relay.ask(
-            self.path, self.command, **{**headers, "host": f"127.0.0.1:{relay.port}", "connection": None}
+            self.path,
+            self.command,
+            **{**headers, "host": f"127.0.0.1:{relay.port}", "connection": None},
         )
         return answer.status, answer.headers.get("content-type", "text/html"), answer.body
 
@@ -277,7 +308,9 @@ PICTURE = """() => { const far = document.createElement("div"); far.style.height
     document.body.append(far, picture); }"""
 
 
-@pytest.mark.parametrize("relays", [False, True], ids=["it answers itself", "it asks our server on another port"])
+@pytest.mark.parametrize(
+    "relays", [False, True], ids=["it answers itself", "it asks our server on another port"]
+)
 def test_whoever_takes_the_port_gets_nothing_that_opens_the_next_server(
     kept: Settings, browser: Browser, relays: bool
 ) -> None:
@@ -291,14 +324,17 @@ def test_whoever_takes_the_port_gets_nothing_that_opens_the_next_server(
             banner = page.locator("#not-live")
             expect(banner).to_contain_text("Something else answers at this address")
             assert EVIL not in page.content()
-            page.locator("#picture").scroll_into_view_if_needed()  # which a browser would ask for now
+            # which a browser would ask for now
+            page.locator("#picture").scroll_into_view_if_needed()
             page.locator("#q").fill("a private question")  # what a person types goes nowhere
             expect(page.locator(".results-failed")).to_be_visible()
             page.get_by_role("button", name="Try now").click()
             expect(banner).to_contain_text("Something else answers at this address")
         heard = impostor.heard
         assert heard and {path.partition("?")[0] for _, path, _, _ in heard} == {"/hello"}
-        assert not any("cookie" in headers or "authorization" in headers for _, _, headers, _ in heard)
+        assert not any(
+            "cookie" in headers or "authorization" in headers for _, _, headers, _ in heard
+        )
         assert "private" not in str(heard)
         with served(kept, first.port, beside=True) as second:
             for answer in replayed(second, heard):
@@ -310,8 +346,11 @@ def test_whoever_takes_the_port_gets_nothing_that_opens_the_next_server(
             page.goto("about:blank")
 
 
-def test_whoever_held_a_connection_from_before_is_not_in_between(kept: Settings, browser: Browser) -> None:
-    """It passes our server's proof on, as if it were its own; what follows does not come its way."""
+def test_whoever_held_a_connection_from_before_is_not_in_between(
+    kept: Settings, browser: Browser
+) -> None:
+    """It passes our server's proof on, as if it were its own; what follows does not come its
+    way."""
     with ExitStack() as stack:
         page = stack.enter_context(browser.new_context()).new_page()
         with served(kept) as first:
@@ -320,10 +359,12 @@ def test_whoever_held_a_connection_from_before_is_not_in_between(kept: Settings,
         impostor = Impostor(first.port, waits=True)
         with impostor.listening():
             assert impostor.asked.wait(30)
-        with served(kept, first.port, beside=True) as second:  # the connection to the impostor is still there
+        # the connection to the impostor is still there
+        with served(kept, first.port, beside=True) as second:
             impostor.relay = second
             impostor.ready.set()
-            await_other_cookies(page, before)  # what the page shows may still be of before the break
+            # what the page shows may still be of before the break
+            await_other_cookies(page, before)
             expect(page.locator(".live")).to_have_attribute("data-live", "on")
             page.reload()
             expect(page.locator(".live")).to_have_attribute("data-live", "on")
@@ -332,7 +373,9 @@ def test_whoever_held_a_connection_from_before_is_not_in_between(kept: Settings,
             assert not any("cookie" in headers for _, _, headers, _ in impostor.heard)
 
 
-def test_whoever_shows_a_page_at_our_address_gets_a_cookie_that_is_dead(kept: Settings, browser: Browser) -> None:
+def test_whoever_shows_a_page_at_our_address_gets_a_cookie_that_is_dead(
+    kept: Settings, browser: Browser
+) -> None:
     """A person who goes on in a tab that is left sends the cookie, whoever listens."""
     with browser.new_context() as context:
         page = context.new_page()
@@ -349,11 +392,19 @@ def test_whoever_shows_a_page_at_our_address_gets_a_cookie_that_is_dead(kept: Se
                 assert answer.status == 401 or b"first" not in answer.body
 
 
-def replayed(server: Served, heard: list[tuple[str, str, dict[str, str], bytes]]) -> Iterator[Answer]:
-    """Everything a stranger was sent, as it was and on the addresses that matter, with every value as every key."""
+def replayed(
+    server: Served, heard: list[tuple[str, str, dict[str, str], bytes]]
+) -> Iterator[Answer]:
+    """Everything a stranger was sent, as it was and on the addresses that matter, with every
+    value as every key."""
     for method, path, headers, _ in heard:
         told: dict[str, str | None] = {**headers, "connection": None, "content-length": None}
-        for target in (path, "/", "/api/v1/sessions", "/again?" + path.partition("?")[2] + "&proof=" + "0" * 64):
+        for target in (
+            path,
+            "/",
+            "/api/v1/sessions",
+            "/again?" + path.partition("?")[2] + "&proof=" + "0" * 64,
+        ):
             yield server.ask(target, method, **told)
         values = [headers.get("cookie", "").partition("=")[2], *re.findall(r"=([^&]+)", path)]
         for value in filter(None, values):
@@ -391,7 +442,9 @@ def test_a_page_goes_on_where_it_was_after_a_restart_on_the_same_port(
             page.goto("about:blank")
 
 
-def test_a_page_that_is_too_old_asks_for_a_new_link_and_sends_nothing(kept: Settings, browser: Browser) -> None:
+def test_a_page_that_is_too_old_asks_for_a_new_link_and_sends_nothing(
+    kept: Settings, browser: Browser
+) -> None:
     with browser.new_context() as context, ExitStack() as stack:
         page = context.new_page()
         with served(kept) as first:
@@ -400,12 +453,14 @@ def test_a_page_that_is_too_old_asks_for_a_new_link_and_sends_nothing(kept: Sett
             page.clock.set_system_time(time.time() + LIFE_SECONDS + 1)
         impostor = stack.enter_context(Impostor(first.port).listening())
         page.clock.run_for(5000)
-        expect(page.locator("#not-live")).to_contain_text("This page needs a new key. Get one with: whyfor serve")
+        expect(page.locator("#not-live")).to_contain_text(
+            "This page needs a new key. Get one with: whyfor serve"
+        )
         assert impostor.heard == []
         page.goto("about:blank")
 
 
-# -- other users of this machine -------------------------------------------------------------------
+# -- other users of this machine -----------------------------------------------------------------
 
 ASK = """import os, socket, sys
 os.setuid(int(sys.argv[4]))
@@ -427,17 +482,22 @@ def test_another_user_gets_no_answer_even_with_the_key(kept: Settings) -> None:
     with served(kept) as server:
         request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
         request += f"Authorization: {server.bearer['Authorization']}\r\nConnection: close\r\n\r\n"
-        for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")):
+        for family, address in (
+            (socket.AF_INET, "127.0.0.1"),
+            (socket.AF_INET6, "::ffff:127.0.0.1"),
+        ):
             answers = {}
             for user in (0, 65534):
                 told = [str(int(family)), address, str(server.port), str(user)]
                 command = [sys.executable, "-IS", "-c", ASK, *told]
-                done = subprocess.run(command, input=request.encode(), capture_output=True, check=True, timeout=60)
+                done = subprocess.run(
+                    command, input=request.encode(), capture_output=True, check=True, timeout=60
+                )
                 answers[user] = int(done.stdout)
             assert answers[0] > 0 and answers[65534] == 0
 
 
-# -- whoever holds connections ---------------------------------------------------------------------
+# -- whoever holds connections -------------------------------------------------------------------
 
 HELD = {
     "no byte": "",
@@ -454,7 +514,9 @@ def holding(server: Served, text: str, number: int = MANY) -> Iterator[list[sock
     with ExitStack() as stack:
         lines = []
         for _ in range(number):
-            line = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            line = stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), timeout=10)
+            )
             try:
                 line.sendall(text.format(port=server.port).encode())
             except ConnectionError:  # pushed out already
@@ -478,7 +540,9 @@ def streaming(server: Served) -> Iterator[tuple[http.client.HTTPResponse, socket
 
 
 @pytest.mark.parametrize("text", HELD.values(), ids=HELD)
-def test_three_hundred_held_connections_keep_nobody_out_who_has_a_key(kept: Settings, text: str) -> None:
+def test_three_hundred_held_connections_keep_nobody_out_who_has_a_key(
+    kept: Settings, text: str
+) -> None:
     with served(kept, heartbeat=0.05) as server:
         cookie = let_in(server)
         with streaming(server) as (before, _), holding(server, text):
@@ -523,7 +587,9 @@ def test_who_shows_no_key_in_time_is_cut_off_and_who_has_is_not(
         client.request("GET", "/api/v1/status", headers=server.bearer)
         assert client.getresponse().read()
         with ExitStack() as stack:
-            for (line,) in [stack.enter_context(holding(server, text, 1)) for text in HELD.values()]:
+            for (line,) in [
+                stack.enter_context(holding(server, text, 1)) for text in HELD.values()
+            ]:
                 while line.recv(4096):  # until it is closed
                     pass
         assert stream.readline()
@@ -532,7 +598,7 @@ def test_who_shows_no_key_in_time_is_cut_off_and_who_has_is_not(
         client.close()
 
 
-# -- too many who listen ---------------------------------------------------------------------------
+# -- too many who listen -------------------------------------------------------------------------
 
 
 def test_the_sixty_fifth_stream_is_refused_before_it_begins(
@@ -542,8 +608,12 @@ def test_the_sixty_fifth_stream_is_refused_before_it_begins(
         lines = []
         head = f"GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
         for _ in range(live.LISTENERS + 16):  # all at once
-            line = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
-            line.sendall((head + f"Authorization: {server.bearer['Authorization']}\r\n\r\n").encode())
+            line = stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), timeout=20)
+            )
+            line.sendall(
+                (head + f"Authorization: {server.bearer['Authorization']}\r\n\r\n").encode()
+            )
             lines.append(line)
         answers: list[tuple[http.client.HTTPResponse, socket.socket]] = []
         for line in lines:

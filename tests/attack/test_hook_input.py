@@ -1,4 +1,5 @@
-"""Whatever a hook is given on stdin, it ends in time, says nothing, and writes down nothing that is private."""
+"""Whatever a hook is given on stdin, it ends in time, says nothing, and writes down nothing that
+is private."""
 
 from __future__ import annotations
 
@@ -31,11 +32,18 @@ def hook(tmp_path: Path) -> Installed:
 
 
 @contextmanager
-def running(hook: Installed, stdin: int, agent: str, *words: str, **env: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A hook with this end of something as its stdin; at the end it has exited 0 and said nothing."""
+def running(
+    hook: Installed, stdin: int, agent: str, *words: str, **env: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A hook with this end of something as its stdin; at the end it has exited 0 and said
+    nothing."""
     command = [hook.python, "-I", "-S", str(hook.folder / "hook.py"), "--agent", agent, *words]
     process = subprocess.Popen(
-        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], **env}
+        command,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], **env},
     )
     try:
         yield process
@@ -61,7 +69,7 @@ def payload(hook: Installed, index: int = 0) -> Any:
     return json.loads(hook.lines()[index].payload)
 
 
-# -- a stdin that does not end -----------------------------------------------------------------------------------------
+# -- a stdin that does not end -------------------------------------------------------------------
 
 
 def test_the_deadline_lies_below_every_limit_an_agent_sets() -> None:
@@ -77,7 +85,11 @@ def test_a_stdin_that_says_nothing_and_never_closes_is_not_waited_for(hook: Inst
     lines = hook.lines()
     assert sorted(line.header["agent"] for line in lines) == agents
     for line in lines:
-        assert (line.header["event"], line.header["incomplete"], line.header["env"]) == ("Stop", True, env)
+        assert (line.header["event"], line.header["incomplete"], line.header["env"]) == (
+            "Stop",
+            True,
+            env,
+        )
         assert line.payload == b"{}"
 
 
@@ -90,7 +102,9 @@ def test_what_was_announced_without_a_payload_is_understood_by_ingest(hook: Inst
     assert (envelope.incomplete, said.session_id, said.event) == (True, "s-1", "Stop")
 
 
-def test_a_whole_payload_is_kept_though_another_process_holds_the_pipe_open(hook: Installed) -> None:
+def test_a_whole_payload_is_kept_though_another_process_holds_the_pipe_open(
+    hook: Installed,
+) -> None:
     given = b'{"session_id":"s-1","transcript_path":"/t","note":"a\\"} b"}\n'
     took = held_open(hook, given, "claude", "Stop")
     (line,) = hook.lines()
@@ -100,7 +114,10 @@ def test_a_whole_payload_is_kept_though_another_process_holds_the_pipe_open(hook
 
 
 TORN: list[tuple[bytes, dict[str, str]]] = [
-    (b'{"session_id":"s-1","cwd":"/code","prompt":"half a wor', {"session_id": "s-1", "cwd": "/code"}),
+    (
+        b'{"session_id":"s-1","cwd":"/code","prompt":"half a wor',
+        {"session_id": "s-1", "cwd": "/code"},
+    ),
     (b'{"session_id":"s-1","transcript_path":"/co', {"session_id": "s-1"}),
     (b'{"session_id":"s-', {}),
     (b'{"cwd":"/a\\', {}),
@@ -114,7 +131,11 @@ def test_of_a_torn_payload_what_says_whose_event_it_was_is_kept(tmp_path: Path) 
     homes = [Installed(tmp_path / f"home-{number}") for number in range(len(TORN))]
     with ThreadPoolExecutor() as together:
         given = [item[0] for item in TORN]
-        list(together.map(lambda home, torn: held_open(home, torn, "claude", "PostToolUse"), homes, given))
+        list(
+            together.map(
+                lambda home, torn: held_open(home, torn, "claude", "PostToolUse"), homes, given
+            )
+        )
     assert [payload(home) for home in homes] == [left for _, left in TORN]
     assert all(home.lines()[0].header["incomplete"] is True for home in homes)
 
@@ -134,7 +155,9 @@ def test_a_slow_writer_is_heard_to_the_end(hook: Installed) -> None:
 
 def test_a_writer_that_drips_for_ever_is_left(hook: Installed) -> None:
     script = 'printf \'{"session_id":"s-1","x":"\'; while printf y; do sleep 0.2; done'
-    with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as writer:
+    with subprocess.Popen(
+        ["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as writer:
         assert writer.stdout is not None
         with running(hook, writer.stdout.fileno(), "claude", "SessionEnd"):
             pass
@@ -145,7 +168,9 @@ def test_a_writer_that_drips_for_ever_is_left(hook: Installed) -> None:
 
 def test_a_writer_that_never_stops_fills_neither_memory_nor_spool(hook: Installed) -> None:
     script = 'printf \'{"session_id":"s-1","x":"\'; exec yes'
-    with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as writer:
+    with subprocess.Popen(
+        ["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as writer:
         assert writer.stdout is not None
         with running(hook, writer.stdout.fileno(), "claude", "SessionEnd"):
             pass
@@ -164,7 +189,9 @@ def test_a_terminal_is_not_read(hook: Installed) -> None:
     assert "incomplete" not in hook.lines()[0].header
 
 
-@pytest.mark.parametrize("around", ["{} <&-", "{} </dev/null", "{} <&- >&- 2>&-", "ulimit -v 60000; {}"])
+@pytest.mark.parametrize(
+    "around", ["{} <&-", "{} </dev/null", "{} <&- >&- 2>&-", "ulimit -v 60000; {}"]
+)
 def test_without_a_stdin_the_event_is_announced_all_the_same(around: str, hook: Installed) -> None:
     for agent, event in (("claude", "Stop"), ("git", "post-commit"), ("git", "pre-push")):
         done = hook.run(agent, event, around=around)
@@ -172,7 +199,7 @@ def test_without_a_stdin_the_event_is_announced_all_the_same(around: str, hook: 
     assert len(hook.lines()) == 3
 
 
-# -- private text ------------------------------------------------------------------------------------------------------
+# -- private text --------------------------------------------------------------------------------
 
 
 def prompt(text: str) -> bytes:
@@ -242,7 +269,7 @@ def test_a_prompt_of_which_half_arrived_hides_its_turn(hook: Installed) -> None:
     assert b"open" in spooled(hook)
 
 
-# -- the cost of it ----------------------------------------------------------------------------------------------------
+# -- the cost of it ------------------------------------------------------------------------------
 
 PIECES = [
     b"<private>",
@@ -317,5 +344,7 @@ def test_up_to_the_hundredth_tag_each_is_honoured(seed: int) -> None:
 def test_the_files_of_a_hook_import_nothing_that_must_be_found_first() -> None:
     for name in hook_folder.FILES:
         source = Path(hook_folder.__file__).with_name(name).read_text()
-        imported = {line.split()[1] for line in source.splitlines() if line.lstrip().startswith("import ")}
+        imported = {
+            line.split()[1] for line in source.splitlines() if line.lstrip().startswith("import ")
+        }
         assert imported <= {"posix", "sys", "time", "_thread", "announce", "private"}, name

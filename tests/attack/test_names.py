@@ -1,4 +1,5 @@
-"""A name on disk is bytes: what is not UTF-8 is read, stored, shown, moved, forgotten and rebuilt like any other."""
+"""A name on disk is bytes: what is not UTF-8 is read, stored, shown, moved, forgotten and
+rebuilt like any other."""
 
 from __future__ import annotations
 
@@ -45,11 +46,15 @@ def save(home: Path, told: Transcript, folder: str = ODD, name: str = ODD) -> Pa
     return path
 
 
-# -- the text form ---------------------------------------------------------------------------------
+# -- the text form -------------------------------------------------------------------------------
 
 
 @given(
-    st.lists(st.sampled_from([b"\xff", b"\xef\xbf\xbd", b"e9", b"ef", b"\xe9", b"/", b"a", b"\xf0\x9f\x8d\x8e", b"8"]))
+    st.lists(
+        st.sampled_from(
+            [b"\xff", b"\xef\xbf\xbd", b"e9", b"ef", b"\xe9", b"/", b"a", b"\xf0\x9f\x8d\x8e", b"8"]
+        )
+    )
 )
 def test_every_name_has_a_text_of_its_own(pieces: list[bytes]) -> None:
     name = os.fsdecode(b"".join(pieces))
@@ -72,17 +77,25 @@ def test_an_odd_name_is_shown_by_its_bytes() -> None:
     assert to_text("/a\ufffd41") == "/a\ufffd41"
 
 
-# -- a file among others ---------------------------------------------------------------------------
+# -- a file among others -------------------------------------------------------------------------
 
 
-def test_a_file_with_an_odd_name_is_captured_like_any_other(settings: Settings, home: Path, cli: Cli) -> None:
+def test_a_file_with_an_odd_name_is_captured_like_any_other(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
     plain, odd = story("plain"), story("odd")
     plain.save(home)
     path = save(home, odd)
     report = ingest(settings)
     assert (report.sessions, report.unreadable) == (2, [])
     assert stored_bytes(settings)[to_text(path)] == path.read_bytes()
-    for arguments in (["sessions"], ["show", odd.session_id], ["doctor"], ["search", "question"], ["stats"]):
+    for arguments in (
+        ["sessions"],
+        ["show", odd.session_id],
+        ["doctor"],
+        ["search", "question"],
+        ["stats"],
+    ):
         assert cli(*arguments).code == 0
         assert cli(*arguments, "--json").json
     assert examine(settings, deep=True).ok
@@ -93,7 +106,9 @@ def test_a_file_with_an_odd_name_is_captured_like_any_other(settings: Settings, 
     assert ingest(settings).new_records == 0
 
 
-def test_a_file_with_an_odd_name_grows_moves_and_is_forgotten(settings: Settings, home: Path, cli: Cli) -> None:
+def test_a_file_with_an_odd_name_grows_moves_and_is_forgotten(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
     told = story("odd")
     path = save(home, told)
     ingest(settings)
@@ -112,7 +127,9 @@ def test_a_file_with_an_odd_name_grows_moves_and_is_forgotten(settings: Settings
     assert cli("doctor").code == 0
 
 
-def test_a_session_named_by_its_file_has_an_id_that_can_be_stored(settings: Settings, home: Path, cli: Cli) -> None:
+def test_a_session_named_by_its_file_has_an_id_that_can_be_stored(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
     """Nothing in it says what it is called."""
     path = home / ".claude" / "projects" / "p" / f"{LATIN}.jsonl"
     path.parent.mkdir(parents=True)
@@ -139,7 +156,9 @@ def test_a_path_of_an_older_version_is_still_the_same_path(settings: Settings, h
     assert set(stored_bytes(settings)) == paths
 
 
-def test_a_folder_in_a_transcript_may_have_half_a_pair_in_it(settings: Settings, home: Path, cli: Cli) -> None:
+def test_a_folder_in_a_transcript_may_have_half_a_pair_in_it(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
     for name, cwd in (("byte", "/code/caf\udce9"), ("half", "/code/\ud83d")):
         save(home, story(name, cwd=cwd), folder="p", name=name)
     assert ingest(settings).unreadable == []
@@ -149,7 +168,7 @@ def test_a_folder_in_a_transcript_may_have_half_a_pair_in_it(settings: Settings,
         assert cli(*arguments, "--json").code == 0
 
 
-# -- a home ----------------------------------------------------------------------------------------
+# -- a home --------------------------------------------------------------------------------------
 
 VERBS = """
 ingest|sessions|show SESSION|show HEAD|log|status|doctor|search question|stats|projects|link|link HEAD SESSION
@@ -164,7 +183,13 @@ def odd_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home that is not UTF-8, with everything in its usual places below it."""
     home = tmp_path / LATIN
     home.mkdir()
-    for name in ("WHYFOR_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "WHYFOR_DEBUG"):
+    for name in (
+        "WHYFOR_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "WHYFOR_DEBUG",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
@@ -177,13 +202,20 @@ def repository(odd_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (odd_home / ".gitconfig").write_text("[user]\n\tname = a\n\temail = a@b\n")
     (folder / "file").write_text("plain\n")
-    for command in (["init", "-q"], ["add", "file"], ["commit", "-qm", "one"], ["commit", "-qm", "2", "--allow-empty"]):
+    for command in (
+        ["init", "-q"],
+        ["add", "file"],
+        ["commit", "-qm", "one"],
+        ["commit", "-qm", "2", "--allow-empty"],
+    ):
         subprocess.run(["git", *command], cwd=folder, check=True)
     monkeypatch.chdir(folder)
     return folder
 
 
-def test_every_verb_works_in_a_home_that_is_not_utf8(odd_home: Path, repository: Path, cli: Cli) -> None:
+def test_every_verb_works_in_a_home_that_is_not_utf8(
+    odd_home: Path, repository: Path, cli: Cli
+) -> None:
     told = story("odd", cwd=str(repository))
     save(odd_home, told)
     assert cli("init", "--json").code == 0
@@ -198,7 +230,9 @@ def test_every_verb_works_in_a_home_that_is_not_utf8(odd_home: Path, repository:
     assert cli("show", told.session_id).code == 2
 
 
-def test_a_doctor_in_such_a_home_says_what_is_true(odd_home: Path, repository: Path, cli: Cli) -> None:
+def test_a_doctor_in_such_a_home_says_what_is_true(
+    odd_home: Path, repository: Path, cli: Cli
+) -> None:
     save(odd_home, story("odd"))
     (odd_home / ".claude" / "settings.json").write_text("{}")
     told = cli("init", "--json").json
@@ -215,7 +249,9 @@ def test_a_doctor_in_such_a_home_says_what_is_true(odd_home: Path, repository: P
     assert cli("doctor").code == 1
 
 
-def test_a_hook_in_an_odd_folder_says_where_it_ran(odd_home: Path, repository: Path, cli: Cli) -> None:
+def test_a_hook_in_an_odd_folder_says_where_it_ran(
+    odd_home: Path, repository: Path, cli: Cli
+) -> None:
     cli("init", "--json")
     subprocess.run(["git", "commit", "-qm", "three", "--allow-empty"], cwd=repository, check=True)
     settings = config.load()
@@ -225,7 +261,12 @@ def test_a_hook_in_an_odd_folder_says_where_it_ran(odd_home: Path, repository: P
         time.sleep(0.02)
     cli("ingest")
     with reading(settings) as library:
-        found = [cwd for (cwd,) in library.db.execute("SELECT repository FROM signals WHERE event='post-commit'")]
+        found = [
+            cwd
+            for (cwd,) in library.db.execute(
+                "SELECT repository FROM signals WHERE event='post-commit'"
+            )
+        ]
     assert {to_path(str(cwd)) for cwd in found} == {repository}
 
 

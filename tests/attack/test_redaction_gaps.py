@@ -1,4 +1,5 @@
-"""Secrets that hide in how they are written down: beside their name, in a table, over several records or strings."""
+"""Secrets that hide in how they are written down: beside their name, in a table, over several
+records or strings."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def _text(data: bytes) -> bytes:
     return clean
 
 
-# -- a name and its value, side by side --------------------------------------------------------------------------------
+# -- a name and its value, side by side ----------------------------------------------------------
 
 PAIRS: list[Any] = [
     {"name": "API_KEY", "value": VALUE},
@@ -108,16 +109,31 @@ def test_what_is_no_secret_beside_a_name_stays(pair: Any) -> None:
         assert redacted(text) == text
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", ["", "Access key ID,Secret access key\n", "\ufeffAccess key ID,Secret access key\r\n"])
 @pytest.mark.parametrize(
-    "row", ["{},{}\n", '"{}","{}"\n', "{}, {}\r\n", "bob,,{},{},https://x\n", "{}\t{}\n", "{};{}\n", "{}:{}\n"]
+    "head", ["", "Access key ID,Secret access key\n", "\ufeffAccess key ID,Secret access key\r\n"]
+)
+@pytest.mark.parametrize(
+    "row",
+    [
+        "{},{}\n",
+        '"{}","{}"\n',
+        "{}, {}\r\n",
+        "bob,,{},{},https://x\n",
+        "{}\t{}\n",
+        "{};{}\n",
+        "{}:{}\n",
+    ],
 )
 def test_the_secret_of_an_aws_key_goes_with_its_id(head: str, row: str) -> None:
     text = head + row.format(KEY_ID, SECRET)
-    for given in (text, json.dumps({"content": text}), json.dumps({"content": json.dumps({"stdout": text})})):
+    for given in (
+        text,
+        json.dumps({"content": text}),
+        json.dumps({"content": json.dumps({"stdout": text})}),
+    ):
         left = redacted(given)
         assert SECRET not in left
         assert KEY_ID not in left
@@ -129,7 +145,7 @@ def test_the_other_order_goes_too_and_a_commit_beside_an_id_stays() -> None:
     assert sha in redacted(f"{KEY_ID},{sha}\n")
 
 
-# -- a private key over several records --------------------------------------------------------------------------------
+# -- a private key over several records ----------------------------------------------------------
 
 BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 
@@ -137,12 +153,21 @@ BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 def body(seed: int) -> list[str]:
     dice = random.Random(seed)
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    return ["".join(dice.choices(letters, k=64)) for _ in range(6)] + ["".join(dice.choices(letters, k=22)) + "=="]
+    return ["".join(dice.choices(letters, k=64)) for _ in range(6)] + [
+        "".join(dice.choices(letters, k=22)) + "=="
+    ]
 
 
 def record(text: str, number: int) -> str:
-    ids = {"uuid": f"00000000-0000-4000-8000-{number:012}", "requestId": f"req_011CSHoEeqs5C35K2UUqR7F{number % 10}"}
-    block = {"type": "tool_result", "tool_use_id": f"toolu_01A09q90qw90lq91778{number}", "content": text}
+    ids = {
+        "uuid": f"00000000-0000-4000-8000-{number:012}",
+        "requestId": f"req_011CSHoEeqs5C35K2UUqR7F{number % 10}",
+    }
+    block = {
+        "type": "tool_result",
+        "tool_use_id": f"toolu_01A09q90qw90lq91778{number}",
+        "content": text,
+    }
     return json.dumps({**ids, "type": "user", "message": {"content": [block]}}) + "\n"
 
 
@@ -150,11 +175,19 @@ SHAPES: dict[str, Callable[[list[str]], str]] = {
     "one line a record": lambda lines: "".join(record(line, n) for n, line in enumerate(lines)),
     "with line ends": lambda lines: "".join(record(line + "\n", n) for n, line in enumerate(lines)),
     "numbered": lambda lines: "".join(record(f"{n:6}→{line}", n) for n, line in enumerate(lines)),
-    "numbered with tabs": lambda lines: "".join(record(f"{n:6}\t{line}\n", n) for n, line in enumerate(lines)),
-    "two at a time": lambda lines: "".join(record("\n".join(lines[n : n + 2]), n) for n in range(0, len(lines), 2)),
-    "others between": lambda lines: "".join(record(line, n) + record("more", n) for n, line in enumerate(lines)),
+    "numbered with tabs": lambda lines: "".join(
+        record(f"{n:6}\t{line}\n", n) for n, line in enumerate(lines)
+    ),
+    "two at a time": lambda lines: "".join(
+        record("\n".join(lines[n : n + 2]), n) for n in range(0, len(lines), 2)
+    ),
+    "others between": lambda lines: "".join(
+        record(line, n) + record("more", n) for n, line in enumerate(lines)
+    ),
     "strings of one record": lambda lines: json.dumps({"type": "user", "content": lines}) + "\n",
-    "strings without an end": lambda lines: json.dumps({"type": "user", "content": lines[:-1]}) + "\n",
+    "strings without an end": lambda lines: (
+        json.dumps({"type": "user", "content": lines[:-1]}) + "\n"
+    ),
     "no end yet": lambda lines: "".join(record(line, n) for n, line in enumerate(lines[:-1])),
 }
 
@@ -168,11 +201,15 @@ def test_a_private_key_over_several_records_goes_line_by_line(shape: str) -> Non
     assert not [line for line in lines if line in left]
     assert left.startswith(before)
     assert left.endswith(after)
-    for old, new in zip(map(json.loads, given.splitlines()), map(json.loads, left.splitlines()), strict=True):
+    for old, new in zip(
+        map(json.loads, given.splitlines()), map(json.loads, left.splitlines()), strict=True
+    ):
         assert (new.get("uuid"), new.get("requestId")) == (old.get("uuid"), old.get("requestId"))
 
 
-def test_a_key_goes_too_where_it_lies_across_the_stretches_a_file_is_read_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_goes_too_where_it_lies_across_the_stretches_a_file_is_read_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("whyfor.service.redact.passages.BLOCK", 700)
     lines = body(2)
     left = redacted(SHAPES["one line a record"]([BEGIN, *lines, END]))
@@ -187,13 +224,20 @@ def test_without_a_beginning_lines_like_these_stay() -> None:
 
 
 def test_hashes_and_prose_after_a_beginning_stay() -> None:
-    words = ["a" * 40, "0123456789abcdef" * 4, "internationalization of everything", "src/whyfor/privacy/spread.py"]
+    words = [
+        "a" * 40,
+        "0123456789abcdef" * 4,
+        "internationalization of everything",
+        "src/whyfor/privacy/spread.py",
+    ]
     given = SHAPES["one line a record"]([f"if {BEGIN!r} in text:", *words])
     assert redacted(given) == given
 
 
 @pytest.mark.parametrize("cut", range(1, 9))
-def test_a_transcript_that_grows_ends_as_if_it_were_read_at_once(cut: int, cli: Cli, tmp_path: Path) -> None:
+def test_a_transcript_that_grows_ends_as_if_it_were_read_at_once(
+    cut: int, cli: Cli, tmp_path: Path
+) -> None:
     records = [record(line, n) for n, line in enumerate(["hello", BEGIN, *body(4), END, "bye"])]
     source, grown, whole = (tmp_path / name for name in ("a.jsonl", "grown.jsonl", "whole.jsonl"))
     source.write_text("".join(records[:cut]))
@@ -212,7 +256,7 @@ def test_a_key_over_several_events_of_an_export_goes() -> None:
     assert not [line for line in lines if line in left]
 
 
-# -- a key over two strings of one message -----------------------------------------------------------------------------
+# -- a key over two strings of one message -------------------------------------------------------
 
 
 def blocks(*texts: str, **more: str) -> str:
@@ -225,7 +269,14 @@ def split_shapes(one: str, other: str) -> list[str]:
         blocks(one, other),
         blocks(one, other).replace(", ", ",").replace(": ", ":"),
         json.dumps({"content": [{"text": one, "type": "text"}, {"text": other, "type": "text"}]}),
-        json.dumps({"content": [{"type": "input_text", "text": one}, {"type": "input_text", "text": other}]}),
+        json.dumps(
+            {
+                "content": [
+                    {"type": "input_text", "text": one},
+                    {"type": "input_text", "text": other},
+                ]
+            }
+        ),
         json.dumps({"parts": [{"text": one}, {"text": other}]}),
         json.dumps({"content": [one, other]}),
         json.dumps({"content": ["first", one, other, "last"]}),
@@ -253,7 +304,10 @@ def test_three_strings_are_no_help() -> None:
 
 
 def test_a_structure_loses_both_parts_too() -> None:
-    content = [{"type": "text", "text": f"a {GITHUB[:20]}"}, {"type": "text", "text": f"{GITHUB[20:]} b"}]
+    content = [
+        {"type": "text", "text": f"a {GITHUB[:20]}"},
+        {"type": "text", "text": f"{GITHUB[20:]} b"},
+    ]
     left = json.dumps(Redactor(ENGINE).anything(content))
     assert GITHUB[:20] not in left
     assert GITHUB[20:] not in left
@@ -273,7 +327,9 @@ def test_two_strings_that_make_no_key_stay(given: str) -> None:
     assert redacted(given) == given
 
 
-@pytest.mark.parametrize("piece", ['","', '"},{"type":"text","text":"', '["', "-----BEGIN RSA PRIVATE KEY-----", "\\n"])
+@pytest.mark.parametrize(
+    "piece", ['","', '"},{"type":"text","text":"', '["', "-----BEGIN RSA PRIVATE KEY-----", "\\n"]
+)
 def test_looking_for_split_keys_costs_what_the_size_costs(piece: str) -> None:
     costs = []
     for size in (1, 4, 16):

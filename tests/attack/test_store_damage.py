@@ -85,7 +85,7 @@ def objects_in(settings: Settings) -> set[str]:
     return set(FolderBlobs(settings.segments).digests())
 
 
-# -- the journal -----------------------------------------------------------------------------------
+# -- the journal ---------------------------------------------------------------------------------
 
 
 def empty(settings: Settings) -> None:
@@ -116,7 +116,9 @@ def lose_one_line(settings: Settings) -> None:
 
 
 def lose_the_move(settings: Settings) -> None:
-    settings.journal.write_bytes(b"".join(line for line in lines_of(settings) if b'"entry":"moved"' not in line))
+    settings.journal.write_bytes(
+        b"".join(line for line in lines_of(settings) if b'"entry":"moved"' not in line)
+    )
 
 
 def change_one_digit(settings: Settings) -> None:
@@ -181,7 +183,8 @@ def test_what_the_journal_lost_the_database_gives_back(
 def test_forgetting_one_session_never_takes_another_with_it(
     damage: Callable[[Settings], None], stored: Settings, home: Path
 ) -> None:
-    """Whatever happened to the journal: the three other sessions and all their bytes are still there."""
+    """Whatever happened to the journal: the three other sessions and all their bytes are still
+    there."""
     kept = {name: story(name).session_id for name in ("beta", "gamma", "delta")}
     damage(stored)
     forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
@@ -189,7 +192,9 @@ def test_forgetting_one_session_never_takes_another_with_it(
     for session in kept.values():
         with reading(stored) as library:
             rows = library.db.execute(
-                "SELECT g.digest FROM segments g JOIN sources o ON o.id=g.source_id WHERE o.session_id=?", (session,)
+                "SELECT g.digest FROM segments g JOIN sources o ON o.id=g.source_id WHERE "
+                "o.session_id=?",
+                (session,),
             ).fetchall()
             assert rows
             for (digest,) in rows:
@@ -199,7 +204,8 @@ def test_forgetting_one_session_never_takes_another_with_it(
 def test_a_forget_that_finds_a_disagreement_removes_nothing(
     stored: Settings, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Damage that changes neither the size nor the time of the journal is found before anything goes."""
+    """Damage that changes neither the size nor the time of the journal is found before anything
+    goes."""
     before = objects_in(stored)
     found = stored.journal.stat()
     put_nul_into(stored, segment_line(stored, 1))
@@ -213,7 +219,9 @@ def test_a_forget_that_finds_a_disagreement_removes_nothing(
     assert sessions_in(stored) == 3
 
 
-def test_what_was_forgotten_does_not_come_back_with_an_old_database(stored: Settings, home: Path) -> None:
+def test_what_was_forgotten_does_not_come_back_with_an_old_database(
+    stored: Settings, home: Path
+) -> None:
     old = stored.home / "old.db"
     copy_database(stored, old)
     forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
@@ -228,7 +236,8 @@ def test_what_was_forgotten_does_not_come_back_with_an_old_database(stored: Sett
 
 
 def test_both_damaged_give_back_what_either_has(stored: Settings, cli: Cli) -> None:
-    """The journal lost a line and the database a page: neither alone knows everything, and nothing is removed."""
+    """The journal lost a line and the database a page: neither alone knows everything, and
+    nothing is removed."""
     before = objects_in(stored)
     lose_one_line(stored)
     overwrite_pages(stored, every=9)
@@ -238,7 +247,9 @@ def test_both_damaged_give_back_what_either_has(stored: Settings, cli: Cli) -> N
     assert sessions_in(stored) >= 3
 
 
-def test_segments_that_nothing_lists_are_set_aside_not_removed(stored: Settings, home: Path, cli: Cli) -> None:
+def test_segments_that_nothing_lists_are_set_aside_not_removed(
+    stored: Settings, home: Path, cli: Cli
+) -> None:
     before = objects_in(stored)
     without_database(stored)
     stored.journal.unlink()
@@ -252,7 +263,9 @@ def test_segments_that_nothing_lists_are_set_aside_not_removed(stored: Settings,
     assert aside.name in cli("doctor").out
 
 
-def test_a_rebuild_from_a_damaged_journal_alone_says_what_is_missing(stored: Settings, home: Path) -> None:
+def test_a_rebuild_from_a_damaged_journal_alone_says_what_is_missing(
+    stored: Settings, home: Path
+) -> None:
     without_database(stored)
     lines = lines_of(stored)
     session = story("alpha").session_id.encode()
@@ -324,7 +337,7 @@ def pause_and_resume(settings: Settings, cli: Cli) -> None:
     ingest(settings)
 
 
-# -- lines of a journal ----------------------------------------------------------------------------
+# -- lines of a journal --------------------------------------------------------------------------
 
 
 def test_each_line_has_a_number_and_a_checksum(stored: Settings) -> None:
@@ -402,7 +415,7 @@ def test_an_intact_line_of_a_newer_program_is_not_called_damage(stored: Settings
         ingest(stored)
 
 
-# -- the database ----------------------------------------------------------------------------------
+# -- the database --------------------------------------------------------------------------------
 
 
 def overwrite_pages(settings: Settings, every: int = 3) -> None:
@@ -448,7 +461,8 @@ def empty_database(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [overwrite_pages, all_garbage, truncate, lose_a_table, empty_database, without_database]
+    "damage",
+    [overwrite_pages, all_garbage, truncate, lose_a_table, empty_database, without_database],
 )
 def test_a_damaged_database_never_stops_capture(
     damage: Callable[[Settings], None], stored: Settings, home: Path, cli: Cli
@@ -476,7 +490,9 @@ def test_a_hook_s_ingest_mends_it_too(stored: Settings, home: Path, cli: Cli) ->
     assert sessions_in(stored) == 5
 
 
-def test_an_old_backup_under_a_newer_journal_catches_up(stored: Settings, home: Path, cli: Cli) -> None:
+def test_an_old_backup_under_a_newer_journal_catches_up(
+    stored: Settings, home: Path, cli: Cli
+) -> None:
     """Also what the agents have deleted since, which could not be read again."""
     old = stored.home / "old.db"
     copy_database(stored, old)

@@ -1,4 +1,5 @@
-"""Nothing that a transcript, a repository or an argument holds acts on a terminal, hides in it or forges a line."""
+"""Nothing that a transcript, a repository or an argument holds acts on a terminal, hides in it
+or forges a line."""
 
 from __future__ import annotations
 
@@ -76,12 +77,16 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Shown]:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
 @pytest.fixture
-def hostile(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Hostile:
+def hostile(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> Hostile:
     """A home and a repository in which every name is an attack."""
     folder = "shop" + ATTACKS["window title (OSC 0)"].replace("/", "") + "\u202e\u200b" + LINE
     repository = tmp_path / folder
@@ -98,7 +103,10 @@ def hostile(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting
         git(repository, "commit", "-q", "-m", f"Add {number} {EVERYTHING.replace(chr(0), '')}")
         worker.prompt(f"Make {number} {EVERYTHING}")
         worker.call("Write", {"file_path": str(path), "content": path.read_text(encoding="utf-8")})
-    worker.say(f"Done. {EVERYTHING}\n\n```python\nx = 1 # {EVERYTHING}\n```\n| a |\n|---|\n| {EVERYTHING} |")
+    worker.say(
+        f"Done. {EVERYTHING}\n\n```python\nx = 1 # {EVERYTHING}\n```\n| a |\n|---|\n| {EVERYTHING} "
+        "|"
+    )
     worker.save(home)
     sessions = [worker.session_id]
     for kind, attack in ATTACKS.items():
@@ -118,7 +126,11 @@ def _session(home: Path, kind: str, attack: str) -> str:
     for _ in range(6):
         made.call(name, {"command": attack}, attack)
     made.call("Edit", {"file_path": name, "old_string": "a", "new_string": f"b{attack}"})
-    made.call("AskUserQuestion", {"questions": [{"question": attack, "options": [{"label": attack}]}]}, attack)
+    made.call(
+        "AskUserQuestion",
+        {"questions": [{"question": attack, "options": [{"label": attack}]}]},
+        attack,
+    )
     made.add(name, {"role": name, "content": attack}, version=name)
     made.add("system", {}, subtype=name, content=attack, level="error")
     made.say("The end.")
@@ -145,7 +157,7 @@ def checked(label_: str, found: Shown) -> list[str]:
     return wrong[:3]
 
 
-# -- every command -----------------------------------------------------------------------------------
+# -- every command -------------------------------------------------------------------------------
 
 
 READING = """
@@ -172,10 +184,17 @@ uninstall --all --json | demo
 
 
 def commands(text: str) -> list[list[str]]:
-    return [each.split() for line in text.strip().splitlines() for each in line.split("|") if each.strip()]
+    return [
+        each.split()
+        for line in text.strip().splitlines()
+        for each in line.split("|")
+        if each.strip()
+    ]
 
 
-def test_no_command_that_reads_lets_anything_act(hostile: Hostile, on_terminal: Callable[..., Shown]) -> None:
+def test_no_command_that_reads_lets_anything_act(
+    hostile: Hostile, on_terminal: Callable[..., Shown]
+) -> None:
     on_terminal("link", "HEAD", hostile.worker)
     wrong = []
     for arguments in commands(READING):
@@ -187,11 +206,14 @@ def test_no_command_that_reads_lets_anything_act(hostile: Hostile, on_terminal: 
     assert wrong == []
 
 
-def test_no_conversation_lets_anything_act(hostile: Hostile, on_terminal: Callable[..., Shown]) -> None:
+def test_no_conversation_lets_anything_act(
+    hostile: Hostile, on_terminal: Callable[..., Shown]
+) -> None:
     wrong = []
     ways = commands(OF_SESSIONS)
     for at, session in enumerate(hostile.sessions):
-        every = session == hostile.worker  # it holds all attacks; of the others each is read in three ways
+        # it holds all attacks; of the others each is read in three ways
+        every = session == hostile.worker
         for verb, *options in ways if every else [ways[2], ways[6 + at % 5], ways[at % 6]]:
             found = on_terminal(verb, session, *options)
             assert found.code == 0, (verb, options, found)
@@ -214,7 +236,9 @@ def test_no_command_that_changes_something_lets_anything_act(
 
 
 def test_every_command_is_tried() -> None:
-    tried = {arguments[0] for text in (READING, OF_SESSIONS, CHANGING) for arguments in commands(text)}
+    tried = {
+        arguments[0] for text in (READING, OF_SESSIONS, CHANGING) for arguments in commands(text)
+    }
     assert set(COMMANDS) <= tried
 
 
@@ -233,28 +257,34 @@ export a..{} | log {} | link {} {} | ingest {} | redact {} | projects alias {} {
 
 
 @pytest.mark.usefixtures("kept")
-def test_an_error_quotes_what_was_typed_and_stays_two_lines(on_terminal: Callable[..., Shown]) -> None:
+def test_an_error_quotes_what_was_typed_and_stays_two_lines(
+    on_terminal: Callable[..., Shown],
+) -> None:
     for attack in ATTACKS.values():
         typed = attack.replace("\0", "") + LINE
         for words in commands(ERRORS):
             arguments = [word.replace("{}", typed) for word in words]
             found = on_terminal(*arguments)
             assert found.code == 2, (arguments, found)
-            assert foreign(found.out) + foreign(found.err, bars=True) + forged(found.err) == [], arguments
+            assert foreign(found.out) + foreign(found.err, bars=True) + forged(found.err) == [], (
+                arguments
+            )
             assert found.err.strip().count("\n") <= 1
         told = on_terminal("show", typed, "--json")
         assert foreign(told.out) == [] and "FORGED" in json.loads(told.out)["error"]["message"]
 
 
 @pytest.mark.usefixtures("kept")
-def test_an_argument_that_is_no_text_is_named_and_leaves_valid_json(on_terminal: Callable[..., Shown]) -> None:
+def test_an_argument_that_is_no_text_is_named_and_leaves_valid_json(
+    on_terminal: Callable[..., Shown],
+) -> None:
     found = on_terminal("ingest", "x\udcff")
     assert found.code == 2 and "x\ufffdff" in found.err
     told = on_terminal("ingest", "x\udcff", "--json")
     assert "x\ufffdff" in json.loads(told.out)["error"]["message"]
 
 
-# -- data stays data ---------------------------------------------------------------------------------
+# -- data stays data -----------------------------------------------------------------------------
 
 
 def test_json_says_the_same_on_a_terminal_and_keeps_every_character(
@@ -267,7 +297,9 @@ def test_json_says_the_same_on_a_terminal_and_keeps_every_character(
         assert f"{attack}n{LINE}" in strings
 
 
-def test_what_goes_into_a_file_or_a_pipe_is_not_touched(hostile: Hostile, cli: Cli, tmp_path: Path) -> None:
+def test_what_goes_into_a_file_or_a_pipe_is_not_touched(
+    hostile: Hostile, cli: Cli, tmp_path: Path
+) -> None:
     whole = hostile.transcript.read_bytes()
     run = [sys.executable, "-m", "whyfor"]
     for arguments in (["show", hostile.worker, "--raw"], ["redact", str(hostile.transcript)]):
@@ -279,7 +311,9 @@ def test_what_goes_into_a_file_or_a_pipe_is_not_touched(hostile: Hostile, cli: C
         assert cli(*arguments).out == kept.read_text(encoding="utf-8")
 
 
-def test_an_export_holds_nothing_that_acts_and_shows_what_hides_in_code(hostile: Hostile, cli: Cli) -> None:
+def test_an_export_holds_nothing_that_acts_and_shows_what_hides_in_code(
+    hostile: Hostile, cli: Cli
+) -> None:
     for form in ("markdown", "html"):
         text = cli("export", hostile.worker, "--tools", "--format", form).out
         assert foreign(text) == []
@@ -298,15 +332,23 @@ def test_what_is_hidden_in_code_stays_shown_in_an_export_with_secrets(home: Path
     assert "admin⟨U+202E⟩" in text
 
 
-# -- real terminals ----------------------------------------------------------------------------------
+# -- real terminals ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["sessions"], ["show", "HEAD"], ["doctor"], ["export", "HEAD"], ["show", "no\x1b]0;owned\x07\u202ene"]],
+    [
+        ["sessions"],
+        ["show", "HEAD"],
+        ["doctor"],
+        ["export", "HEAD"],
+        ["show", "no\x1b]0;owned\x07\u202ene"],
+    ],
     ids=["sessions", "show", "doctor", "export", "error"],
 )
-def test_a_real_terminal_gets_our_styling_and_nothing_else(hostile: Hostile, arguments: list[str]) -> None:
+def test_a_real_terminal_gets_our_styling_and_nothing_else(
+    hostile: Hostile, arguments: list[str]
+) -> None:
     env = {**os.environ, "TERM": "xterm-256color"}
     with Window(["-m", "whyfor", *arguments], env, 140, 40) as window:
         window.leave()
@@ -315,7 +357,9 @@ def test_a_real_terminal_gets_our_styling_and_nothing_else(hostile: Hostile, arg
 
 @pytest.mark.usefixtures("hostile")
 def test_a_server_says_nothing_that_acts() -> None:
-    with Window(["-m", "whyfor", "serve", "--port", "0", "--no-open"], os.environ, 140, 40) as window:
+    with Window(
+        ["-m", "whyfor", "serve", "--port", "0", "--no-open"], os.environ, 140, 40
+    ) as window:
         window.see("Stop it with Ctrl-C.")
         window.process.send_signal(signal.SIGINT)
         window.leave()
@@ -324,7 +368,10 @@ def test_a_server_says_nothing_that_acts() -> None:
 
 def test_a_traceback_on_a_real_terminal_does_not_act(tmp_path: Path) -> None:
     program = "import sys\nfrom whyfor.__main__ import main\nfrom whyfor.cli import log\n"
-    program += f"log.config.load = lambda: 1 / 0 if 0 else (_ for _ in ()).throw(ValueError({EVERYTHING!r}))\n"
+    program += (
+        "log.config.load = lambda: 1 / 0 if 0 else (_ for _ in "
+        f"()).throw(ValueError({EVERYTHING!r}))\n"
+    )
     program += "sys.exit(main(['log']))"
     with Window(["-c", program], {**os.environ, "WHYFOR_DEBUG": "1"}, 140, 40) as window:
         assert window.leave() == 1
@@ -353,13 +400,19 @@ def test_what_a_library_prints_passes_the_same_door(capsys: pytest.CaptureFixtur
             fail()
         except ValueError as error:
             traceback.print_exception(error)
-            threading.__excepthook__(threading.ExceptHookArgs((ValueError, error, None, threading.current_thread())))
+            threading.__excepthook__(
+                threading.ExceptHookArgs((ValueError, error, None, threading.current_thread()))
+            )
     found = capsys.readouterr()
     assert foreign(found.out + found.err) == []
-    assert found.err.count("Traceback") == 2 and "Exception in ASGI" in found.err and "UserWarning" in found.err
+    assert (
+        found.err.count("Traceback") == 2
+        and "Exception in ASGI" in found.err
+        and "UserWarning" in found.err
+    )
 
 
-# -- top ---------------------------------------------------------------------------------------------
+# -- top -----------------------------------------------------------------------------------------
 
 
 def test_top_shows_names_and_obeys_none(hostile: Hostile, settings: Settings) -> None:
@@ -367,7 +420,8 @@ def test_top_shows_names_and_obeys_none(hostile: Hostile, settings: Settings) ->
         async with shown(settings, 120, 60) as screen:
             cards = [asking(f"ask {kind}", attack) for kind, attack in list(ATTACKS.items())[:3]]
             cards += [
-                standing(f"s {attack}", "running", status={"activity": attack}) for attack in list(ATTACKS.values())[3:]
+                standing(f"s {attack}", "running", status={"activity": attack})
+                for attack in list(ATTACKS.values())[3:]
             ]
             screen.app.stand(cards)
             screen.app.notify(EVERYTHING, title=EVERYTHING)
@@ -385,7 +439,12 @@ def test_a_conversation_in_top_is_clean_on_a_real_terminal(
 ) -> None:
     from datetime import UTC, datetime
 
-    made = Transcript("now", day=f"{datetime.now(UTC):%Y-%m-%d}", cwd=f"/code/n{EVERYTHING}{LINE}", branch=EVERYTHING)
+    made = Transcript(
+        "now",
+        day=f"{datetime.now(UTC):%Y-%m-%d}",
+        cwd=f"/code/n{EVERYTHING}{LINE}",
+        branch=EVERYTHING,
+    )
     made.prompt(f"Count the quokkas {EVERYTHING}")
     made.call("Bash", {"command": f"ls {EVERYTHING}"}, EVERYTHING, failed=True)
     made.call("Edit", {"file_path": EVERYTHING, "old_string": "a", "new_string": f"b{EVERYTHING}"})
@@ -408,35 +467,44 @@ def _clean_screen(screen: Screen) -> None:
     assert forged(screen.text) == []
 
 
-# -- pages -------------------------------------------------------------------------------------------
+# -- pages ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_a_page_names_what_is_hidden_whatever_filter_was_forgotten(kind: str) -> None:
     attack = f"n{ATTACKS[kind]}m"
-    made = render.environment().from_string("<title>{{ name }}</title><code>{{ name | exact }}</code>")
+    made = render.environment().from_string(
+        "<title>{{ name }}</title><code>{{ name | exact }}</code>"
+    )
     assert foreign(made.render(name=attack)) == []
     shown_ = str(render.prose(f"{attack}\n\n```python\nx = 1 # {attack}\n```\n`{attack}`"))
-    assert foreign(shown_ + str(render.highlight(attack, "python")) + str(render.typed(attack))) == []
+    assert (
+        foreign(shown_ + str(render.highlight(attack, "python")) + str(render.typed(attack))) == []
+    )
     value = render.environment().from_string("{{ name | verbatim }}").render(name=attack)
     assert html.unescape(value) == attack, "what a form sends back is what it was"
 
 
 def test_code_on_a_page_shows_what_hides_in_it() -> None:
     trojan = "if admin\u202e \u2066# check\u2069 \u2066: pass"
-    for made in (render.prose(f"```python\n{trojan}\n```"), render.prose(f"`{trojan}`"), render.highlight(trojan)):
+    for made in (
+        render.prose(f"```python\n{trojan}\n```"),
+        render.prose(f"`{trojan}`"),
+        render.highlight(trojan),
+    ):
         words = re.sub(r"<[^>]+>", "", str(made))
         assert "admin⟨U+202E⟩" in words and "⟨U+2066⟩# check" in words
 
 
-# -- notices and logs --------------------------------------------------------------------------------
+# -- notices and logs ----------------------------------------------------------------------------
 
 
 def test_a_notice_holds_no_option_and_nothing_hidden(settings: Settings, tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     program = (
         "import json,os,sys; from pathlib import Path; "
-        f"Path({str(kept)!r}).write_text(json.dumps({{k: v for k, v in os.environ.items() if 'NOTIFY' in k}}))"
+        f"Path({str(kept)!r}).write_text(json.dumps({{k: v for k, v in os.environ.items() if "
+        "'NOTIFY' in k}))"
     )
     wished = NotifySettings(command=[sys.executable, "-c", program])
     bad = f"--urgency=critical {EVERYTHING}{LINE}\ud800"
@@ -458,7 +526,7 @@ def test_logs_hold_one_clean_line_for_an_error(settings: Settings) -> None:
     assert foreign(text) == [] and text.count("\n") == 1 and "ValueError" in text
 
 
-# -- the table ---------------------------------------------------------------------------------------
+# -- the table -----------------------------------------------------------------------------------
 
 
 def test_the_detector_sees_every_attack() -> None:
@@ -468,7 +536,12 @@ def test_the_detector_sees_every_attack() -> None:
             assert foreign(f"a {attack} b", screen=True), kind
     assert forged(f"title{LINE}") and not forged("title FORGED")
     assert foreign("\x1b[1;31mbold\x1b[0m \x1b[38;2;1;2;3mx\x1b[39m\n\t·⟨U+202E⟩␛") == []
-    assert foreign("\x1b[5mblinks") and foreign("\x1b[8mhides") and foreign("\x1b[?25l") and foreign("\r")
+    assert (
+        foreign("\x1b[5mblinks")
+        and foreign("\x1b[8mhides")
+        and foreign("\x1b[?25l")
+        and foreign("\r")
+    )
 
 
 def test_the_detector_sees_what_a_plain_console_lets_through() -> None:
@@ -498,16 +571,40 @@ def test_the_console_cleans_every_way_in() -> None:
     ours.add_row(Text.assemble((EVERYTHING, "bold"), (LINE, "red")))
     linked = Text("x", style=Style(link=f"https://a.example/{EVERYTHING}"))
     text = Text.assemble(("a\x1b[2J", "red"), ("b\u200bc", "bold"))
-    for each in (EVERYTHING + LINE, Padding(Markdown(EVERYTHING), 1), Group(EVERYTHING, plain, ours), linked, text):
+    for each in (
+        EVERYTHING + LINE,
+        Padding(Markdown(EVERYTHING), 1),
+        Group(EVERYTHING, plain, ours),
+        linked,
+        text,
+    ):
         console.print(each)
     assert foreign(out.text) == [] and forged(out.text) == []
     assert "\x1b[31ma␛[2J\x1b[0m\x1b[1mb⟨U+200B⟩c\x1b[0m" in out.text
 
 
 def test_every_character_without_a_shape_is_in_the_table() -> None:
-    seen = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}  # have one
+    # have one
+    seen = {
+        0x600,
+        0x601,
+        0x602,
+        0x603,
+        0x604,
+        0x605,
+        0x6DD,
+        0x70F,
+        0x890,
+        0x891,
+        0x8E2,
+        0x110BD,
+        0x110CD,
+    }
     for code in range(0x110000):
-        hidden = unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs") and code not in seen
+        hidden = (
+            unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs")
+            and code not in seen
+        )
         if hidden and chr(code) not in " \n\t":
             assert characters.class_of(chr(code)) is not None, hex(code)
     for each in characters.TABLE:
@@ -523,7 +620,16 @@ def test_every_character_without_a_shape_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["👩‍💻 ❤️ 🏳️‍🌈 👍🏽", "1️⃣ #️⃣", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "می‌خواهم", "क्‍ष", "日本語　ü – “x”", "שלום עולם", "\ue0b0 main"],
+    [
+        "👩‍💻 ❤️ 🏳️‍🌈 👍🏽",
+        "1️⃣ #️⃣",
+        "🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+        "می‌خواهم",
+        "क्‍ष",
+        "日本語　ü – “x”",
+        "שלום עולם",
+        "\ue0b0 main",
+    ],
 )
 def test_what_people_write_survives(text: str) -> None:
     assert clean(text) == text and characters.show_hidden(text) == text
@@ -552,20 +658,32 @@ def test_a_sequence_without_an_end_hides_no_words() -> None:
 def test_hidden_characters_cannot_change_the_shape_of_an_export() -> None:
     for sign in ("\u2028", "\u2029", "\x85", "\x0b", "\u200b"):
         assert prose.prose(f"| a |\n|---|\n| x{sign}# b |").count("\n") == 2
-        assert "@\u200bnobody" not in prose.prose(f"@{sign}nobody") and "@nobody" not in prose.prose(f"@{sign}nobody")
+        assert "@\u200bnobody" not in prose.prose(
+            f"@{sign}nobody"
+        ) and "@nobody" not in prose.prose(f"@{sign}nobody")
 
 
 def test_cleaning_long_text_takes_no_longer_than_it_must() -> None:
     import time
 
-    for evil in ("\x1b]", "\x9d", "\x9b0", "\x1bP", "\x1b ", "✅\u200d", "\u200d", "\x1b[", "a\u2028"):
+    for evil in (
+        "\x1b]",
+        "\x9d",
+        "\x9b0",
+        "\x1bP",
+        "\x1b ",
+        "✅\u200d",
+        "\u200d",
+        "\x1b[",
+        "a\u2028",
+    ):
         begun = time.process_time()
         clean(evil * 20_000)
         characters.show_code(evil * 20_000)
         assert time.process_time() - begun < 2.0, evil
 
 
-# -- the one layer -----------------------------------------------------------------------------------
+# -- the one layer -------------------------------------------------------------------------------
 
 LAYER = {"terminal.py", "cli/console.py"}
 REASONS = {
@@ -586,14 +704,18 @@ def test_nothing_writes_past_the_layer() -> None:
     for path in SOURCE.rglob("*.py"):
         place = path.relative_to(SOURCE).as_posix()
         if place not in LAYER:
-            found |= {(place, what) for what in _writers(ast.parse(path.read_text(encoding="utf-8")))}
-    found -= {("server/problems.py", "print_exception")}  # to sys.stderr, which is clean: proved above
+            found |= {
+                (place, what) for what in _writers(ast.parse(path.read_text(encoding="utf-8")))
+            }
+    # to sys.stderr, which is clean: proved above
+    found -= {("server/problems.py", "print_exception")}
     assert found == set(REASONS)
 
 
 def test_the_search_for_writers_can_fail() -> None:
     code = (
-        "print(1)\nclick.echo(1)\nsys.stdout.write('')\nfrom rich.console import Console\nConsole()\nos.write(1, b'')"
+        "print(1)\nclick.echo(1)\nsys.stdout.write('')\nfrom rich.console import "
+        "Console\nConsole()\nos.write(1, b'')"
     )
     assert _writers(ast.parse(code)) == {"print", "click.echo", "sys.stdout", "Console", "os.write"}
 
@@ -601,12 +723,24 @@ def test_the_search_for_writers_can_fail() -> None:
 def _writers(tree: ast.AST) -> set[str]:
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout", "sys.stderr", "sys.__stdout__"):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in (
+            "sys.stdout",
+            "sys.stderr",
+            "sys.__stdout__",
+        ):
             found.add(ast.unparse(node))
         if not isinstance(node, ast.Call):
             continue
         called = ast.unparse(node.func)
-        if called in ("print", "Console", "pprint", "click.secho", "click.echo", "click.confirm", "click.prompt"):
+        if called in (
+            "print",
+            "Console",
+            "pprint",
+            "click.secho",
+            "click.echo",
+            "click.confirm",
+            "click.prompt",
+        ):
             found.add(called)
         if re.fullmatch(r"traceback\.print_\w+", called):
             found.add(called.split(".")[1])

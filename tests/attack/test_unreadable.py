@@ -1,4 +1,5 @@
-"""Whatever fails while one file is read is that file's failure: the others are read, and nothing of it is left over."""
+"""Whatever fails while one file is read is that file's failure: the others are read, and nothing
+of it is left over."""
 
 from __future__ import annotations
 
@@ -85,7 +86,9 @@ def settings_in(tmp_path: Path, name: str) -> Settings:
 
 def names(settings: Settings) -> list[str]:
     with reading(settings) as library:
-        return sorted(str(name) for (name,) in library.db.execute("SELECT session_id FROM sessions"))
+        return sorted(
+            str(name) for (name,) in library.db.execute("SELECT session_id FROM sessions")
+        )
 
 
 def same(got: Settings, wanted: Settings) -> None:
@@ -111,7 +114,8 @@ class Raiser:
         name = frame.f_code.co_filename
         if not any(room in name for room in ROOMS) or name.endswith(DEALS):
             return
-        if frame.f_code.co_name.startswith("<") or frame.f_lasti > 5:  # a generator that goes on, or is thrown away
+        # a generator that goes on, or is thrown away
+        if frame.f_code.co_name.startswith("<") or frame.f_lasti > 5:
             return
         self.left -= 1
         if self.left < 0:
@@ -128,7 +132,9 @@ class Raiser:
             sys.setprofile(None)
 
 
-def count_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, target: Path | None) -> int:
+def count_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, target: Path | None
+) -> int:
     counter = Raiser(10**9, ValueError)
     with monkeypatch.context() as patch:
         guard(patch, method, target, lambda: counter)
@@ -136,7 +142,9 @@ def count_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, ta
     return 10**9 - counter.left
 
 
-def guard(patch: pytest.MonkeyPatch, method: str, target: Path | None, raiser: Callable[[], Raiser]) -> None:
+def guard(
+    patch: pytest.MonkeyPatch, method: str, target: Path | None, raiser: Callable[[], Raiser]
+) -> None:
     """Let the raiser work while this method runs, for one file or for all."""
     original = getattr(Ingest, method)
 
@@ -160,7 +168,7 @@ def points(total: int, number: int) -> list[int]:
     return sorted({*range(min(5, total)), *range(0, total, step)})
 
 
-# -- at every call ---------------------------------------------------------------------------------
+# -- at every call -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("victim", ["middle", "codex", "opencode"])
@@ -198,7 +206,8 @@ def test_a_file_that_fails_at_any_call_is_counted_and_the_rest_is_read(
 def test_a_failure_that_passes_costs_nothing(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """It fails once, wherever that is, also while a batch is written down: nothing is lost and nothing doubled."""
+    """It fails once, wherever that is, also while a batch is written down: nothing is lost and
+    nothing doubled."""
     write_agents(home)
     clean = settings_in(tmp_path, "clean")
     ingest(clean)
@@ -237,7 +246,7 @@ def test_what_is_wrong_with_the_store_still_ends_the_run(
     assert ingest(settings).unreadable == []
 
 
-# -- what is told, and when it is tried again ------------------------------------------------------
+# -- what is told, and when it is tried again ----------------------------------------------------
 
 
 def break_reader(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
@@ -283,7 +292,9 @@ def test_one_session_of_a_database_that_fails_leaves_the_others(
     with monkeypatch.context() as patch:
         patch.setattr(RowReader, "read", breaks)
         report = ingest(settings)
-    assert [(item.path, item.reason) for item in report.unreadable] == [(f"{database}#ses_2", "ValueError: odd row")]
+    assert [(item.path, item.reason) for item in report.unreadable] == [
+        (f"{database}#ses_2", "ValueError: odd row")
+    ]
     assert {"ses_1", "ses_3"} <= set(names(settings))
     assert not examine(settings).ok
     assert ingest(settings).unreadable == []
@@ -319,20 +330,25 @@ def test_a_segment_that_makes_a_reader_fail_does_not_stop_a_rebuild(
     with monkeypatch.context() as patch:
         break_reader(patch, "apple")
         report = rebuild(settings)
-    assert [(gap.path, gap.reason) for gap in report.gaps] == [(str(bad), "LookupError: no such apple")]
+    assert [(gap.path, gap.reason) for gap in report.gaps] == [
+        (str(bad), "LookupError: no such apple")
+    ]
     broken = derived(settings)
     others = {row for row in before["events"] if row[0] != f"claude:{bad.stem}"}
     assert set(broken["events"]) == others
-    assert [row[13] for row in broken["sources"] if row[1] == str(bad)] == ["LookupError: no such apple"]
+    assert [row[13] for row in broken["sources"] if row[1] == str(bad)] == [
+        "LookupError: no such apple"
+    ]
     assert rebuild(settings).gaps == []
     assert_equal(derived(settings), before)
 
 
-# -- what lies among the files ---------------------------------------------------------------------
+# -- what lies among the files -------------------------------------------------------------------
 
 
 def test_what_is_no_file_hinders_nobody(settings: Settings, home: Path, cli: Cli) -> None:
-    """Pipes, devices, links to nowhere, links in a circle, names with a line break, names that are too long."""
+    """Pipes, devices, links to nowhere, links in a circle, names with a line break, names that
+    are too long."""
     files = write_agents(home)
     folder = files["first"].parent
     os.mkfifo(folder / "pipe.jsonl")
@@ -349,7 +365,9 @@ def test_what_is_no_file_hinders_nobody(settings: Settings, home: Path, cli: Cli
     (chats / "session-1.jsonl").write_text('{"sessionId":"gem","projectHash":"x"}\n')
     os.mkfifo(chats.parent / ".project_root")
     settings.home.mkdir(exist_ok=True)
-    (settings.home / "config.toml").write_text(f'[roots]\nclaude = ["/{"x" * 5000}", "{home}/.claude/projects"]\n')
+    (settings.home / "config.toml").write_text(
+        f'[roots]\nclaude = ["/{"x" * 5000}", "{home}/.claude/projects"]\n'
+    )
     done: list[Result] = []
     reader = threading.Thread(target=lambda: done.append(cli("ingest", "--json")), daemon=True)
     reader.start()

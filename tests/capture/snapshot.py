@@ -1,4 +1,5 @@
-"""All that is derived, as plain rows that do not depend on row ids: equal snapshots give equal answers."""
+"""All that is derived, as plain rows that do not depend on row ids: equal snapshots give equal
+answers."""
 
 from __future__ import annotations
 
@@ -50,8 +51,11 @@ _PLACES = f"SELECT term, {_whose('doc >> 24')}, doc & 16777215, col, offset FROM
 _COUNTS = "SELECT term, col, doc, cnt FROM temp.vocabulary"
 
 
-def derived(settings: Settings, *, observed: bool = False, segments: bool = False, large: bool = False) -> Snapshot:
-    """`observed` with our clock, `segments` with how the bytes were cut, `large` with words counted only."""
+def derived(
+    settings: Settings, *, observed: bool = False, segments: bool = False, large: bool = False
+) -> Snapshot:
+    """`observed` with our clock, `segments` with how the bytes were cut, `large` with words
+    counted only."""
     queries = dict(_DERIVED)
     if segments:
         queries["segments"] = _SEGMENTS
@@ -61,7 +65,10 @@ def derived(settings: Settings, *, observed: bool = False, segments: bool = Fals
         kind = "col" if large else "instance"
         db.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, {kind})")
         when = "observed_at" if observed else "0"
-        return {name: sorted(db.execute(sql.replace("{when}", when)), key=repr) for name, sql in queries.items()}
+        return {
+            name: sorted(db.execute(sql.replace("{when}", when)), key=repr)
+            for name, sql in queries.items()
+        }
     finally:
         db.close()
 
@@ -72,7 +79,9 @@ def assert_equal(got: Snapshot, wanted: Snapshot) -> None:
     for name, rows in wanted.items():
         if got[name] != rows:
             extra, missing = _beyond(got[name], rows), _beyond(rows, got[name])
-            pytest.fail(f"{name}: {len(got[name])} rows, expected {len(rows)}\ngot     {extra}\nmissing {missing}")
+            pytest.fail(
+                f"{name}: {len(got[name])} rows, expected {len(rows)}\ngot     {extra}\nmissing {missing}"
+            )
 
 
 def _beyond(these: Rows, those: Rows) -> str:
@@ -84,7 +93,9 @@ def _beyond(these: Rows, those: Rows) -> str:
 def found(settings: Settings, *queries: str) -> list[dict[str, Any]]:
     """What a search gives, best first."""
     return [
-        hit_json(hit) for words in queries for hit in search(settings, words, SessionFilter(), limit=20, newest=False)
+        hit_json(hit)
+        for words in queries
+        for hit in search(settings, words, SessionFilter(), limit=20, newest=False)
     ]
 
 
@@ -104,7 +115,8 @@ def common_words(settings: Settings, number: int) -> list[str]:
 
 
 def stored_bytes(settings: Settings) -> dict[str, bytes]:
-    """What is stored of every source: the newest generation, put together from its segments, NULs where it has gaps."""
+    """What is stored of every source: the newest generation, put together from its segments,
+    NULs where it has gaps."""
     blobs = FolderBlobs(settings.segments)
     db = apsw.Connection(str(settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
@@ -117,8 +129,14 @@ def stored_bytes(settings: Settings) -> dict[str, bytes]:
             before = stored.get(str(path), b"")
             content = blobs.get(str(digest))
             for place, size in json.loads(str(gaps or "[]")):
-                content = content[: place - int(str(start))] + b"\0" * size + content[place - int(str(start)) :]
-            assert (len(before), len(content)) == (start, int(str(stop)) - int(str(start))), f"{path} at {start}"
+                content = (
+                    content[: place - int(str(start))]
+                    + b"\0" * size
+                    + content[place - int(str(start)) :]
+                )
+            assert (len(before), len(content)) == (start, int(str(stop)) - int(str(start))), (
+                f"{path} at {start}"
+            )
             stored[str(path)] = before + content
         return stored
     finally:
@@ -126,7 +144,8 @@ def stored_bytes(settings: Settings) -> dict[str, bytes]:
 
 
 def on_disk(home: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file below Whyfor's home: when it was written and what is in it (SQLite's -wal and -shm come and go)."""
+    """Every file below Whyfor's home: when it was written and what is in it (SQLite's -wal and
+    -shm come and go)."""
     return {
         str(path.relative_to(home)): (path.stat().st_mtime_ns, path.read_bytes())
         for path in sorted(home.rglob("*"))

@@ -1,4 +1,5 @@
-"""Real transcripts: every byte is kept, however they arrive, and everything derived comes out the same."""
+"""Real transcripts: every byte is kept, however they arrive, and everything derived comes out
+the same."""
 
 from __future__ import annotations
 
@@ -42,7 +43,11 @@ def kept(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     with locked(folder / "lock"):
         if not (folder / "done").exists():
             report = ingest(settings)
-            assert (report.files, report.unreadable, report.unrecognised) == (len(files(corpus)), [], 0)
+            assert (report.files, report.unreadable, report.unrecognised) == (
+                len(files(corpus)),
+                [],
+                0,
+            )
             (folder / "done").touch()
     return settings
 
@@ -52,7 +57,8 @@ def files(corpus: Path) -> list[Path]:
 
 
 def without_private(content: bytes, sign: bytes = b"") -> bytes:
-    """As it is kept: with a word for each run of private bytes, or with a sign for each byte of them."""
+    """As it is kept: with a word for each run of private bytes, or with a sign for each byte of
+    them."""
     lines = content.split(b"\n")
     for number, line in enumerate(lines):
         for first, last in reversed((private.marked(line) and private.spans(line)) or []):
@@ -64,7 +70,9 @@ def without_private(content: bytes, sign: bytes = b"") -> bytes:
 def test_what_is_stored_of_each_file_is_its_bytes(corpus: Path, kept: Settings) -> None:
     stored = stored_bytes(kept)
     assert stored.keys() == {str(path) for path in files(corpus)}
-    assert [path for path in stored if without_private(Path(path).read_bytes(), b"\0") != stored[path]] == []
+    assert [
+        path for path in stored if without_private(Path(path).read_bytes(), b"\0") != stored[path]
+    ] == []
 
 
 def test_show_raw_gives_back_a_file_of_the_agent(corpus: Path, kept: Settings) -> None:
@@ -82,7 +90,9 @@ def test_a_second_ingest_of_the_corpus_writes_nothing(kept: Settings) -> None:
     assert on_disk(kept.home) == before
 
 
-def test_a_rebuild_of_the_corpus_equals_its_first_ingest(corpus: Path, kept: Settings, tmp_path: Path) -> None:
+def test_a_rebuild_of_the_corpus_equals_its_first_ingest(
+    corpus: Path, kept: Settings, tmp_path: Path
+) -> None:
     again = kept_at(corpus, tmp_path / "again")
     again.home.mkdir()
     shutil.copy(kept.journal, again.journal)
@@ -95,7 +105,7 @@ def test_a_rebuild_of_the_corpus_equals_its_first_ingest(corpus: Path, kept: Set
     assert found(again, *words) == found(kept, *words)
 
 
-# -- piece by piece --------------------------------------------------------------------------------
+# -- piece by piece ------------------------------------------------------------------------------
 
 
 def pick(corpus: Path, agent: str, number: int) -> Path:
@@ -107,10 +117,15 @@ def pick(corpus: Path, agent: str, number: int) -> Path:
 
 
 def growing(data: bytes, dice: random.Random) -> Iterator[bytes]:
-    """Ever longer beginnings: cut anywhere, in the first line, at the end of a line, and just before a newline."""
+    """Ever longer beginnings: cut anywhere, in the first line, at the end of a line, and just
+    before a newline."""
     ends = [at for at, byte in enumerate(data) if byte == 0x0A]
     cuts = {dice.randrange(1, len(data)) for _ in range(4)}
-    cuts |= {dice.randrange(1, ends[0] + 1), dice.choice(ends), dice.choice(ends) + 1} if ends else set()
+    cuts |= (
+        {dice.randrange(1, ends[0] + 1), dice.choice(ends), dice.choice(ends) + 1}
+        if ends
+        else set()
+    )
     yield from (data[:cut] for cut in sorted(cuts))
     yield data
 
@@ -160,7 +175,9 @@ def test_a_session_and_its_subagents_read_as_they_grow_equal_all_of_them_read_at
     at_once = kept_at(tmp_path / "home", tmp_path / "at-once")
     places = {path: tmp_path / "home" / path.relative_to(corpus) for path in originals}
     dice = random.Random(11)
-    cuts = {path: sorted(dice.randrange(path.stat().st_size) for _ in range(4)) for path in originals}
+    cuts = {
+        path: sorted(dice.randrange(path.stat().st_size) for _ in range(4)) for path in originals
+    }
     for step in range(5):
         for path, place in places.items():
             place.parent.mkdir(parents=True, exist_ok=True)

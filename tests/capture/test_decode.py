@@ -39,7 +39,7 @@ def read(data: bytes, start: int = 0) -> tuple[list[Record], list[UnparsedRecord
     return records, problems
 
 
-# -- one kind of damage at a time ------------------------------------------------------------------
+# -- one kind of damage at a time ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,10 @@ def read(data: bytes, start: int = 0) -> tuple[list[Record], list[UnparsedRecord
         (b'{"a":1}\r', [{"a": 1}]),
         (b'\xef\xbb\xbf{"a":1}', [{"a": 1}]),
         (b'  {"a":1}', [{"a": 1}]),
-        ('{"a":"one\u2028two\u2029three\u0085"}'.encode(), [{"a": "one\u2028two\u2029three\u0085"}]),
+        (
+            '{"a":"one\u2028two\u2029three\u0085"}'.encode(),
+            [{"a": "one\u2028two\u2029three\u0085"}],
+        ),
         (b'{"a":"\\ud83d\\ude00"}', [{"a": "\U0001f600"}]),
         (b'{"a":"x\\ud83d"}', [{"a": "x\ufffd"}]),
         (b'{"\\udc00":["\\udc00y"]}', [{"\ufffd": ["\ufffdy"]}]),
@@ -107,7 +110,9 @@ def test_a_line_of_two_megabytes_is_one_record() -> None:
     assert read(line + b"\n" + b'{"b":2}\n') == ([record, {"b": 2}], [])
 
 
-def test_a_pretty_printed_record_among_lines_is_reported_line_by_line_and_its_neighbours_are_read() -> None:
+def test_a_pretty_printed_record_among_lines_is_reported_line_by_line_and_its_neighbours_are_read() -> (
+    None
+):
     pretty = json.dumps({"type": "user", "message": {"content": ["x"]}}, indent=2).encode()
     records, problems = read(b'{"a":1}\n' + pretty + b'\n{"b":2}\n')
     assert records == [{"a": 1}, {"b": 2}]
@@ -126,32 +131,55 @@ def test_a_document_may_be_pretty_printed_or_a_list_or_torn() -> None:
     assert decode.document(b'{"a":[{"b":') == UnparsedRecord(0, 11, "truncated")
 
 
-# -- any damage ------------------------------------------------------------------------------------
+# -- any damage ----------------------------------------------------------------------------------
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 records_ = st.lists(st.dictionaries(st.text(max_size=8), plain, max_size=4), min_size=1, max_size=8)
-NOISE = (b"\x00" * 17, b"\xff\xfe", b"\xed\xa0\x80", b"}{", b'"', b"\\", b"\r", b"\xe2\x80\xa8", b"[", b"]]", b"1e999")
+NOISE = (
+    b"\x00" * 17,
+    b"\xff\xfe",
+    b"\xed\xa0\x80",
+    b"}{",
+    b'"',
+    b"\\",
+    b"\r",
+    b"\xe2\x80\xa8",
+    b"[",
+    b"]]",
+    b"1e999",
+)
 
 
 @repeatable
 @given(records_, st.data())
-def test_damage_to_one_line_leaves_the_others_readable(records: list[Record], data: st.DataObject) -> None:
-    lines = [json.dumps(record, ensure_ascii=data.draw(st.booleans())).encode() for record in records]
+def test_damage_to_one_line_leaves_the_others_readable(
+    records: list[Record], data: st.DataObject
+) -> None:
+    lines = [
+        json.dumps(record, ensure_ascii=data.draw(st.booleans())).encode() for record in records
+    ]
     hurt = data.draw(st.integers(0, len(lines) - 1))
     line = lines[hurt]
     at, to = sorted((data.draw(st.integers(0, len(line))), data.draw(st.integers(0, len(line)))))
-    lines[hurt] = line[:at] + data.draw(st.sampled_from(NOISE) | st.binary(max_size=9)).replace(b"\n", b"") + line[to:]
+    lines[hurt] = (
+        line[:at]
+        + data.draw(st.sampled_from(NOISE) | st.binary(max_size=9)).replace(b"\n", b"")
+        + line[to:]
+    )
     whole = b"\n".join(lines) + b"\n"
     got, problems = read(whole, 1000)
     assert [record for record in records[:hurt] + records[hurt + 1 :] if record not in got] == []
     assert len(problems) <= 1
     for problem in problems:
         assert problem.start - 1000 == sum(len(line) + 1 for line in lines[:hurt])
-        assert problem.size == len(lines[hurt].removesuffix(b"\r"))  # which ends it, with the newline
+        # which ends it, with the newline
+        assert problem.size == len(lines[hurt].removesuffix(b"\r"))
 
 
 @repeatable
@@ -167,7 +195,10 @@ def test_every_byte_is_in_a_line_or_is_a_line_end(data: bytes, start: int) -> No
 
 
 @repeatable
-@given(st.text(max_size=60).map(lambda text: f'{{"a":"{text}"}}'.encode("utf-8", "surrogatepass")), st.integers(0, 80))
+@given(
+    st.text(max_size=60).map(lambda text: f'{{"a":"{text}"}}'.encode("utf-8", "surrogatepass")),
+    st.integers(0, 80),
+)
 def test_what_was_read_can_always_be_stored_as_text(line: bytes, cut: int) -> None:
     for piece in (line, line[:cut], line[cut:], line[cut:] + line[:cut]):
         result = decode.records(piece, 0)
@@ -176,8 +207,14 @@ def test_what_was_read_can_always_be_stored_as_text(line: bytes, cut: int) -> No
 
 
 @repeatable
-@given(st.lists(st.binary(max_size=30), max_size=8).map(b"\n".join), st.integers(1, 40), st.integers(0, 8))
-def test_chunks_put_together_are_the_file_from_the_position_on(data: bytes, size: int, skip: int) -> None:
+@given(
+    st.lists(st.binary(max_size=30), max_size=8).map(b"\n".join),
+    st.integers(1, 40),
+    st.integers(0, 8),
+)
+def test_chunks_put_together_are_the_file_from_the_position_on(
+    data: bytes, size: int, skip: int
+) -> None:
     starts = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
     position = starts[min(skip, len(starts) - 1)]
     with pytest.MonkeyPatch.context() as patch:
@@ -185,13 +222,18 @@ def test_chunks_put_together_are_the_file_from_the_position_on(data: bytes, size
         chunks = list(tail.chunks(io.BytesIO(data), position))
     assert b"".join(chunk.data for chunk in chunks) == data[position:]
     assert [chunk.start for chunk in chunks] == [
-        position + sum(len(before.data) for before in chunks[:number]) for number in range(len(chunks))
+        position + sum(len(before.data) for before in chunks[:number])
+        for number in range(len(chunks))
     ]
-    assert [chunk.partial for chunk in chunks] == [not chunk.data.endswith(b"\n") for chunk in chunks]
+    assert [chunk.partial for chunk in chunks] == [
+        not chunk.data.endswith(b"\n") for chunk in chunks
+    ]
     assert [chunk for chunk in chunks[:-1] if chunk.partial] == []
 
 
-def test_a_line_beyond_all_bounds_is_cut_and_both_halves_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_beyond_all_bounds_is_cut_and_both_halves_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tail, "CHUNK", 64)
     monkeypatch.setattr(tail, "MAX_LINE", 256)
     data = b'{"a":1}\n{"b":"' + b"x" * 1000 + b'"}\n{"c":3}\n'
@@ -202,7 +244,7 @@ def test_a_line_beyond_all_bounds_is_cut_and_both_halves_are_kept(monkeypatch: p
     assert records == [{"a": 1}, {"c": 3}]
 
 
-# -- through the whole of capture ------------------------------------------------------------------
+# -- through the whole of capture ----------------------------------------------------------------
 
 
 def kept(settings: Settings, home: Path, *lines: bytes) -> tuple[Path, dict[str, Any]]:
@@ -219,14 +261,21 @@ def kept(settings: Settings, home: Path, *lines: bytes) -> tuple[Path, dict[str,
     assert stored_bytes(settings) == {str(path): path.read_bytes()}
     assert b"".join(raw(settings, said.session_id)) == path.read_bytes()
     story = conversation(settings, said.session_id)
-    assert [e.text for e in story.events if e.kind in ("user.prompt", "assistant.message")][:1] == ["the words before"]
+    assert [e.text for e in story.events if e.kind in ("user.prompt", "assistant.message")][:1] == [
+        "the words before"
+    ]
     assert story.events[-1].text == "the words after"
     json.dumps([event_json(event) for event in story.events], ensure_ascii=False).encode()
     return path, {"report": report, "session": story.session, "events": story.events}
 
 
 def user(content: Any, **more: Any) -> bytes:
-    record = {"type": "user", "uuid": "u-1", "message": {"role": "user", "content": content}, **more}
+    record = {
+        "type": "user",
+        "uuid": "u-1",
+        "message": {"role": "user", "content": content},
+        **more,
+    }
     return json.dumps(record).encode() + b"\n"
 
 
@@ -245,18 +294,32 @@ DAMAGE: dict[str, tuple[bytes, int]] = {
     "two megabytes": (user("word " * (BIG // 5)), 0),
     "two megabytes torn": (user("word " * (BIG // 5))[:-9] + b"\n", 1),
     "deep nesting": (b'{"type":' * 3000 + b"1" + b"}" * 3000 + b"\n", 1),
-    "an endless number": (b'{"type":"user","uuid":"u-1","timestamp":1e999,"message":{"content":"x"}}\n', 0),
-    "infinity": (b'{"type":"user","uuid":"u-1","timestamp":Infinity,"message":{"content":"x"}}\n', 0),
+    "an endless number": (
+        b'{"type":"user","uuid":"u-1","timestamp":1e999,"message":{"content":"x"}}\n',
+        0,
+    ),
+    "infinity": (
+        b'{"type":"user","uuid":"u-1","timestamp":Infinity,"message":{"content":"x"}}\n',
+        0,
+    ),
     "before the first year": (user("x", timestamp="0001-01-01T00:00:00+14:00"), 0),
     "after the last year": (user("x", timestamp="9999-12-31T23:59:59-14:00"), 0),
     "a type that is no word": (b'{"type":["user"]}\n{"type":{"a":1}}\n{"type":null}\n{}\n', 0),
-    "no message": (b'{"type":"user"}\n{"type":"assistant","message":7}\n{"type":"system","subtype":[]}\n', 0),
-    "odd blocks": (user([7, None, [], {"type": []}, {"type": "tool_result", "tool_use_id": {}, "content": 3}]), 0),
+    "no message": (
+        b'{"type":"user"}\n{"type":"assistant","message":7}\n{"type":"system","subtype":[]}\n',
+        0,
+    ),
+    "odd blocks": (
+        user([7, None, [], {"type": []}, {"type": "tool_result", "tool_use_id": {}, "content": 3}]),
+        0,
+    ),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_line_is_kept_counted_and_never_fatal(damage: str, settings: Settings, home: Path) -> None:
+def test_a_damaged_line_is_kept_counted_and_never_fatal(
+    damage: str, settings: Settings, home: Path
+) -> None:
     lines, unparsed = DAMAGE[damage]
     _, got = kept(settings, home, lines)
     assert got["report"].unparsed == got["session"].unparsed == unparsed
@@ -321,7 +384,11 @@ def test_any_damage_to_a_transcript_leaves_its_other_lines_read_and_its_bytes_st
     hurt = data.draw(st.integers(1, len(lines) - 1))
     line = lines[hurt]
     at, to = sorted((data.draw(st.integers(0, len(line))), data.draw(st.integers(0, len(line)))))
-    damaged = [*lines[:hurt], line[:at] + data.draw(st.sampled_from(NOISE)) + line[to:], *lines[hurt + 1 :]]
+    damaged = [
+        *lines[:hurt],
+        line[:at] + data.draw(st.sampled_from(NOISE)) + line[to:],
+        *lines[hurt + 1 :],
+    ]
     path = said.path(folder)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"".join(damaged))
@@ -329,6 +396,7 @@ def test_any_damage_to_a_transcript_leaves_its_other_lines_read_and_its_bytes_st
     ingest(settings)
     assert stored_bytes(settings) == {str(path): b"".join(damaged)}
     events = conversation(settings, said.session_id).events
-    spoiled = {hurt, hurt + 1} if to == len(line) else {hurt}  # its newline is gone: the next line hangs on it
+    # its newline is gone: the next line hangs on it
+    spoiled = {hurt, hurt + 1} if to == len(line) else {hurt}
     uuids = {(event.data or {}).get("uuid") for event in events}
     assert {json.loads(line)["uuid"] for n, line in enumerate(lines) if n not in spoiled} <= uuids

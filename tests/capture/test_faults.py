@@ -1,4 +1,5 @@
-"""Kill, full disk, two at once: real processes, real system calls. Ingesting again gives what it would have been."""
+"""Kill, full disk, two at once: real processes, real system calls. Ingesting again gives what it
+would have been."""
 
 from __future__ import annotations
 
@@ -29,12 +30,22 @@ from whyfor.model.errors import WhyforError
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import SessionFilter, raw, sessions
 
-CALLS = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink", "mkdir")
+CALLS = (
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "rename",
+    "openat",
+    "unlink",
+    "mkdir",
+)
 POINTS = 7  # of each call: where in their sequence it strikes
 DISK_FULL = "No space|disk is full"
 SECONDS = 60  # until a process that should have ended is given up
-# The program with a commit after every few lines, as a large file or thousands of files make it commit, and with
-# merges as a file that is read while it grows makes them.
+# The program with a commit after every few lines, as a large file or thousands of files make it
+# commit, and with merges as a file that is read while it grows makes them.
 SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2, "compact.FAN": 2}
 IN_SMALL_STEPS = "; ".join(
     [
@@ -71,7 +82,11 @@ class Machine:
         self.settings = config.load(self.env)
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, *(("-c", IN_SMALL_STEPS) if self.small else ("-m", "whyfor")), *arguments]
+        return [
+            sys.executable,
+            *(("-c", IN_SMALL_STEPS) if self.small else ("-m", "whyfor")),
+            *arguments,
+        ]
 
     def run(self, *arguments: str, prefix: tuple[str, ...] = ()) -> Done:
         done = subprocess.run(
@@ -86,26 +101,50 @@ class Machine:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(*arguments), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self.command(*arguments),
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
-    def traced(self, *options: str, calls: tuple[str, ...] = CALLS, command: str = "ingest") -> Done:
+    def traced(
+        self, *options: str, calls: tuple[str, ...] = CALLS, command: str = "ingest"
+    ) -> Done:
         """Under strace; an injected SIGKILL ends strace the same way."""
-        strace = ("strace", "-f", "-y", "-o", str(self.log), "-e", f"trace={','.join(calls)}", *options)
+        strace = (
+            "strace",
+            "-f",
+            "-y",
+            "-o",
+            str(self.log),
+            "-e",
+            f"trace={','.join(calls)}",
+            *options,
+        )
         return self.run(command, prefix=strace)
 
     def paths(self, *more: Path) -> list[str]:
         """Options that let a fault strike only files of ours, never the terminal."""
         database = self.settings.database
-        ours = [self.settings.journal, *(database.with_name(database.name + end) for end in ("", "-wal", "-journal"))]
+        ours = [
+            self.settings.journal,
+            *(database.with_name(database.name + end) for end in ("", "-wal", "-journal")),
+        ]
         return [part for path in (*ours, *more) for part in ("-P", str(path))]
 
 
 @pytest.fixture(scope="session")
 def strace() -> None:
-    works = shutil.which("strace") and subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode == 0
+    works = (
+        shutil.which("strace")
+        and subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode == 0
+    )
     if not works:
-        told = "NO STRACE: faults at system calls are not tested. Install it (apt install strace) and allow ptrace."
+        told = (
+            "NO STRACE: faults at system calls are not tested. Install it (apt install strace) and "
+            "allow ptrace."
+        )
         missing_part(told)
 
 
@@ -164,13 +203,16 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def assert_recovered(machine: Machine, reference: Settings) -> None:
-    """Ingesting again gives the same as if nothing had happened; so does a rebuild, and the next ingest has no work."""
+    """Ingesting again gives the same as if nothing had happened; so does a rebuild, and the next
+    ingest has no work."""
     ingest(machine.settings)
     segments = not machine.small  # in small steps they are cut elsewhere after a fault
     wanted = derived(reference, segments=segments)
     assert_equal(derived(machine.settings, segments=segments), wanted)
     assert stored_bytes(machine.settings) == stored_bytes(reference)
-    assert found(machine.settings, "apples", "hippopotamus") == found(reference, "apples", "hippopotamus")
+    assert found(machine.settings, "apples", "hippopotamus") == found(
+        reference, "apples", "hippopotamus"
+    )
     assert ingest(machine.settings).new_records == 0
     assert rebuild(machine.settings).gaps == []
     assert_equal(derived(machine.settings, segments=segments), wanted)
@@ -184,11 +226,12 @@ def assert_told(done: Done) -> None:
     assert "Traceback" not in done.err
 
 
-# -- killed ----------------------------------------------------------------------------------------
+# -- killed --------------------------------------------------------------------------------------
 
 
 def strikes(machine: Machine, command: str = "ingest") -> dict[str, list[int]]:
-    """Of a run without a fault: the ordinals, per thread as strace counts, of the calls that concern our home."""
+    """Of a run without a fault: the ordinals, per thread as strace counts, of the calls that
+    concern our home."""
     assert machine.traced(command=command).code == 0
     seen: Counter[tuple[str, str]] = Counter()
     ordinals: dict[str, set[int]] = defaultdict(set)
@@ -238,7 +281,9 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("strace", "small_steps")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "write", "rename", "unlink"])
-def test_killed_between_the_batches_of_one_file_it_goes_on_where_it_was(call: str, tmp_path: Path) -> None:
+def test_killed_between_the_batches_of_one_file_it_goes_on_where_it_was(
+    call: str, tmp_path: Path
+) -> None:
     stage = Stage(tmp_path / "machine", "first", small=True)
     assert b'{"entry":"merged"' in stage.reference.journal.read_bytes()
     went_on = 0
@@ -300,11 +345,14 @@ def test_a_segment_that_a_power_cut_left_empty_is_written_anew(machine: Machine)
     assert shown(machine.settings, said.session_id) == said.text().encode()
 
 
-# -- a disk that is full, or broken, or not ours ---------------------------------------------------
+# -- a disk that is full, or broken, or not ours -------------------------------------------------
 
 
 def faults(machine: Machine, reference: Settings) -> list[str]:
-    blobs = [machine.settings.segments / p.relative_to(reference.segments) for p in reference.segments.glob("*/*.zst")]
+    blobs = [
+        machine.settings.segments / p.relative_to(reference.segments)
+        for p in reference.segments.glob("*/*.zst")
+    ]
     return machine.paths(*blobs, *(blob.with_name(f"{blob.name}#1") for blob in blobs))
 
 
@@ -314,8 +362,11 @@ def test_a_full_disk_is_told_and_nothing_is_lost(stage: Stage) -> None:
     for number in (1, 2, 3, 8, 30, 60, 90):
         machine = stage.again()
         inject = ("-e", f"inject=write,pwrite64:error=ENOSPC:when={number}+")
-        done = machine.traced(*inject, *faults(machine, stage.reference), calls=("write", "pwrite64"))
-        if done.code != 0:  # only the copy from the log into the database failed: all is safe in the log
+        done = machine.traced(
+            *inject, *faults(machine, stage.reference), calls=("write", "pwrite64")
+        )
+        # only the copy from the log into the database failed: all is safe in the log
+        if done.code != 0:
             assert_told(done)
             assert re.search(DISK_FULL, done.err), done.err
             failed += 1
@@ -334,7 +385,9 @@ def test_a_full_disk_is_told_and_nothing_is_lost(stage: Stage) -> None:
         ("mkdir", "ENOSPC", 2),
     ],
 )
-def test_a_disk_that_fails_is_told_and_nothing_is_lost(call: str, error: str, number: int, machine: Machine) -> None:
+def test_a_disk_that_fails_is_told_and_nothing_is_lost(
+    call: str, error: str, number: int, machine: Machine
+) -> None:
     reference = prepared(machine, "first")
     assert_told(machine.traced("-e", f"inject={call}:error={error}:when={number}+", calls=(call,)))
     assert_recovered(machine, reference)
@@ -377,19 +430,23 @@ def test_a_database_that_cannot_be_opened_is_not_called_healthy(machine: Machine
     prepared(machine, "first")
     ingest(machine.settings)
     path = ("-P", str(machine.settings.database))
-    done = machine.traced(*path, "-e", "inject=openat:error=EACCES", calls=("openat",), command="doctor")
+    done = machine.traced(
+        *path, "-e", "inject=openat:error=EACCES", calls=("openat",), command="doctor"
+    )
     assert done.code == 1, done.out
     assert "Traceback" not in done.err
 
 
-def test_an_ingest_that_died_before_it_began_leaves_readers_a_clear_answer(machine: Machine) -> None:
+def test_an_ingest_that_died_before_it_began_leaves_readers_a_clear_answer(
+    machine: Machine,
+) -> None:
     write(machine.settings.database, b"")  # created, its tables not yet
     for command in (["sessions"], ["show", "x"], ["search", "x"], ["stats"]):
         assert_told(machine.run(*command))
     assert machine.run("doctor").code == 0
 
 
-# -- at the same time ------------------------------------------------------------------------------
+# -- at the same time ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [2, 8])
@@ -459,7 +516,9 @@ def test_an_ingest_waits_for_the_write_lock_of_another_process(machine: Machine)
     assert_recovered(machine, reference)
 
 
-def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_by_the_next(machine: Machine) -> None:
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_by_the_next(
+    machine: Machine,
+) -> None:
     said = story("growing", 40)
     lines = said.text().encode().splitlines(keepends=True)
     path = write(said.path(machine.home), lines[0])

@@ -47,7 +47,11 @@ def shown(settings: Settings, session: str) -> bytes:
 
 
 def said_in(settings: Settings, session: str) -> list[str]:
-    return [e.text for e in conversation(settings, session).events if e.kind in ("user.prompt", "assistant.message")]
+    return [
+        e.text
+        for e in conversation(settings, session).events
+        if e.kind in ("user.prompt", "assistant.message")
+    ]
 
 
 def agent_health(cli: Callable[..., Any], name: str = "claude") -> dict[str, Any]:
@@ -55,7 +59,7 @@ def agent_health(cli: Callable[..., Any], name: str = "claude") -> dict[str, Any
     return dict(health)
 
 
-# -- nothing happened ------------------------------------------------------------------------------
+# -- nothing happened ----------------------------------------------------------------------------
 
 
 def test_a_second_ingest_writes_nothing(settings: Settings, home: Path) -> None:
@@ -64,7 +68,12 @@ def test_a_second_ingest_writes_nothing(settings: Settings, home: Path) -> None:
     assert ingest(settings).new_records == len(said.lines)
     before = on_disk(settings.home)
     again = ingest(settings)
-    assert (again.files, again.sessions, again.records, again.new_records) == (1, 1, len(said.lines), 0)
+    assert (again.files, again.sessions, again.records, again.new_records) == (
+        1,
+        1,
+        len(said.lines),
+        0,
+    )
     assert on_disk(settings.home) == before
 
 
@@ -91,7 +100,7 @@ def test_empty_files_are_read_when_something_is_in_them(settings: Settings, home
     assert ingest(settings).new_records == len(said.lines)
 
 
-# -- it grew ---------------------------------------------------------------------------------------
+# -- it grew -------------------------------------------------------------------------------------
 
 
 def test_what_was_appended_is_read_and_nothing_else(settings: Settings, home: Path) -> None:
@@ -118,7 +127,9 @@ def test_a_torn_last_line_is_read_when_it_completes(settings: Settings, home: Pa
     assert shown(settings, said.session_id) == data
 
 
-def test_a_whole_last_line_without_newline_is_read_at_once_and_not_twice(settings: Settings, home: Path) -> None:
+def test_a_whole_last_line_without_newline_is_read_at_once_and_not_twice(
+    settings: Settings, home: Path
+) -> None:
     said = story()
     data = said.text().encode()
     path = write(said.path(home), data[:-1])
@@ -140,7 +151,11 @@ def test_records_without_an_id_are_not_doubled_when_their_line_ends_late(
     ending: bytes, settings: Settings, home: Path
 ) -> None:
     said = story(turns=1)
-    bare = {"type": "user", "sessionId": said.session_id, "message": {"role": "user", "content": "no id of its own"}}
+    bare = {
+        "type": "user",
+        "sessionId": said.session_id,
+        "message": {"role": "user", "content": "no id of its own"},
+    }
     data = said.text().encode() + json.dumps(bare).encode()
     path = write(said.path(home), data)
     ingest(settings)
@@ -150,7 +165,9 @@ def test_records_without_an_id_are_not_doubled_when_their_line_ends_late(
     assert said_in(settings, said.session_id).count("no id of its own") == 1
 
 
-def test_a_first_line_that_is_still_being_written_names_no_session(settings: Settings, home: Path) -> None:
+def test_a_first_line_that_is_still_being_written_names_no_session(
+    settings: Settings, home: Path
+) -> None:
     said = story()
     lines = [{**line, "isSidechain": True, "agentId": "a1b2c3"} for line in said.lines]
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
@@ -203,7 +220,7 @@ def test_how_a_file_is_cut_into_segments_and_batches_makes_no_difference(
     assert_equal(derived(small), derived(settings))
 
 
-# -- it changed ------------------------------------------------------------------------------------
+# -- it changed ----------------------------------------------------------------------------------
 
 
 def test_a_file_that_shrank_loses_nothing(settings: Settings, home: Path) -> None:
@@ -218,7 +235,9 @@ def test_a_file_that_shrank_loses_nothing(settings: Settings, home: Path) -> Non
     assert shown(settings, said.session_id) == shorter.encode()
 
 
-def test_a_line_removed_in_the_middle_loses_nothing_and_doubles_nothing(settings: Settings, home: Path) -> None:
+def test_a_line_removed_in_the_middle_loses_nothing_and_doubles_nothing(
+    settings: Settings, home: Path
+) -> None:
     said = story(turns=6)
     path = said.save(home)
     ingest(settings)
@@ -237,7 +256,9 @@ def test_a_line_removed_in_the_middle_loses_nothing_and_doubles_nothing(settings
     assert said_in(settings, said.session_id)[-1] == "and on we go"
 
 
-def test_a_line_removed_in_the_middle_while_it_grew_is_noticed(settings: Settings, home: Path) -> None:
+def test_a_line_removed_in_the_middle_while_it_grew_is_noticed(
+    settings: Settings, home: Path
+) -> None:
     said = story(turns=6)
     path = said.save(home)
     ingest(settings)
@@ -264,7 +285,9 @@ def test_a_file_that_is_read_anew_is_counted_once(settings: Settings, home: Path
     assert ingest(settings).unparsed == 0
 
 
-def test_a_file_replaced_by_another_session_is_read_as_that_session(settings: Settings, tmp_path: Path) -> None:
+def test_a_file_replaced_by_another_session_is_read_as_that_session(
+    settings: Settings, tmp_path: Path
+) -> None:
     one, two = story("one"), story("two", turns=4)
     for said in (one, two, one, two, one):
         ingest(settings, [write(tmp_path / "export.jsonl", said.text())])
@@ -277,10 +300,22 @@ def test_a_file_replaced_by_another_session_is_read_as_that_session(settings: Se
     assert_equal(derived(settings, observed=True, segments=True), before)
 
 
-def test_a_document_caught_half_written_is_read_when_it_is_whole(settings: Settings, home: Path) -> None:
+def test_a_document_caught_half_written_is_read_when_it_is_whole(
+    settings: Settings, home: Path
+) -> None:
     session = str(uuid.uuid5(uuid.NAMESPACE_URL, "gemini"))
-    message = {"id": "m1", "timestamp": "2026-05-01T10:00:01.000Z", "type": "user", "content": "written in one piece"}
-    chat = {"sessionId": session, "projectHash": "ab", "startTime": message["timestamp"], "messages": [message]}
+    message = {
+        "id": "m1",
+        "timestamp": "2026-05-01T10:00:01.000Z",
+        "type": "user",
+        "content": "written in one piece",
+    }
+    chat = {
+        "sessionId": session,
+        "projectHash": "ab",
+        "startTime": message["timestamp"],
+        "messages": [message],
+    }
     data = json.dumps({**chat, "lastUpdated": message["timestamp"]}, indent=2).encode()
     path = home / ".gemini" / "tmp" / "ab" / "chats" / "session-2026-05-01T10-00-5e551011.json"
     for piece in (data[: len(data) - 30], data):
@@ -291,7 +326,7 @@ def test_a_document_caught_half_written_is_read_when_it_is_whole(settings: Setti
     assert conversation(settings, session).session.unparsed == 0
 
 
-# -- it went somewhere else ------------------------------------------------------------------------
+# -- it went somewhere else ----------------------------------------------------------------------
 
 
 def test_a_file_that_moved_is_still_the_same_source(settings: Settings, home: Path) -> None:
@@ -321,7 +356,9 @@ def test_a_copy_adds_no_events(settings: Settings, home: Path) -> None:
     assert len(after["sources"]) == 2
 
 
-def test_a_file_that_vanished_is_kept(settings: Settings, home: Path, cli: Callable[..., Any]) -> None:
+def test_a_file_that_vanished_is_kept(
+    settings: Settings, home: Path, cli: Callable[..., Any]
+) -> None:
     said = story()
     path = said.save(home)
     ingest(settings)
@@ -337,7 +374,7 @@ def test_a_file_that_vanished_is_kept(settings: Settings, home: Path, cli: Calla
     assert (health["gone"], health["files"]) == (1, 0)
 
 
-# -- it cannot be read -----------------------------------------------------------------------------
+# -- it cannot be read ---------------------------------------------------------------------------
 
 
 def unreadable_path(folder: Path, how: str) -> Path:
@@ -373,11 +410,18 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(
     assert [item["path"] for item in result.json["unreadable"]] == [str(path)]
     assert result.json["sessions"] == 1
     assert f"Cannot read {path}" in cli("ingest").out.replace("\n", "")
-    [health] = [item for item in cli("doctor", "--json").json["agents"] if item["agent"] == "claude"]
-    assert (health["files"], "not a plain file" in str(health)) == (2, how in ("is a pipe", "has no end"))
+    [health] = [
+        item for item in cli("doctor", "--json").json["agents"] if item["agent"] == "claude"
+    ]
+    assert (health["files"], "not a plain file" in str(health)) == (
+        2,
+        how in ("is a pipe", "has no end"),
+    )
 
 
-def test_a_known_file_that_cannot_be_read_any_more_keeps_what_was_stored(settings: Settings, home: Path) -> None:
+def test_a_known_file_that_cannot_be_read_any_more_keeps_what_was_stored(
+    settings: Settings, home: Path
+) -> None:
     said = story()
     path = said.save(home)
     ingest(settings)
@@ -393,15 +437,19 @@ def test_a_dangling_link_is_a_file_that_is_gone(settings: Settings, home: Path) 
     unreadable_path(said.save(home).parent, "dangles")
     report = ingest(settings)
     assert (report.files, report.sessions, report.unreadable) == (1, 1, [])
-    assert next(item for item in examine(settings).agents if item.agent == "claude").unreadable == []
+    assert (
+        next(item for item in examine(settings).agents if item.agent == "claude").unreadable == []
+    )
 
 
 def test_a_damaged_packed_rollout_is_reported(settings: Settings, home: Path) -> None:
-    path = write(home / ".codex" / "sessions" / "rollout-x.jsonl.zst", b"\x28\xb5\x2f\xfd" + b"garbage" * 9)
+    path = write(
+        home / ".codex" / "sessions" / "rollout-x.jsonl.zst", b"\x28\xb5\x2f\xfd" + b"garbage" * 9
+    )
     assert [item.path for item in ingest(settings).unreadable] == [str(path)]
 
 
-# -- what is not understood ------------------------------------------------------------------------
+# -- what is not understood ----------------------------------------------------------------------
 
 
 def test_unknown_record_types_are_counted_by_name(home: Path, cli: Callable[..., Any]) -> None:
@@ -416,7 +464,9 @@ def test_unknown_record_types_are_counted_by_name(home: Path, cli: Callable[...,
     assert cli("doctor").code == 0
 
 
-def test_lines_that_do_not_parse_are_counted_by_file_and_reason(home: Path, cli: Callable[..., Any]) -> None:
+def test_lines_that_do_not_parse_are_counted_by_file_and_reason(
+    home: Path, cli: Callable[..., Any]
+) -> None:
     one, two = story("one", 1), story("two", 1)
     first = write(one.path(home), one.text() + '{"torn\n{"torn again\n[]\n')
     second = write(two.path(home), two.text() + "\x00\x00\n")
@@ -434,14 +484,16 @@ def test_lines_that_do_not_parse_are_counted_by_file_and_reason(home: Path, cli:
     assert "4 lines could not be parsed" in cli("ingest").out
 
 
-def test_a_foreign_file_in_the_agents_folder_is_counted_and_left_alone(settings: Settings, home: Path) -> None:
+def test_a_foreign_file_in_the_agents_folder_is_counted_and_left_alone(
+    settings: Settings, home: Path
+) -> None:
     folder = story().save(home).parent
     write(folder / "some" / "tool-results" / "not-a-session" / "notes.txt", "no transcript")
     report = ingest(settings)
     assert (report.sessions, report.unreadable) == (1, [])
 
 
-# -- what one gives it -----------------------------------------------------------------------------
+# -- what one gives it ---------------------------------------------------------------------------
 
 
 def test_a_given_file_is_sniffed_whatever_its_name(settings: Settings, tmp_path: Path) -> None:
@@ -497,27 +549,42 @@ def test_a_given_file_that_is_none_or_no_session_is_an_error(
     assert (plain.code, plain.out, len(plain.err.splitlines())) == (2, "", 2)
 
 
-def test_only_one_agent_is_read_when_asked(settings: Settings, home: Path, cli: Callable[..., Any]) -> None:
+def test_only_one_agent_is_read_when_asked(
+    settings: Settings, home: Path, cli: Callable[..., Any]
+) -> None:
     story().save(home)
     assert cli("ingest", "--agent", "codex", "--json").json["files"] == 0
     assert cli("ingest", "--agent", "claude", "--json").json["sessions"] == 1
     assert cli("ingest", "--agent", "clippy", "--json").json["error"]["kind"] == "bad_input"
 
 
-# -- what hangs on a session -----------------------------------------------------------------------
+# -- what hangs on a session ---------------------------------------------------------------------
 
 
 def codex_rollout(session: str) -> bytes:
     when = "2026-05-01T10:00:00.000Z"
-    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "packed but readable"}]}
-    meta = {"id": session, "timestamp": when, "cwd": "/code/shop", "cli_version": "0.166.0", "source": "cli"}
+    said = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "packed but readable"}],
+    }
+    meta = {
+        "id": session,
+        "timestamp": when,
+        "cwd": "/code/shop",
+        "cli_version": "0.166.0",
+        "source": "cli",
+    }
     lines = [("session_meta", meta), ("response_item", said)]
     return b"".join(
-        json.dumps({"timestamp": when, "type": kind, "payload": payload}).encode() + b"\n" for kind, payload in lines
+        json.dumps({"timestamp": when, "type": kind, "payload": payload}).encode() + b"\n"
+        for kind, payload in lines
     )
 
 
-def test_a_packed_rollout_is_read_and_its_records_are_kept_unpacked(settings: Settings, home: Path) -> None:
+def test_a_packed_rollout_is_read_and_its_records_are_kept_unpacked(
+    settings: Settings, home: Path
+) -> None:
     session = "019d0000-0000-7000-8000-000000000001"
     data = codex_rollout(session)
     name = f"rollout-2026-05-01T10-00-00-{session}.jsonl"
@@ -531,10 +598,14 @@ def test_a_packed_rollout_is_read_and_its_records_are_kept_unpacked(settings: Se
     assert on_disk(settings.home) == before
 
 
-def test_a_rollout_that_the_agent_packs_later_is_not_doubled(settings: Settings, home: Path) -> None:
+def test_a_rollout_that_the_agent_packs_later_is_not_doubled(
+    settings: Settings, home: Path
+) -> None:
     session = "019d0000-0000-7000-8000-000000000002"
     data = codex_rollout(session)
-    path = write(home / ".codex" / "sessions" / f"rollout-2026-05-01T10-00-00-{session}.jsonl", data)
+    path = write(
+        home / ".codex" / "sessions" / f"rollout-2026-05-01T10-00-00-{session}.jsonl", data
+    )
     ingest(settings)
     before = derived(settings)
     write(path.with_name(path.name + ".zst"), zstandard.ZstdCompressor().compress(data))
@@ -550,10 +621,15 @@ def external(said: Transcript, home: Path, call: str, text: str) -> Path:
     return write(said.path(home).with_suffix("") / "tool-results" / f"{call}.txt", text)
 
 
-def test_an_externalised_result_lands_in_the_turn_of_its_call_and_is_found(settings: Settings, home: Path) -> None:
+def test_an_externalised_result_lands_in_the_turn_of_its_call_and_is_found(
+    settings: Settings, home: Path
+) -> None:
     said = Transcript("external")
     said.prompt("list everything")
-    note = "<persisted-output>\nOutput too large. Full output saved to: tool-results\n</persisted-output>"
+    note = (
+        "<persisted-output>\nOutput too large. Full output saved to: "
+        "tool-results\n</persisted-output>"
+    )
     call = said.call("Bash", {"command": "find /"}, note)
     said.prompt("thank you")
     said.save(home)
@@ -562,7 +638,9 @@ def test_an_externalised_result_lands_in_the_turn_of_its_call_and_is_found(setti
     events = conversation(settings, said.session_id).events
     [result] = [event for event in events if "hippopotamus" in event.text]
     assert (result.kind, result.turn) == ("tool.result", 1)
-    assert [(hit["session_id"], hit["turn"]) for hit in found(settings, "hippopotamus")] == [(said.session_id, 1)]
+    assert [(hit["session_id"], hit["turn"]) for hit in found(settings, "hippopotamus")] == [
+        (said.session_id, 1)
+    ]
     assert shown(settings, said.session_id) == said.text().encode()
 
 
@@ -581,7 +659,9 @@ def test_an_externalised_result_waits_for_its_call(settings: Settings, home: Pat
     assert str(path) in stored_bytes(settings)
 
 
-def test_an_externalised_result_whose_call_never_comes_is_kept_after_a_day(settings: Settings, home: Path) -> None:
+def test_an_externalised_result_whose_call_never_comes_is_kept_after_a_day(
+    settings: Settings, home: Path
+) -> None:
     said = story()
     path = external(said, home, "toolu_nobody", "orphaned hippopotamus")
     said.save(home)
@@ -591,20 +671,27 @@ def test_an_externalised_result_whose_call_never_comes_is_kept_after_a_day(setti
     assert [hit["session_id"] for hit in found(settings, "hippopotamus")] == [said.session_id]
 
 
-def test_a_subagents_meta_file_names_it(settings: Settings, home: Path, cli: Callable[..., Any]) -> None:
+def test_a_subagents_meta_file_names_it(
+    settings: Settings, home: Path, cli: Callable[..., Any]
+) -> None:
     said = story()
     said.save(home)
     side = Transcript("side")
     side.prompt("look for leaks")
     side.say("none found")
-    lines = [{**line, "sessionId": said.session_id, "isSidechain": True, "agentId": "a7"} for line in side.lines]
+    lines = [
+        {**line, "sessionId": said.session_id, "isSidechain": True, "agentId": "a7"}
+        for line in side.lines
+    ]
     folder = said.path(home).with_suffix("") / "subagents"
     write(folder / "agent-a7.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     meta = {"agentType": "Explore", "description": "Search for leaks", "toolUseId": "toolu_1"}
     write(folder / "agent-a7.meta.json", json.dumps(meta))
     report = cli("ingest", "--json").json
     assert (report["sessions"], report["subagents"], report["unparsed"]) == (1, 1, 0)
-    [child] = [item for item in cli("sessions", "--all", "--json").json if item["parent_session_id"]]
+    [child] = [
+        item for item in cli("sessions", "--all", "--json").json if item["parent_session_id"]
+    ]
     assert (child["parent_session_id"], child["subagent"]) == (said.session_id, "Explore")
     assert child["title"] == "Search for leaks"
     assert said_in(settings, child["session_id"]) == ["look for leaks", "none found"]
@@ -628,13 +715,27 @@ def test_a_legacy_title_reaches_its_session_in_whichever_order_they_come(
     assert [hit["session_id"] for hit in found(settings, "market")] == [said.session_id]
 
 
-# -- whose it is -----------------------------------------------------------------------------------
+# -- whose it is ---------------------------------------------------------------------------------
 
 
-def test_everything_below_our_home_is_its_owners_alone(settings: Settings, home: Path, cli: Callable[..., Any]) -> None:
+def test_everything_below_our_home_is_its_owners_alone(
+    settings: Settings, home: Path, cli: Callable[..., Any]
+) -> None:
     story().save(home)
-    for command in (["ingest"], ["sessions"], ["search", "apples"], ["rebuild"], ["doctor"], ["ingest", "--json"]):
+    for command in (
+        ["ingest"],
+        ["sessions"],
+        ["search", "apples"],
+        ["rebuild"],
+        ["doctor"],
+        ["ingest", "--json"],
+    ):
         assert cli(*command).code == 0, command
-    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [settings.home, *settings.home.rglob("*")]}
-    assert {path: mode for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)} == {}
+    modes = {
+        path: stat.S_IMODE(path.stat().st_mode)
+        for path in [settings.home, *settings.home.rglob("*")]
+    }
+    assert {
+        path: mode for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)
+    } == {}
     assert len([path for path in modes if path.suffix == ".zst"]) == 1

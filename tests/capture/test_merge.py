@@ -1,4 +1,5 @@
-"""A file that is read while it is written: few objects, little written twice, and everything as if it had been one."""
+"""A file that is read while it is written: few objects, little written twice, and everything as
+if it had been one."""
 
 from __future__ import annotations
 
@@ -79,16 +80,24 @@ def growing(settings: Settings) -> Growing:
     return Growing(settings)
 
 
-# -- few files, little written twice -----------------------------------------------------------------------------------
+# -- few files, little written twice -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("torn", [False, True], ids=["line by line", "each line in two halves"])
 def test_a_thousand_appends_are_few_files_and_are_written_a_few_times(
-    torn: bool, growing: Growing, settings: Settings, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
+    torn: bool,
+    growing: Growing,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    cli: Callable[..., Any],
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda fd: None)  # what is counted here is files
     settings.home.mkdir(exist_ok=True)
-    db, blobs, journal = connect(settings.database), FolderBlobs(settings.segments), Journal(settings.journal)
+    db, blobs, journal = (
+        connect(settings.database),
+        FolderBlobs(settings.segments),
+        Journal(settings.journal),
+    )
     db.pragma("synchronous", "off")
     put, written, known = blobs._put, [0], None
 
@@ -111,14 +120,18 @@ def test_a_thousand_appends_are_few_files_and_are_written_a_few_times(
     assert written[0] <= 3.3 * growing.path.stat().st_size
     assert shown(settings, growing.said.session_id) == growing.path.read_bytes()
     before = everything(settings)
-    assert len({row[8] for row in before["events"]}) >= APPENDS // 5, "each is told when it was seen"
+    assert len({row[8] for row in before["events"]}) >= APPENDS // 5, (
+        "each is told when it was seen"
+    )
     assert rebuild(settings).gaps == []
     assert_equal(everything(settings), before)
     assert cli("doctor", "--deep").code == 0
 
 
 @pytest.mark.usefixtures("few")
-def test_a_document_that_is_written_anew_each_time_is_few_files_too(settings: Settings, home: Path) -> None:
+def test_a_document_that_is_written_anew_each_time_is_few_files_too(
+    settings: Settings, home: Path
+) -> None:
     chat = home / ".gemini" / "tmp" / "shop" / "chats" / "session-2026-05-01T10-00-abcdef12.json"
     chat.parent.mkdir(parents=True)
     for number in range(12):
@@ -126,11 +139,16 @@ def test_a_document_that_is_written_anew_each_time_is_few_files_too(settings: Se
             f'{{"id":"m{n}","type":"user","timestamp":"2026-05-01T10:00:00Z","content":"w{n}"}}'
             for n in range(number + 1)
         ]
-        chat.write_text(f'{{"sessionId":"abcdef12-0000","projectHash":"x","messages":[{",".join(said)}]}}')
+        chat.write_text(
+            f'{{"sessionId":"abcdef12-0000","projectHash":"x","messages":[{",".join(said)}]}}'
+        )
         ingest(settings)
     assert len(objects(settings)) < 6
     before = everything(settings)
-    assert (sum(row[4] == "user.prompt" for row in before["events"]), len(before["segments"])) == (12, 12)
+    assert (sum(row[4] == "user.prompt" for row in before["events"]), len(before["segments"])) == (
+        12,
+        12,
+    )
     assert rebuild(settings).gaps == []
     assert_equal(everything(settings), before)
 
@@ -166,17 +184,25 @@ def test_one_append_while_it_is_watched_makes_four_things_safe(
             taking.take([FoundFile(AGENTS["claude"], growing.path)], 1.0)
     finally:
         taking.close()
-    newest = [entry for entry in Journal(settings.journal).entries() if isinstance(entry, SegmentEntry)][-1]
+    newest = [
+        entry for entry in Journal(settings.journal).entries() if isinstance(entry, SegmentEntry)
+    ][-1]
     home, segment = settings.segments, f"{newest.digest}.zst"
     # And, by SQLite, its log: see the order they are written in test_faults.py.
-    assert synced == [str(home / segment[0] / segment), str(home / segment[0]), str(settings.journal)]
+    assert synced == [
+        str(home / segment[0] / segment),
+        str(home / segment[0]),
+        str(settings.journal),
+    ]
 
 
-# -- everything as it was ----------------------------------------------------------------------------------------------
+# -- everything as it was ------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("few")
-def test_a_reader_that_learnt_where_things_are_reads_on_after_a_merge(growing: Growing, settings: Settings) -> None:
+def test_a_reader_that_learnt_where_things_are_reads_on_after_a_merge(
+    growing: Growing, settings: Settings
+) -> None:
     growing.grow(2)
     with reading(settings) as library:
         [source] = library.reader.files(library.reader.session(growing.said.session_id))
@@ -209,18 +235,21 @@ def test_a_lost_merge_is_a_gap_of_each_that_was_in_it(
     growing: Growing, settings: Settings, cli: Callable[..., Any]
 ) -> None:
     growing.grow(4)
-    [merged] = [entry for entry in Journal(settings.journal).entries() if isinstance(entry, MergedEntry)]
+    [merged] = [
+        entry for entry in Journal(settings.journal).entries() if isinstance(entry, MergedEntry)
+    ]
     (settings.segments / merged.digest[0] / f"{merged.digest}.zst").unlink()
     assert cli("doctor").code == 1
     assert len(rebuild(settings).gaps) == 3
 
 
-# -- what goes, goes from there too ------------------------------------------------------------------------------------
+# -- what goes, goes from there too --------------------------------------------------------------
 
 
 @pytest.fixture
 def secretive(growing: Growing, settings: Settings) -> Iterator[Growing]:
-    """Many lines, merged again and again, one of which is to be forgotten; and a session beside it."""
+    """Many lines, merged again and again, one of which is to be forgotten; and a session beside
+    it."""
     other = Growing(settings, "other")
     for number in range(20):
         growing.append(growing.line(CANARY if number == 7 else ""))
@@ -229,7 +258,9 @@ def secretive(growing: Growing, settings: Settings) -> Iterator[Growing]:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_forgotten_text_goes_from_what_it_was_merged_with(secretive: Growing, settings: Settings) -> None:
+def test_a_forgotten_text_goes_from_what_it_was_merged_with(
+    secretive: Growing, settings: Settings
+) -> None:
     before, many = stored_bytes(settings), len(objects(settings))
     forget(settings, settings.user_home, ForgetArguments(match=CANARY))
     assert traces(settings.home) == []
@@ -248,7 +279,8 @@ def test_a_forgotten_text_goes_from_what_it_was_merged_with(secretive: Growing, 
 def test_a_forgotten_session_takes_nothing_from_another_with_the_same_bytes(
     growing: Growing, settings: Settings
 ) -> None:
-    # A line that names no session, again and again, in two files: their segments are the same objects.
+    # A line that names no session, again and again, in two files: their segments are the same
+    # objects.
     same = b'{"type":"summary","summary":"the same in both","leafUuid":"7a0e2c1a-0000"}\n'
     twin = Growing(settings, "twin")
     for each in (growing, twin):

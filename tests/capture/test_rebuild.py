@@ -37,7 +37,10 @@ def populate(home: Path) -> list[Transcript]:
     first.save(home)
     external(first, home, call, "hippopotamus\n" * 50)
     write(second.path(home), second.text() + "{torn\n" + json.dumps(second.lines[0])[:50])
-    write(home / ".codex" / "sessions" / f"rollout-2026-05-01T10-00-00-{PACKED}.jsonl.zst", packed(PACKED))
+    write(
+        home / ".codex" / "sessions" / f"rollout-2026-05-01T10-00-00-{PACKED}.jsonl.zst",
+        packed(PACKED),
+    )
     return [first, second]
 
 
@@ -70,7 +73,7 @@ def lived(settings: Settings, home: Path) -> Settings:
     return settings
 
 
-# -- the database is lost --------------------------------------------------------------------------
+# -- the database is lost ------------------------------------------------------------------------
 
 
 def test_a_deleted_database_comes_back_the_same(lived: Settings, cli: Callable[..., Any]) -> None:
@@ -97,7 +100,11 @@ def test_a_rebuild_of_a_sound_database_changes_nothing(lived: Settings) -> None:
 
 def test_a_rebuild_never_changes_journal_or_segments(lived: Settings) -> None:
     def truth() -> dict[str, tuple[int, bytes]]:
-        return {name: what for name, what in on_disk(lived.home).items() if not name.startswith("whyfor.db")}
+        return {
+            name: what
+            for name, what in on_disk(lived.home).items()
+            if not name.startswith("whyfor.db")
+        }
 
     before = truth()
     rebuild(lived)
@@ -110,7 +117,9 @@ def test_a_rebuild_without_any_journal_says_so(cli: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("where", ["header", "middle", "truncated", "not a database"])
-def test_a_damaged_database_is_told_and_rebuilt(where: str, lived: Settings, cli: Callable[..., Any]) -> None:
+def test_a_damaged_database_is_told_and_rebuilt(
+    where: str, lived: Settings, cli: Callable[..., Any]
+) -> None:
     before = everything(lived)
     data = bytearray(lived.database.read_bytes())
     if where == "header":
@@ -137,7 +146,7 @@ def test_a_damaged_database_is_told_and_rebuilt(where: str, lived: Settings, cli
     assert cli("doctor").code == 0
 
 
-# -- the truth is hurt -----------------------------------------------------------------------------
+# -- the truth is hurt ---------------------------------------------------------------------------
 
 
 def test_a_torn_last_line_of_the_journal_spoils_nothing(lived: Settings, home: Path) -> None:
@@ -167,7 +176,9 @@ def test_garbage_in_the_journal_spoils_nothing(garbage: bytes, lived: Settings) 
     assert_equal(everything(lived), before)
 
 
-def test_a_journal_of_a_newer_program_is_not_read_half(lived: Settings, cli: Callable[..., Any]) -> None:
+def test_a_journal_of_a_newer_program_is_not_read_half(
+    lived: Settings, cli: Callable[..., Any]
+) -> None:
     with lived.journal.open("ab") as journal:
         journal.write(of_tomorrow(Journal(lived.journal).end().number + 1))
     before = on_disk(lived.home)
@@ -180,7 +191,9 @@ def segment_of(settings: Settings, session: str) -> tuple[Path, int]:
     """The first segment of a session's transcript, and how many bytes it holds."""
     entries = [json.loads(line) for line in settings.journal.read_bytes().splitlines()]
     entry = next(e for e in entries if e.get("session_id") == session)
-    return settings.segments / entry["digest"][:1] / f"{entry['digest']}.zst", entry["end"] - entry["start"]
+    return settings.segments / entry["digest"][:1] / f"{entry['digest']}.zst", entry["end"] - entry[
+        "start"
+    ]
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged", "another", "bomb"])
@@ -199,7 +212,9 @@ def test_a_lost_segment_is_a_gap_that_is_told(
     elif how == "another":
         shutil.copy(segment_of(settings, kept.session_id)[0], segment)
     else:  # claims to unpack to a terabyte
-        segment.write_bytes(b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + b"\x01\x00\x00")
+        segment.write_bytes(
+            b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + b"\x01\x00\x00"
+        )
     assert cli("doctor", *([] if how == "missing" else ["--deep"])).code == 1
     result = cli("rebuild", "--json")
     assert result.code == 1
@@ -223,12 +238,12 @@ def test_what_follows_a_lost_segment_is_still_read(settings: Settings, home: Pat
     segment.unlink()
     [gap] = rebuild(settings).gaps
     assert (gap.start, gap.end) == (0, size)
-    assert [e.text for e in conversation(settings, said.session_id).events if e.kind == "user.prompt"] == [
-        "written after the gap"
-    ]
+    assert [
+        e.text for e in conversation(settings, said.session_id).events if e.kind == "user.prompt"
+    ] == ["written after the gap"]
 
 
-# -- the journal says things twice -----------------------------------------------------------------
+# -- the journal says things twice ---------------------------------------------------------------
 
 
 class Killed(BaseException):
@@ -236,7 +251,8 @@ class Killed(BaseException):
 
 
 def crash_before_commit(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal has the batch, the database does not: what a kill between the two leaves behind."""
+    """The journal has the batch, the database does not: what a kill between the two leaves
+    behind."""
     flush = Journal.flush
 
     def killed(self: Journal) -> None:
@@ -310,7 +326,7 @@ def test_an_ingest_into_a_database_that_was_lost_loses_nothing(
         assert shown(settings, said.session_id) == said.text().encode()
 
 
-# -- and on it goes --------------------------------------------------------------------------------
+# -- and on it goes ------------------------------------------------------------------------------
 
 
 def test_ingest_after_a_rebuild_reads_only_what_is_new(settings: Settings, home: Path) -> None:
@@ -346,14 +362,23 @@ def test_a_rebuild_and_an_ingest_that_goes_on_equal_an_ingest_without_it(
     assert stored_bytes(settings) == stored_bytes(plain)
 
 
-def test_a_newer_database_is_not_touched(settings: Settings, home: Path, cli: Callable[..., Any]) -> None:
+def test_a_newer_database_is_not_touched(
+    settings: Settings, home: Path, cli: Callable[..., Any]
+) -> None:
     story().save(home)
     cli("ingest")
     db = apsw.Connection(str(settings.database))
     db.pragma("user_version", 99)
     db.close()
     before = on_disk(settings.home)
-    for command in (["ingest"], ["sessions"], ["search", "apples"], ["show", "x"], ["rebuild"], ["stats"]):
+    for command in (
+        ["ingest"],
+        ["sessions"],
+        ["search", "apples"],
+        ["show", "x"],
+        ["rebuild"],
+        ["stats"],
+    ):
         result = cli(*command, "--json")
         assert (result.code, result.json["error"]["kind"]) == (2, "newer_store"), command
         plain = cli(*command)
@@ -361,7 +386,9 @@ def test_a_newer_database_is_not_touched(settings: Settings, home: Path, cli: Ca
     assert on_disk(settings.home) == before
 
 
-def test_an_open_reader_sees_the_old_or_the_new_database_and_nothing_between(lived: Settings) -> None:
+def test_an_open_reader_sees_the_old_or_the_new_database_and_nothing_between(
+    lived: Settings,
+) -> None:
     db = apsw.Connection(str(lived.database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         [(sessions,)] = db.execute("SELECT count(*) FROM sessions")

@@ -1,4 +1,5 @@
-"""What hooks announced becomes signals, each once, tied to the session it happened in; and survives like all else."""
+"""What hooks announced becomes signals, each once, tied to the session it happened in; and
+survives like all else."""
 
 from __future__ import annotations
 
@@ -36,14 +37,42 @@ class Spool:
         self.home = home
         self.at = 1_000
 
-    def add(self, agent: str, event: str, payload: bytes | dict[str, Any] = b"", day: str = DAY, **header: Any) -> None:
+    def add(
+        self,
+        agent: str,
+        event: str,
+        payload: bytes | dict[str, Any] = b"",
+        day: str = DAY,
+        **header: Any,
+    ) -> None:
         self.at += 1_000
-        known = {"v": 1, "at": self.at, "pid": 1, "ppid": 1, "agent": agent, "event": event, "cwd": "/code/shop"}
+        known = {
+            "v": 1,
+            "at": self.at,
+            "pid": 1,
+            "ppid": 1,
+            "agent": agent,
+            "event": event,
+            "cwd": "/code/shop",
+        }
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        self.write(b"\n" + json.dumps({**known, "env": {}, "chain": [], **header}).encode() + b"\t" + body + b"\n", day)
+        self.write(
+            b"\n"
+            + json.dumps({**known, "env": {}, "chain": [], **header}).encode()
+            + b"\t"
+            + body
+            + b"\n",
+            day,
+        )
 
-    def agent(self, session: str, *chain: Process, agent: str = "claude", event: str = "UserPromptSubmit") -> None:
-        payload = {"session_id": session, "transcript_path": "/code/t.jsonl", "prompt": "words nobody needs twice"}
+    def agent(
+        self, session: str, *chain: Process, agent: str = "claude", event: str = "UserPromptSubmit"
+    ) -> None:
+        payload = {
+            "session_id": session,
+            "transcript_path": "/code/t.jsonl",
+            "prompt": "words nobody needs twice",
+        }
         self.add(agent, event, payload, chain=_listed(chain))
 
     def commit(self, *chain: Process, sha: str = SHA, **env: str) -> None:
@@ -73,7 +102,7 @@ def rows(settings: Settings, columns: str = "*") -> list[tuple[Any, ...]]:
         db.close()
 
 
-# -- whose commit it is ------------------------------------------------------------------------------------------------
+# -- whose commit it is --------------------------------------------------------------------------
 
 CODEX = Process(200, 6000, "codex")
 INNER = (GIT, SHELL, CODEX, SHELL, AGENT)
@@ -84,7 +113,11 @@ INNER = (GIT, SHELL, CODEX, SHELL, AGENT)
     [
         ((), {}, (None, None, None)),
         ((), {"WHYFOR_SESSION": "claude:s-1"}, ("claude", "s-1", "env")),
-        ((), {"WHYFOR_SESSION": "claude:s-1", "CLAUDE_CODE_SESSION_ID": "s-2"}, ("claude", "s-1", "env")),
+        (
+            (),
+            {"WHYFOR_SESSION": "claude:s-1", "CLAUDE_CODE_SESSION_ID": "s-2"},
+            ("claude", "s-1", "env"),
+        ),
         ((), {"CLAUDE_CODE_SESSION_ID": "s-2"}, ("claude", "s-2", "env")),
         ((), {"CODEX_THREAD_ID": "c-9"}, ("codex", "c-9", "env")),
         ((), {"GEMINI_SESSION_ID": "g-9"}, ("gemini", "g-9", "env")),
@@ -98,7 +131,11 @@ INNER = (GIT, SHELL, CODEX, SHELL, AGENT)
         ),
         (INNER, {}, ("codex", "c-1", "ancestry")),
         (INNER, {"WHYFOR_SESSION": "claude:s-1"}, ("codex", "c-1", "ancestry")),
-        (INNER, {"WHYFOR_SESSION": "claude:s-1", "CODEX_THREAD_ID": "c-1"}, ("codex", "c-1", "env")),
+        (
+            INNER,
+            {"WHYFOR_SESSION": "claude:s-1", "CODEX_THREAD_ID": "c-1"},
+            ("codex", "c-1", "env"),
+        ),
         ((GIT, Process(100, 5999, "claude")), {}, (None, None, None)),
         ((GIT, Process(100, 0, "claude")), {}, (None, None, None)),
         ((GIT, SHELL), {}, (None, None, None)),
@@ -123,7 +160,11 @@ INNER = (GIT, SHELL, CODEX, SHELL, AGENT)
     ],
 )
 def test_a_commit_is_routed_by_the_surest_sign(
-    chain: tuple[Process, ...], env: dict[str, str], routed: tuple[str | None, ...], settings: Settings, spool: Spool
+    chain: tuple[Process, ...],
+    env: dict[str, str],
+    routed: tuple[str | None, ...],
+    settings: Settings,
+    spool: Spool,
 ) -> None:
     spool.agent("s-1", SHELL, AGENT, Process(1, 7, "init"))
     spool.agent("c-1", SHELL, CODEX, SHELL, AGENT, agent="codex")
@@ -132,7 +173,9 @@ def test_a_commit_is_routed_by_the_surest_sign(
     assert rows(settings, "session_agent, session_id, how")[-1] == routed
 
 
-def test_a_process_with_several_sessions_is_in_the_latest_before_the_commit(settings: Settings, spool: Spool) -> None:
+def test_a_process_with_several_sessions_is_in_the_latest_before_the_commit(
+    settings: Settings, spool: Spool
+) -> None:
     chain = (GIT, SHELL, AGENT)
     spool.agent("first", SHELL, AGENT)
     spool.commit(*chain, sha="1" * 40)
@@ -142,7 +185,9 @@ def test_a_process_with_several_sessions_is_in_the_latest_before_the_commit(sett
     ingest(settings)
     spool.agent("third", SHELL, AGENT, event="SessionStart")
     spool.add("git", "post-commit", day="2026-05-02", sha="3" * 40, chain=[[100, 5000, "x"]])
-    spool.add("git", "post-commit", day="2026-05-02", sha="4" * 40, chain=[[100, 5000, "x"]], at=2_500)
+    spool.add(
+        "git", "post-commit", day="2026-05-02", sha="4" * 40, chain=[[100, 5000, "x"]], at=2_500
+    )
     ingest(settings)
     found = {sha[0]: session for sha, session in rows(settings, "sha, session_id") if sha}
     assert found == {"1": "first", "2": "second", "3": "third", "4": "first"}
@@ -164,11 +209,17 @@ def test_an_agents_payload_says_which_session_it_is(settings: Settings, spool: S
     ]
 
 
-# -- what a signal holds -----------------------------------------------------------------------------------------------
+# -- what a signal holds -------------------------------------------------------------------------
 
 
 def test_a_signal_holds_small_facts_and_no_words(settings: Settings, spool: Spool) -> None:
-    payload = {"session_id": "s", "transcript_path": "/t", "prompt": "long", "tool_name": "Bash", "reason": "clear"}
+    payload = {
+        "session_id": "s",
+        "transcript_path": "/t",
+        "prompt": "long",
+        "tool_name": "Bash",
+        "reason": "clear",
+    }
     spool.add(
         "claude",
         "Stop",
@@ -192,24 +243,48 @@ _LONG = "x" * 8000
 @pytest.mark.parametrize(
     "event, payload, kept",
     [
-        ("PermissionRequest", {"tool_name": "Bash", "tool_input": {"command": "rm a"}}, {"text": "rm a"}),
+        (
+            "PermissionRequest",
+            {"tool_name": "Bash", "tool_input": {"command": "rm a"}},
+            {"text": "rm a"},
+        ),
         (
             "PermissionRequest",
             {"tool_name": "Bash", "tool_input": {"command": _LONG + "y"}},
             {"text": _LONG, "cut": True},
         ),
-        ("PermissionRequest", {"tool_name": "Edit", "tool_input": {"new_string": "many words"}}, None),
+        (
+            "PermissionRequest",
+            {"tool_name": "Edit", "tool_input": {"new_string": "many words"}},
+            None,
+        ),
         ("PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "rm a"}}, None),
-        ("exec", {"command": "rm a", "rootCommand": "rm"}, {"tool": "run_shell_command", "text": "rm a"}),
-        ("edit", {"filePath": "/code/a.py", "newContent": "words"}, {"tool": "replace", "path": "/code/a.py"}),
+        (
+            "exec",
+            {"command": "rm a", "rootCommand": "rm"},
+            {"tool": "run_shell_command", "text": "rm a"},
+        ),
+        (
+            "edit",
+            {"filePath": "/code/a.py", "newContent": "words"},
+            {"tool": "replace", "path": "/code/a.py"},
+        ),
         ("mcp", {"serverName": "forge", "toolName": "merge"}, {"tool": "mcp__forge__merge"}),
-        ("info", {"prompt": "read example.com", "urls": []}, {"tool": "web_fetch", "text": "read example.com"}),
+        (
+            "info",
+            {"prompt": "read example.com", "urls": []},
+            {"tool": "web_fetch", "text": "read example.com"},
+        ),
         ("exec", {"command": ["rm"]}, {"tool": "run_shell_command"}),
         ("unheard of", {}, None),
     ],
 )
 def test_what_is_asked_of_a_person_is_kept_where_no_transcript_tells(
-    event: str, payload: dict[str, Any], kept: dict[str, Any] | None, settings: Settings, spool: Spool
+    event: str,
+    payload: dict[str, Any],
+    kept: dict[str, Any] | None,
+    settings: Settings,
+    spool: Spool,
 ) -> None:
     known = {"session_id": "s", "transcript_path": "/t"}
     if event[0].islower():  # Gemini's kinds of requests
@@ -223,13 +298,20 @@ def test_what_is_asked_of_a_person_is_kept_where_no_transcript_tells(
 
 def test_what_git_told_is_understood(settings: Settings, spool: Spool) -> None:
     old, new, third = "1" * 40, "2" * 40, "3" * 40
-    spool.add("git", "post-rewrite", f"{old} {new} {new} {third} ".encode(), args=["rebase"], sha=third)
+    spool.add(
+        "git", "post-rewrite", f"{old} {new} {new} {third} ".encode(), args=["rebase"], sha=third
+    )
     spool.add("git", "post-checkout", args=[old, new, "1"], sha=new)
     spool.add("git", "pre-push", b"refs/heads/x ", args=["origin"], sha="")
-    spool.add("git", "post-commit", sha=new, rebasing=True, env={"GIT_REFLOG_ACTION": "rebase (pick)"})
+    spool.add(
+        "git", "post-commit", sha=new, rebasing=True, env={"GIT_REFLOG_ACTION": "rebase (pick)"}
+    )
     spool.add("git", "post-commit", sha="not a sha", env={"GIT_WORK_TREE": "../other"})
     ingest(settings)
-    found = [(sha, repository, json.loads(data)) for sha, repository, data in rows(settings, "sha, repository, data")]
+    found = [
+        (sha, repository, json.loads(data))
+        for sha, repository, data in rows(settings, "sha, repository, data")
+    ]
     assert found == [
         (third, "/code/shop", {"pairs": [[old, new], [new, third]], "cause": "rebase"}),
         (new, "/code/shop", {"moved": [old, new, "1"]}),
@@ -239,7 +321,9 @@ def test_what_git_told_is_understood(settings: Settings, spool: Spool) -> None:
     ]
 
 
-def test_a_commit_makes_its_repository_known(settings: Settings, spool: Spool, tmp_path: Path) -> None:
+def test_a_commit_makes_its_repository_known(
+    settings: Settings, spool: Spool, tmp_path: Path
+) -> None:
     folder = tmp_path / "shop"
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     spool.add("git", "post-commit", sha=SHA, cwd=str(folder))
@@ -251,19 +335,22 @@ def test_a_commit_makes_its_repository_known(settings: Settings, spool: Spool, t
 
 
 @pytest.mark.parametrize(
-    ("payload", "env"), [(b'{"probe":"n-1"}', {}), (b"", {"WHYFOR_PROBE": "n-1", "CLAUDE_CODE_SESSION_ID": "s"})]
+    ("payload", "env"),
+    [(b'{"probe":"n-1"}', {}), (b"", {"WHYFOR_PROBE": "n-1", "CLAUDE_CODE_SESSION_ID": "s"})],
 )
 def test_a_probe_is_kept_and_counts_for_nothing_else(
     payload: bytes, env: dict[str, str], settings: Settings, spool: Spool
 ) -> None:
     spool.add("git", "post-commit", payload, env=env, sha=SHA)
     ingest(settings)
-    ((event, session, sha, repository, data),) = rows(settings, "event, session_id, sha, repository, data")
+    ((event, session, sha, repository, data),) = rows(
+        settings, "event, session_id, sha, repository, data"
+    )
     assert (event, session, sha, repository) == ("probe", None, None, None)
     assert json.loads(data) == {"probe": "n-1", "event": "post-commit"}
 
 
-# -- kept like all else ------------------------------------------------------------------------------------------------
+# -- kept like all else --------------------------------------------------------------------------
 
 
 def fill(spool: Spool) -> None:
@@ -279,14 +366,25 @@ def test_a_broken_line_is_counted_and_spoils_no_other(settings: Settings, spool:
     fill(spool)
     report = ingest(settings)
     assert len(rows(settings)) == 4
-    assert (report.unparsed, report.records, report.bytes, report.sessions, report.files) == (2, 0, 0, 0, 0)
+    assert (report.unparsed, report.records, report.bytes, report.sessions, report.files) == (
+        2,
+        0,
+        0,
+        0,
+        0,
+    )
     snapshot = derived(settings)
-    assert sorted(reason for *_, reason in snapshot["unparsed"]) == ["envelope of a newer version", "not an envelope"]
+    assert sorted(reason for *_, reason in snapshot["unparsed"]) == [
+        "envelope of a newer version",
+        "not an envelope",
+    ]
 
 
 def test_a_line_without_an_end_waits_for_it(settings: Settings, spool: Spool) -> None:
     spool.agent("s-1")
-    spool.write(b'\n{"v":1,"at":5,"agent":"claude","event":"Stop","cwd":"","env":{},"chain":[]}\t{"torn')
+    spool.write(
+        b'\n{"v":1,"at":5,"agent":"claude","event":"Stop","cwd":"","env":{},"chain":[]}\t{"torn'
+    )
     assert ingest(settings).unparsed == 0
     assert len(rows(settings)) == 1
     spool.agent("s-2")
@@ -294,7 +392,9 @@ def test_a_line_without_an_end_waits_for_it(settings: Settings, spool: Spool) ->
     assert [ident for (ident,) in rows(settings, "session_id")] == ["s-1", None, "s-2"]
 
 
-def test_reading_again_adds_nothing_and_a_rebuild_gives_the_same(settings: Settings, spool: Spool, home: Path) -> None:
+def test_reading_again_adds_nothing_and_a_rebuild_gives_the_same(
+    settings: Settings, spool: Spool, home: Path
+) -> None:
     talk = Transcript("s1")
     talk.prompt("hello")
     talk.save(home)
@@ -340,7 +440,9 @@ def test_a_file_is_deleted_when_it_is_old_and_stored(settings: Settings, spool: 
     assert rows(settings) == before
 
 
-def test_a_spool_that_was_deleted_and_began_anew_is_read_from_its_start(settings: Settings, spool: Spool) -> None:
+def test_a_spool_that_was_deleted_and_began_anew_is_read_from_its_start(
+    settings: Settings, spool: Spool
+) -> None:
     fill(spool)
     ingest(settings)
     (settings.home / "spool" / f"{DAY}.spool").unlink()
@@ -355,7 +457,9 @@ def test_a_spool_that_was_deleted_and_began_anew_is_read_from_its_start(settings
     assert_equal(derived(settings), snapshot)
 
 
-def test_a_spool_that_cannot_be_read_stops_nothing_else(settings: Settings, spool: Spool, home: Path) -> None:
+def test_a_spool_that_cannot_be_read_stops_nothing_else(
+    settings: Settings, spool: Spool, home: Path
+) -> None:
     talk = Transcript("s1")
     talk.prompt("hello")
     talk.save(home)
@@ -374,7 +478,7 @@ def test_with_paths_only_those_are_read(settings: Settings, spool: Spool, home: 
     assert rows(settings) == []
 
 
-# -- the ingest that hooks start ---------------------------------------------------------------------------------------
+# -- the ingest that hooks start -----------------------------------------------------------------
 
 
 def test_pending_is_gone_before_the_spool_is_read(
@@ -429,7 +533,9 @@ def test_in_the_background_nothing_is_said(broken: bool, settings: Settings, spo
     assert settings.database.exists() is not broken
 
 
-def test_a_background_ingest_killed_at_any_moment_loses_and_doubles_nothing(settings: Settings, spool: Spool) -> None:
+def test_a_background_ingest_killed_at_any_moment_loses_and_doubles_nothing(
+    settings: Settings, spool: Spool
+) -> None:
     dice = random.Random(5)
     for number in range(12):
         spool.commit(GIT, SHELL, AGENT, sha=f"{number:040x}")
@@ -453,7 +559,11 @@ def test_from_the_hook_to_the_store(settings: Settings) -> None:
     env = {"HOME": os.environ["HOME"], "WHYFOR_HOME": "/code/elsewhere"}
     hook.run("claude", "UserPromptSubmit", payload=payload, env=env)
     hook.run("git", "post-commit", "--sha", SHA, payload=b"", env=env)
-    await_that(lambda: settings.database.exists() and not hook.pending.exists() and len(_tried(settings)) == 2)
+    await_that(
+        lambda: (
+            settings.database.exists() and not hook.pending.exists() and len(_tried(settings)) == 2
+        )
+    )
     if sys.platform == "linux":  # both ran below this process, which so passes for the agent's
         assert _tried(settings) == [("claude", "s-1", "payload"), ("claude", "s-1", "ancestry")]
 

@@ -1,4 +1,5 @@
-"""Watching the agents' files: what changed is offered, and nothing is looked at more than it is worth."""
+"""Watching the agents' files: what changed is offered, and nothing is looked at more than it is
+worth."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def append(path: Path, text: str = "{}\n") -> None:
         file.write(text)
 
 
-# -- what is offered ---------------------------------------------------------------------------------------------------
+# -- what is offered -----------------------------------------------------------------------------
 
 
 def test_what_lies_there_is_offered_once_and_what_changes_each_time(eye: Eye, root: Path) -> None:
@@ -102,7 +103,9 @@ def test_a_change_is_offered_however_long_the_file_was_at_rest(eye: Eye, root: P
     assert eye.after(2 * ROUND) == ["s.jsonl"]
 
 
-def test_new_files_are_found_in_folders_old_and_new_and_in_a_root_that_comes_later(eye: Eye, root: Path) -> None:
+def test_new_files_are_found_in_folders_old_and_new_and_in_a_root_that_comes_later(
+    eye: Eye, root: Path
+) -> None:
     assert eye.after(5) == []
     put(root / "-a" / "s.jsonl")
     assert eye.after(2 * ROUND) == ["s.jsonl"]
@@ -113,7 +116,9 @@ def test_new_files_are_found_in_folders_old_and_new_and_in_a_root_that_comes_lat
     assert eye.after(2 * ROUND) == ["agent-2.jsonl"]
 
 
-def test_a_file_made_in_the_same_tick_as_its_folder_was_listed_is_found(eye: Eye, root: Path) -> None:
+def test_a_file_made_in_the_same_tick_as_its_folder_was_listed_is_found(
+    eye: Eye, root: Path
+) -> None:
     folder = root / "-a"
     put(folder / "s.jsonl")
     tick = eye.clocks.wall()
@@ -164,7 +169,9 @@ def test_a_clock_that_jumps_hides_nothing(jump: float, root: Path) -> None:
     assert eye.after(60) == []
 
 
-def test_a_file_nobody_could_read_yet_is_offered_again_while_it_is_young(eye: Eye, root: Path) -> None:
+def test_a_file_nobody_could_read_yet_is_offered_again_while_it_is_young(
+    eye: Eye, root: Path
+) -> None:
     path = put(root / "-a" / "x" / "tool-results" / "r.txt")
     assert eye.after(1) == ["r.txt"]
     item = FoundFile(CLAUDE, path)
@@ -196,7 +203,7 @@ def test_the_log_beside_a_database_counts_as_the_database(tmp_path: Path) -> Non
     assert eye.after(3) == ["opencode.db"]
 
 
-# -- a hook names a file -----------------------------------------------------------------------------------------------
+# -- a hook names a file -------------------------------------------------------------------------
 
 
 def test_a_file_that_a_hook_named_is_looked_at_at_once(eye: Eye, root: Path) -> None:
@@ -229,12 +236,18 @@ def test_a_hook_cannot_have_any_file_read(eye: Eye, root: Path, tmp_path: Path) 
     secret = put(tmp_path / "secret.jsonl")
     root.mkdir(parents=True)
     eye.after(1)
-    for path in (secret, root / ".." / ".." / "secret.jsonl", Path("secret.jsonl"), root, root / "-a" / "none.jsonl"):
+    for path in (
+        secret,
+        root / ".." / ".." / "secret.jsonl",
+        Path("secret.jsonl"),
+        root,
+        root / "-a" / "none.jsonl",
+    ):
         eye.watch.expect(CLAUDE, path)
     assert eye.after(5) == []
 
 
-# -- what it costs -----------------------------------------------------------------------------------------------------
+# -- what it costs -------------------------------------------------------------------------------
 
 
 def test_a_hundred_sessions_at_rest_cost_a_hundred_looks_a_round(eye: Eye, root: Path) -> None:
@@ -244,7 +257,9 @@ def test_a_hundred_sessions_at_rest_cost_a_hundred_looks_a_round(eye: Eye, root:
     assert eye.looks(600) <= 600 / ROUND * (100 + 11 + 1)
 
 
-def test_looks_have_a_limit_whatever_lies_there_and_all_is_seen_in_turn(eye: Eye, root: Path) -> None:
+def test_looks_have_a_limit_whatever_lies_there_and_all_is_seen_in_turn(
+    eye: Eye, root: Path
+) -> None:
     paths = [put(root / f"-{number % 700}" / f"{number}.jsonl", age=HOUR) for number in range(3000)]
     assert len(eye.after(1)) == 3000
     assert eye.looks(60) <= 31 * 2 * AT_REST
@@ -262,7 +277,9 @@ def test_a_session_that_falls_silent_is_looked_at_less_and_less(eye: Eye, root: 
 
 
 @pytest.mark.parametrize(("number", "gap"), [(1, STEADY[0]), (MANY, STEADY[1])])
-def test_those_that_write_all_the_time_are_read_in_steps(eye: Eye, root: Path, number: int, gap: float) -> None:
+def test_those_that_write_all_the_time_are_read_in_steps(
+    eye: Eye, root: Path, number: int, gap: float
+) -> None:
     paths = [put(root / "-a" / f"{n}.jsonl") for n in range(number)]
     eye.after(1)
     offered = 0
@@ -274,7 +291,7 @@ def test_those_that_write_all_the_time_are_read_in_steps(eye: Eye, root: Path, n
     assert 0.8 * 10 / gap <= offered / number <= 10 / gap + 5
 
 
-# -- the bell ----------------------------------------------------------------------------------------------------------
+# -- the bell ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -375,7 +392,9 @@ def test_the_bell_hangs_again_after_its_folder_was_made_anew(hook: Installed) ->
 
 
 def open_files() -> list[str]:
-    return sorted(str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+    return sorted(
+        str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()
+    )
 
 
 def test_a_bell_that_was_taken_down_leaves_nothing_open(hook: Installed) -> None:
@@ -397,7 +416,7 @@ def test_without_hooks_there_is_no_bell_and_waiting_still_ends(tmp_path: Path) -
     bell.close()
 
 
-# -- processes ---------------------------------------------------------------------------------------------------------
+# -- processes -----------------------------------------------------------------------------------
 
 
 def started(pid: int) -> int:

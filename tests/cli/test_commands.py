@@ -43,7 +43,10 @@ def two(home: Path, cli: Cli) -> tuple[Transcript, Transcript]:
     may = Transcript("may", day="2026-05-01")
     may.prompt("Make the checkout faster")
     may.think("The basket is computed twice")
-    may.call("Edit", {"file_path": "/code/shop/basket.py", "old_string": "slow()", "new_string": "quick()"})
+    may.call(
+        "Edit",
+        {"file_path": "/code/shop/basket.py", "old_string": "slow()", "new_string": "quick()"},
+    )
     may.call("Bash", {"command": "make test"}, "3 failed", failed=True)
     may.say("It is **faster** now.")
     june = Transcript("june", day="2026-06-10", branch="spike", cwd="/code/other")
@@ -60,7 +63,12 @@ def test_ingest_says_what_it_kept_and_a_second_run_finds_nothing_new(home: Path,
     transcript.prompt("Hello")
     transcript.save(home)
     first, second = cli("ingest", "--json").json, cli("ingest", "--json").json
-    assert (first["files"], first["sessions"], first["records"], first["new_records"]) == (1, 1, 1, 1)
+    assert (first["files"], first["sessions"], first["records"], first["new_records"]) == (
+        1,
+        1,
+        1,
+        1,
+    )
     assert (first["unparsed"], first["unknown_types"]) == (0, 0)
     assert first["bytes"] == transcript.path(home).stat().st_size
     assert (second["records"], second["new_records"], second["events"]) == (1, 0, first["events"])
@@ -82,7 +90,13 @@ def test_sessions_are_listed_newest_first_with_every_promised_field(
     session = found[1]
     assert session["title"] == "Make the checkout faster"
     assert (session["prompts"], session["messages"], session["tool_calls"]) == (1, 2, 2)
-    assert session["tokens"] == {"input": 12, "cache_read": 400, "cache_write": 80, "output": 40, "reasoning": None}
+    assert session["tokens"] == {
+        "input": 12,
+        "cache_read": 400,
+        "cache_write": 80,
+        "output": 40,
+        "reasoning": None,
+    }
     assert session["models"] == ["claude-test-1"]
     assert session["files_modified"] == ["/code/shop/basket.py"]
     assert session["started_at"] == "2026-05-01T10:00:00.000Z"
@@ -115,7 +129,9 @@ def test_show_reads_like_a_conversation(two: tuple[Transcript, Transcript], cli:
     assert "The basket is computed twice" in cli("show", two[0].session_id[:8], "--thinking").out
 
 
-def test_show_turns_gives_prompt_tools_and_closing_words(two: tuple[Transcript, Transcript], cli: Cli) -> None:
+def test_show_turns_gives_prompt_tools_and_closing_words(
+    two: tuple[Transcript, Transcript], cli: Cli
+) -> None:
     told = cli("show", two[0].session_id, "--turns", "--json").json
     (turn,) = [t for t in told["turns"] if t["turn"] == 1]
     assert turn["tokens"] == told["session"]["tokens"] and turn["tokens"]["output"] > 0
@@ -125,18 +141,32 @@ def test_show_turns_gives_prompt_tools_and_closing_words(two: tuple[Transcript, 
     assert turn["failures"] == 1
 
 
-def test_show_raw_is_the_agents_file(two: tuple[Transcript, Transcript], cli: Cli, home: Path) -> None:
-    assert cli("show", two[0].session_id, "--raw").out == two[0].path(home).read_text(encoding="utf-8")
+def test_show_raw_is_the_agents_file(
+    two: tuple[Transcript, Transcript], cli: Cli, home: Path
+) -> None:
+    assert cli("show", two[0].session_id, "--raw").out == two[0].path(home).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_escape_sequences_in_a_transcript_never_reach_the_terminal(home: Path, cli: Cli) -> None:
     nasty = Transcript("nasty")
     nasty.prompt("clear \x1b[2J\x1b]0;title\x07 me")
     nasty.say("and \x1b[31mred\x1b[0m \x9b2J here")
-    nasty.call("Bash", {"command": "printf '\x1b[2J'"}, "\x1b[2J\x1b]8;;http://example.com\x07x", failed=True)
+    nasty.call(
+        "Bash",
+        {"command": "printf '\x1b[2J'"},
+        "\x1b[2J\x1b]8;;http://example.com\x07x",
+        failed=True,
+    )
     nasty.save(home)
     cli("ingest")
-    for arguments in (["sessions"], ["show", nasty.session_id[:8], "--tools"], ["search", "clear"], ["search", "red"]):
+    for arguments in (
+        ["sessions"],
+        ["show", nasty.session_id[:8], "--tools"],
+        ["search", "clear"],
+        ["search", "red"],
+    ):
         out = cli(*arguments).out
         assert "\x1b[2J" not in out
         assert "\x1b]" not in out
@@ -154,7 +184,9 @@ def test_stats_add_up(two: object, cli: Cli) -> None:
     assert "█" in cli("stats").out
 
 
-def test_doctor_is_green_when_all_is_well_and_names_what_is_new(two: object, cli: Cli, home: Path) -> None:
+def test_doctor_is_green_when_all_is_well_and_names_what_is_new(
+    two: object, cli: Cli, home: Path
+) -> None:
     health = cli("doctor", "--deep", "--json")
     assert health.code == 0
     assert health.json["ok"] is True
@@ -173,12 +205,19 @@ def test_doctor_fails_when_a_segment_is_gone(two: object, cli: Cli, tmp_path: Pa
     assert any(problem["dropped"] for problem in health.json["problems"])
 
 
-def test_demo_shows_every_screen_and_leaves_nothing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_shows_every_screen_and_leaves_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
     (tmp_path / "temp").mkdir()
     shown = cli("demo")
     assert shown.code == 0
-    for words in ("$ whyfor sessions", "Why four attempts", "exponential backoff", "Explore: Find other callers"):
+    for words in (
+        "$ whyfor sessions",
+        "Why four attempts",
+        "exponential backoff",
+        "Explore: Find other callers",
+    ):
         assert words in shown.out
     assert list((tmp_path / "temp").iterdir()) == []
     sessions = cli("demo", "--json").json["sessions"]
@@ -187,7 +226,9 @@ def test_demo_shows_every_screen_and_leaves_nothing(cli: Cli, tmp_path: Path, mo
     assert sum(s["unparsed"] for s in sessions) == 0
 
 
-def test_demo_keep_leaves_a_home_that_works(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_keep_leaves_a_home_that_works(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     kept = cli("demo", "--keep", "--json").json
     monkeypatch.setenv("HOME", kept["home"])
@@ -199,9 +240,14 @@ def test_demo_keep_leaves_a_home_that_works(cli: Cli, tmp_path: Path, monkeypatc
 
 def test_version_and_help_start_without_the_world() -> None:
     heavy = "'apsw' in sys.modules or 'rich' in sys.modules or 'obstore' in sys.modules"
-    code = f"import sys; from whyfor.__main__ import main; main(sys.argv[1:]); sys.exit(9 if {heavy} else 0)"
+    code = (
+        f"import sys; from whyfor.__main__ import main; main(sys.argv[1:]); sys.exit(9 if {heavy} "
+        "else 0)"
+    )
     for argument, expected in (("--version", f"whyfor {__version__}"), ("--help", "Commands:")):
-        done = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code, argument], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         assert expected in done.stdout
 
@@ -213,10 +259,12 @@ def test_every_command_has_help_with_its_options(command: str, cli: Cli) -> None
     assert "--json" in shown.out
 
 
-# -- the shortest question -------------------------------------------------------------------------------------------
+# -- the shortest question -----------------------------------------------------------------------
 
 
-def test_a_first_word_that_is_no_command_is_shown(settings: Settings, home: Path, cli: Callable[..., Result]) -> None:
+def test_a_first_word_that_is_no_command_is_shown(
+    settings: Settings, home: Path, cli: Callable[..., Result]
+) -> None:
     told = Transcript("short")
     told.prompt("Why is this here?")
     told.save(home)
@@ -233,7 +281,9 @@ def test_a_mistyped_command_is_not_taken_for_a_commit(cli: Callable[..., Result]
     assert "Did you mean sessions?" in result.err
 
 
-def test_a_word_that_names_nothing_says_so(settings: Settings, home: Path, cli: Callable[..., Result]) -> None:
+def test_a_word_that_names_nothing_says_so(
+    settings: Settings, home: Path, cli: Callable[..., Result]
+) -> None:
     told = Transcript("short")
     told.prompt("Hello")
     told.save(home)

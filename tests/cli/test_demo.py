@@ -39,12 +39,18 @@ def test_every_commit_an_agent_took_part_in_has_its_story(log: dict[str, dict[st
         "Explain": "content",
         "Pin": None,
     }
-    agents = {word: entry["checkpoint"]["sessions"][0]["agent"] for word, entry in log.items() if entry["checkpoint"]}
+    agents = {
+        word: entry["checkpoint"]["sessions"][0]["agent"]
+        for word, entry in log.items()
+        if entry["checkpoint"]
+    }
     assert agents == {"Retry": "claude", "Say": "claude", "Choose": "codex", "Explain": "claude"}
     assert all(entry["nearby"] == [] for entry in log.values())
 
 
-def test_two_commits_with_a_question_in_between_are_one_request(log: dict[str, dict[str, Any]], cli: Cli) -> None:
+def test_two_commits_with_a_question_in_between_are_one_request(
+    log: dict[str, dict[str, Any]], cli: Cli
+) -> None:
     first, second = log["Retry"]["checkpoint"], log["Say"]["checkpoint"]
     assert first["group_root"] == second["group_root"] == first["id"]
     assert log["Choose"]["checkpoint"]["group_root"] != first["id"]
@@ -53,7 +59,9 @@ def test_two_commits_with_a_question_in_between_are_one_request(log: dict[str, d
     assert related[2]["text"] == "Name the harbour"
 
 
-def test_the_demo_ends_with_what_to_type_next(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_ends_with_what_to_type_next(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = Path.cwd()
     shown = cli("demo")
@@ -90,5 +98,9 @@ def test_the_pages_of_the_demo_show_sessions_in_every_state(
     monkeypatch.setattr("whyfor.cli.serve.serve", serve)
     assert cli("demo", "--serve").code == 0
     assert phases == {"waiting_approval": 2, "waiting": 3, "running": 3, "idle": 2, "exited": 1}
-    assert places == {"example.com/harbour/tidewatch", "example.com/harbour/charts", "example.com/robin/notes"}
+    assert places == {
+        "example.com/harbour/tidewatch",
+        "example.com/harbour/charts",
+        "example.com/robin/notes",
+    }
     assert list(tmp_path.glob("whyfor-demo-*")) == [] and not (tmp_path / "mine").exists()

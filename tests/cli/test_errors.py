@@ -50,7 +50,9 @@ def ingested(home: Path, cli: Cli) -> list[str]:
         (["sesions"], "usage"),
     ],
 )
-def test_an_error_is_two_lines_and_one_document(ingested: list[str], cli: Cli, arguments: list[str], kind: str) -> None:
+def test_an_error_is_two_lines_and_one_document(
+    ingested: list[str], cli: Cli, arguments: list[str], kind: str
+) -> None:
     plain = cli(*arguments)
     assert plain.code == 2
     assert plain.out == ""
@@ -124,7 +126,9 @@ def test_further_roots_from_the_config_are_read(cli: Cli, tmp_path: Path) -> Non
     assert cli("ingest", "--json").json["sessions"] == 1
 
 
-def test_without_a_stdout_a_command_does_its_work(ingested: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_stdout_a_command_does_its_work(
+    ingested: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for args in (["sessions"], ["stats", "--json"], ["ingest"]):
         monkeypatch.setattr("sys.stdout", None)
         assert run(args) == 0

@@ -38,14 +38,20 @@ class Session(Transcript):
     def commit(self, repository: Path, subject: str) -> str:
         self.at += timedelta(seconds=5)
         sha = commit(repository, subject, self.at)
-        self.call("Bash", {"command": f"git commit -am '{subject}'"}, f"[main {sha[:7]}] {subject}\n 1 file changed")
+        self.call(
+            "Bash",
+            {"command": f"git commit -am '{subject}'"},
+            f"[main {sha[:7]}] {subject}\n 1 file changed",
+        )
         return sha
 
 
 def git(repository: Path, *arguments: str, at: datetime | None = None) -> str:
     when = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     env = {**os.environ, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
-    done = subprocess.run(["git", *arguments], cwd=repository, env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=repository, env=env, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -75,11 +81,19 @@ def told(repository: Path, home: Path, cli: Cli) -> dict[str, str]:
     session.prompt("Fetching fails once in ten runs. Make it robust.")
     session.write(repository / "http.py", "def fetch(url):\n    return retry(url, attempts=4)\n")
     shas = {"one": session.commit(repository, "Retry dropped connections")}
-    session.write(repository / "test_http.py", "def test_gives_up_after_four_attempts():\n    assert attempts() == 4\n")
+    session.write(
+        repository / "test_http.py",
+        "def test_gives_up_after_four_attempts():\n    assert attempts() == 4\n",
+    )
     shas["two"] = session.commit(repository, "Test the retries")
-    session.say("`fetch` tries four times now. I considered a retry library and left it out: one function is enough.")
+    session.say(
+        "`fetch` tries four times now. I considered a retry library and left it out: one function "
+        "is enough."
+    )
     session.prompt("Now let people choose the harbour.")
-    session.write(repository / "cli.py", "def main(harbour='Husum'):\n    print(next_tide(harbour))\n")
+    session.write(
+        repository / "cli.py", "def main(harbour='Husum'):\n    print(next_tide(harbour))\n"
+    )
     shas["three"] = session.commit(repository, "Choose the harbour")
     session.say("Done.")
     session.save(home)
@@ -95,7 +109,9 @@ def log(cli: Cli, *arguments: str) -> dict[str, Any]:
 
 def test_log_has_every_commit_newest_first_with_its_story(told: dict[str, str], cli: Cli) -> None:
     entries = cli("log", "--json").json
-    assert [entry["commit"] for entry in entries][:4] == [told[name] for name in ("own", "three", "two", "one")]
+    assert [entry["commit"] for entry in entries][:4] == [
+        told[name] for name in ("own", "three", "two", "one")
+    ]
     one = log(cli)["Retry dropped connections"]["checkpoint"]
     assert (one["evidence"], one["confidence"], one["is_merge"], one["superseded_by"]) == (
         "output",
@@ -111,17 +127,24 @@ def test_log_has_every_commit_newest_first_with_its_story(told: dict[str, str], 
 def test_ranges_adjoin_and_groups_follow_requests(told: dict[str, str], cli: Cli) -> None:
     found = log(cli)
     one, two, three = (
-        found[name]["checkpoint"] for name in ("Retry dropped connections", "Test the retries", "Choose the harbour")
+        found[name]["checkpoint"]
+        for name in ("Retry dropped connections", "Test the retries", "Choose the harbour")
     )
     assert two["sessions"][0]["from"] == one["sessions"][0]["to"] + 1
     assert three["sessions"][0]["from"] == two["sessions"][0]["to"] + 1
     assert one["group_root"] == two["group_root"] == one["id"]
     assert three["group_root"] == three["id"]
-    assert [c["sessions"][0]["continued_from_parent"] for c in (one, two, three)] == [False, True, True]
+    assert [c["sessions"][0]["continued_from_parent"] for c in (one, two, three)] == [
+        False,
+        True,
+        True,
+    ]
     assert [c["sessions"][0]["new_messages"] for c in (one, two, three)] == [1, 1, 2]
 
 
-def test_a_commit_of_a_persons_own_has_no_story_and_says_why(told: dict[str, str], cli: Cli) -> None:
+def test_a_commit_of_a_persons_own_has_no_story_and_says_why(
+    told: dict[str, str], cli: Cli
+) -> None:
     entry = log(cli)["Notes of mine"]
     assert entry["checkpoint"] is None
     assert "no session" in entry["reason"]
@@ -134,7 +157,10 @@ def test_log_nests_a_group_under_its_root(told: dict[str, str], cli: Cli) -> Non
 
 
 def test_a_range_and_a_limit(told: dict[str, str], cli: Cli) -> None:
-    assert list(log(cli, f"{told['one']}..{told['three']}")) == ["Choose the harbour", "Test the retries"]
+    assert list(log(cli, f"{told['one']}..{told['three']}")) == [
+        "Choose the harbour",
+        "Test the retries",
+    ]
     assert len(cli("log", "--json", "--limit", "2").json) == 2
 
 
@@ -147,7 +173,12 @@ def test_all_is_every_branch(told: dict[str, str], repository: Path, cli: Cli) -
 
 def test_show_tells_the_story(told: dict[str, str], cli: Cli) -> None:
     out = cli("show", told["two"][:9]).out
-    for words in ("Test the retries", "Fetching fails once in ten runs", "tries four times now", "output, high"):
+    for words in (
+        "Test the retries",
+        "Fetching fails once in ten runs",
+        "tries four times now",
+        "output, high",
+    ):
         assert words in out
     assert f"whyfor show claude:{told['session'][:8]}" in out
 
@@ -165,7 +196,9 @@ def test_show_json_has_the_conversation(told: dict[str, str], cli: Cli) -> None:
 def test_alternatives_and_intent_are_derived(told: dict[str, str], cli: Cli) -> None:
     note = log(cli)["Test the retries"]["checkpoint"]["annotation"]
     assert note["by"] == "derived"
-    assert note["alternatives"] == ["I considered a retry library and left it out: one function is enough."]
+    assert note["alternatives"] == [
+        "I considered a retry library and left it out: one function is enough."
+    ]
     assert note["intent"].startswith("Fetching fails once in ten runs.")
     assert [file["path"] for file in note["files"]] == ["test_http.py"]
 
@@ -175,7 +208,9 @@ def test_a_checkpoint_id_is_a_name_too(told: dict[str, str], cli: Cli) -> None:
     assert cli("show", ident[:10], "--json").json["commit"] == told["three"]
 
 
-def test_a_commit_nobody_looked_at_is_judged_on_the_spot(told: dict[str, str], repository: Path, cli: Cli) -> None:
+def test_a_commit_nobody_looked_at_is_judged_on_the_spot(
+    told: dict[str, str], repository: Path, cli: Cli
+) -> None:
     (repository / "more.txt").write_text("unseen so far\n", encoding="utf-8")
     sha = commit(repository, "Unseen")
     entry = log(cli)["Unseen"]
@@ -183,7 +218,9 @@ def test_a_commit_nobody_looked_at_is_judged_on_the_spot(told: dict[str, str], r
     assert entry["reason"]
 
 
-def test_status_says_where_things_stand(told: dict[str, str], repository: Path, home: Path, cli: Cli) -> None:
+def test_status_says_where_things_stand(
+    told: dict[str, str], repository: Path, home: Path, cli: Cli
+) -> None:
     session = Session("second", repository, datetime.now(UTC) - timedelta(minutes=1))
     session.prompt("Write the changelog.")
     session.write(repository / "CHANGES", "One more line in the changelog.\n")
@@ -236,8 +273,19 @@ def test_linking_again_changes_nothing(told: dict[str, str], settings: Any, cli:
     assert settings.journal.read_text().count("\n") == lines
 
 
-def test_a_note_is_part_of_the_story(told: dict[str, str], cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli("note", told["one"], "--title", "Sturdier fetch", "--alternative", "A library", "--tag", "bugfix")
+def test_a_note_is_part_of_the_story(
+    told: dict[str, str], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli(
+        "note",
+        told["one"],
+        "--title",
+        "Sturdier fetch",
+        "--alternative",
+        "A library",
+        "--tag",
+        "bugfix",
+    )
     note = log(cli)["Retry dropped connections"]["checkpoint"]["annotation"]
     assert (note["title"], note["alternatives"], note["tag"], note["by"]) == (
         "Sturdier fetch",
@@ -264,20 +312,30 @@ def test_sessions_of_a_path_that_is_gone_are_found_by_an_alias(
     session.prompt("Say when the tide turns.")
     session.call(
         "Write",
-        {"file_path": "/home/ada/tides/turn.py", "content": "def turning_point(table):\n    return max(table)\n"},
+        {
+            "file_path": "/home/ada/tides/turn.py",
+            "content": "def turning_point(table):\n    return max(table)\n",
+        },
         "File created",
     )
     session.save(home)
-    (repository / "turn.py").write_text("def turning_point(table):\n    return max(table)\n", encoding="utf-8")
+    (repository / "turn.py").write_text(
+        "def turning_point(table):\n    return max(table)\n", encoding="utf-8"
+    )
     commit(repository, "Turning point", session.at + timedelta(minutes=1))
     cli("ingest")
     assert log(cli)["Turning point"]["checkpoint"] is None
     body = cli("projects", "alias", "/home/ada/tides/", repository, "--json").json
     assert body["stories"] >= 1
     found = log(cli)["Turning point"]["checkpoint"]
-    assert (found["evidence"], found["sessions"][0]["session_id"]) == ("content", session.session_id)
+    assert (found["evidence"], found["sessions"][0]["session_id"]) == (
+        "content",
+        session.session_id,
+    )
     known = {entry["identity"]: entry for entry in cli("projects", "--json").json}
-    assert [entry["aliases"] for entry in known.values() if entry["aliases"]] == [["/home/ada/tides"]]
+    assert [entry["aliases"] for entry in known.values() if entry["aliases"]] == [
+        ["/home/ada/tides"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -294,8 +352,14 @@ def test_sessions_of_a_path_that_is_gone_are_found_by_an_alias(
         (("projects", "alias", "/x", "/no/such/folder"), "not_found"),
     ],
 )
-def test_errors_name_the_next_command(told: dict[str, str], cli: Cli, arguments: tuple[str, ...], kind: str) -> None:
-    found = cli(arguments[0], "--json", *arguments[1:]) if arguments[0] != "projects" else cli(*arguments, "--json")
+def test_errors_name_the_next_command(
+    told: dict[str, str], cli: Cli, arguments: tuple[str, ...], kind: str
+) -> None:
+    found = (
+        cli(arguments[0], "--json", *arguments[1:])
+        if arguments[0] != "projects"
+        else cli(*arguments, "--json")
+    )
     assert found.code == 2
     error = json.loads(found.out)["error"]
     assert error["kind"] == kind
@@ -320,7 +384,10 @@ def test_a_hash_that_is_a_session_too_is_ambiguous(
     cli("ingest")
     assert json.loads(cli("show", told["one"][:8], "--json").out)["error"]["kind"] == "ambiguous"
     assert cli("show", told["one"], "--json").json["commit"] == told["one"]
-    assert cli("show", session.session_id, "--json").json["session"]["session_id"] == session.session_id
+    assert (
+        cli("show", session.session_id, "--json").json["session"]["session_id"]
+        == session.session_id
+    )
 
 
 def test_a_project_without_a_remote_is_called_by_its_folder(

@@ -32,16 +32,31 @@ FORGE = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough
 
 _VOID = {"meta", "br", "hr"}
 _ALLOWED_TAGS = set(
-    "html head meta title style body main nav section article header footer h1 h2 h5 p ul ol li dl dt dd div span a b "
+    "html head meta title style body main nav section article header footer h1 h2 h5 p ul ol li dl "
+    "dt dd div span a b "
     "strong em s code pre blockquote table thead tbody tr th td details summary br hr".split()
 )
 _ALLOWED_ATTRIBUTES = {
-    *("lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "rel", "style", "title", "start")
+    *(
+        "lang",
+        "charset",
+        "http-equiv",
+        "content",
+        "name",
+        "class",
+        "id",
+        "href",
+        "rel",
+        "style",
+        "title",
+        "start",
+    )
 }
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: every tag, every attribute, and whether they close as they opened."""
+    """What a browser would make of a page: every tag, every attribute, and whether they close as
+    they opened."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -95,7 +110,8 @@ def tokens(markdown: str) -> Iterator[Token]:
 
 
 def shown(markdown: str) -> str:
-    """The text a reader sees outside code and bare addresses, where forges look for names and numbers."""
+    """The text a reader sees outside code and bare addresses, where forges look for names and
+    numbers."""
     found, address = [], False
     for token in tokens(markdown):
         if token.type in ("link_open", "link_close"):

@@ -22,7 +22,8 @@ Cli = Callable[..., Result]
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> demos.Demo:
-    """Five commits after the first: two of one request, one of Codex, one of the agent's lines, one of nobody's."""
+    """Five commits after the first: two of one request, one of Codex, one of the agent's lines,
+    one of nobody's."""
     made = demos.build(tmp_path / "demo")
     monkeypatch.setenv("HOME", str(made.home))
     monkeypatch.chdir(made.repository)
@@ -33,7 +34,9 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> demos.Dem
 def git(folder: Path, *arguments: str, at: str = "2026-05-01T09:00:00Z") -> str:
     command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", *arguments]
     env = {**os.environ, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def commit(session: Transcript, repository: Path, subject: str) -> None:
@@ -45,7 +48,9 @@ def commit(session: Transcript, repository: Path, subject: str) -> None:
     session.call("Bash", {"command": f"git commit -m '{subject}'"}, printed)
 
 
-def test_a_branch_is_told_oldest_first_with_a_table_and_what_was_said(demo: demos.Demo, cli: Cli) -> None:
+def test_a_branch_is_told_oldest_first_with_a_table_and_what_was_said(
+    demo: demos.Demo, cli: Cli
+) -> None:
     result = cli("export", "HEAD~5..HEAD")
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
@@ -95,7 +100,8 @@ def test_thoughts_and_tools_are_there_when_they_are_asked_for(demo: demos.Demo, 
     assert "```diff" not in plain
     text = cli("export", "HEAD~4", "--thinking", "--tools").out
     thought, failed, closing = (
-        text.index(words) for words in ("fits; the last error", "pytest -q` failed", "Which one is right?")
+        text.index(words)
+        for words in ("fits; the last error", "pytest -q` failed", "Which one is right?")
     )
     assert thought < failed < closing
     assert "+def fetch(url: str, attempts: int = 4) -> bytes:" in text
@@ -103,9 +109,13 @@ def test_thoughts_and_tools_are_there_when_they_are_asked_for(demo: demos.Demo, 
     assert text.count("<details>") == text.count("</details>") > 2
 
 
-def test_a_session_is_told_from_its_first_prompt_to_its_last_words(demo: demos.Demo, cli: Cli) -> None:
+def test_a_session_is_told_from_its_first_prompt_to_its_last_words(
+    demo: demos.Demo, cli: Cli
+) -> None:
     text = cli("export", "5b1d").out
-    assert text.startswith("# Retry dropped connections to the harbour server\n\nClaude Code 5b1d0c3e")
+    assert text.startswith(
+        "# Retry dropped connections to the harbour server\n\nClaude Code 5b1d0c3e"
+    )
     assert "▸ Read, Task, Write, Bash" in text
     assert text.rstrip().endswith("Both changes are committed.")
     assert "```diff" in cli("export", "claude:5b1d", "--tools").out
@@ -113,7 +123,9 @@ def test_a_session_is_told_from_its_first_prompt_to_its_last_words(demo: demos.D
 
 def test_a_page_is_one_file_for_its_owner_alone(demo: demos.Demo, cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "story.html"
-    result = cli("export", "HEAD~5..HEAD", "--format", "html", "--output", target, "--tools", "--thinking")
+    result = cli(
+        "export", "HEAD~5..HEAD", "--format", "html", "--output", target, "--tools", "--thinking"
+    )
     assert (result.code, result.out) == (0, "")
     assert result.err == f"Written to {target}\n"
     assert target.stat().st_mode & 0o777 == 0o600
@@ -161,7 +173,9 @@ def test_what_cannot_be_exported_is_said_in_two_lines(
     assert hint in second
 
 
-def test_a_range_needs_a_repository(demo: demos.Demo, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_needs_a_repository(
+    demo: demos.Demo, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(demo.home)
     result = cli("export", "main..HEAD")
     assert result.code == 2
@@ -177,7 +191,9 @@ def test_a_session_of_hostile_words_makes_a_harmless_page(
     session = Transcript("hostile", cwd=str(repository), branch=ALL)
     session.prompt(ALL + "HALF")
     session.think(ALL)
-    (repository / "<img src=x onerror=1>.py").write_text("changed = 'by the agent'\n", encoding="utf-8")
+    (repository / "<img src=x onerror=1>.py").write_text(
+        "changed = 'by the agent'\n", encoding="utf-8"
+    )
     session.call(ALL, {"command": ALL}, ALL)
     commit(session, repository, "First")
     commit(session, repository, " ".join(ALL.replace("\0", "").split()))

@@ -21,7 +21,8 @@ SHA = "4be07d1a" * 5
 
 
 def _document(words: str) -> Document:
-    """A commit with a story, one without, and every field that comes from outside set to the same words."""
+    """A commit with a story, one without, and every field that comes from outside set to the
+    same words."""
     part = Part(words, words, "output", "high", "made", 1, 1, 9, 3, 2, why=words)
     note = Annotation(words, words, [words, words], words, "FEATURE", words)
     commit = Commit(SHA, (), words, words, 1_780_000_000_000, 1_780_000_000_000, words, words)
@@ -45,7 +46,24 @@ def _document(words: str) -> Document:
         annotation=note,
     )
     session = Session(
-        1, words, words, words, words, words, words, None, None, 1, 2, 3, Tokens(), [words], [words], None, None, 0
+        1,
+        words,
+        words,
+        words,
+        words,
+        words,
+        words,
+        None,
+        None,
+        1,
+        2,
+        3,
+        Tokens(),
+        [words],
+        [words],
+        None,
+        None,
+        0,
     )
     without = CommitStory(Commit("0d41be9f" * 5, (), words, words, 0, 0, words, ""), None, words)
     story = FullStory(
@@ -97,9 +115,13 @@ def test_the_markdown_keeps_its_own_structure(words: str) -> None:
         "<details><summary>Sessions and files</summary>",
         "</details>",
     }
-    assert all("<" not in found for block in blocks for found in re.findall("<code>(.*)</code>", block))
+    assert all(
+        "<" not in found for block in blocks for found in re.findall("<code>(.*)</code>", block)
+    )
     assert len([block for block in blocks if block == "</details>"]) * 2 == len(blocks)
-    assert not [c for token in tokens for c in token.children or [] if c.type in ("html_inline", "image")]
+    assert not [
+        c for token in tokens for c in token.children or [] if c.type in ("html_inline", "image")
+    ]
 
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_head() -> None:
@@ -116,7 +138,10 @@ def test_nobody_is_called_and_nothing_is_closed() -> None:
 
 
 def test_what_was_said_is_all_there() -> None:
-    for text in (html.document(_document("Keep it simple")), markdown.document(_document("Keep it simple"))):
+    for text in (
+        html.document(_document("Keep it simple")),
+        markdown.document(_document("Keep it simple")),
+    ):
         for words in (
             "Asked",
             "Answered",
@@ -127,5 +152,14 @@ def test_what_was_said_is_all_there() -> None:
             "No story: Keep it",
         ):
             assert words in text
-        for words in ("+3", "−1", "output, high confidence", "1–9", "2 of 3", "tokens in 1", "failed", "It reverts"):
+        for words in (
+            "+3",
+            "−1",
+            "output, high confidence",
+            "1–9",
+            "2 of 3",
+            "tokens in 1",
+            "failed",
+            "It reverts",
+        ):
             assert words in text

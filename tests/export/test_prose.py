@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from tests.export.hostile import ALL, FORGE, PAYLOADS, Page, outside_code, shown, tokens
 from whyfor.service.export import prose
 
-MARKS = (
-    "@ada|#12|fixes #3|!7|GH-4|a_b|__init__|*|**|`|``|```|~~~|- |1. |> |# |===|---|/close|[x]: y|[|](|)|<|\\|!".split(
-        "|"
-    )
+MARKS = "@ada|#12|fixes #3|!7|GH-4|a_b|__init__|*|**|`|``|```|~~~|- |1. |> |# |===|---|/close|[x]: y|[|](|)|<|\\|!".split(
+    "|"
 )
 ODD = ("\n", "\n\n", "\n    ", "\t", " ", "|", "|-|-|", ":-:", "&amp;", "é", "word")
 ADDRESSES = ("https://e.example/a_b", "https://e.example/o/r/issues/1")
@@ -64,7 +62,14 @@ def test_one_line_stays_one_line_of_plain_words(text: str) -> None:
     for markdown in (f"## {prose.inline(text)}", f"x {prose.inline(text)}"):
         assert "\n" not in markdown
         kinds = {token.type for token in tokens(markdown)}
-        assert not kinds & {"html_block", "html_inline", "image", "em_open", "strong_open", "table_open"}
+        assert not kinds & {
+            "html_block",
+            "html_inline",
+            "image",
+            "em_open",
+            "strong_open",
+            "table_open",
+        }
         assert not re.search(r"[@#][\w]", shown(markdown))
 
 
@@ -83,7 +88,10 @@ def test_html_of_an_agents_words_has_no_tag_but_ours(text: str) -> None:
         ("thanks @ada, fixes #12", "thanks @&#8203;ada, fixes #&#8203;12"),
         ("closes acme/shop#3 and GH-4", "closes acme/shop#&#8203;3 and GH-&#8203;4"),
         ("see https://e.example/a_b.", "see <https://e.example/a_b>."),
-        ("closes https://forge.example/o/r/issues/9", "closes `https://forge.example/o/r/issues/9`"),
+        (
+            "closes https://forge.example/o/r/issues/9",
+            "closes `https://forge.example/o/r/issues/9`",
+        ),
         ("[it](https://forge.example/o/r/pull/9)", "it (`https://forge.example/o/r/pull/9`)"),
         ("`@dataclass` and `List<int>`", "`@dataclass` and `List<int>`"),
         ("a <b>bold</b> claim", "a &lt;b&gt;bold&lt;/b&gt; claim"),
@@ -116,7 +124,13 @@ def test_a_prompt_is_shown_as_it_was_typed() -> None:
 
 
 def test_escape_sequences_and_control_characters_are_gone() -> None:
-    for made in (prose.prose(ALL), prose.quoted(ALL), prose.inline(ALL), prose.html(ALL), prose.code(ALL)):
+    for made in (
+        prose.prose(ALL),
+        prose.quoted(ALL),
+        prose.inline(ALL),
+        prose.html(ALL),
+        prose.code(ALL),
+    ):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", made)
 
 

@@ -58,12 +58,20 @@ def told(home: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     session.prompt(f"Use {TOKEN} and {said['prompt']}; {LATE} too. password: {said['entity']!r}")
     session.think(f"perhaps {said['thinking']}, with {TOKEN}")
     session.call(
-        "Bash", {"command": "x" * 190 + f" API_TOKEN={said['input']} {TOKEN}"}, f"DB_PASSWORD={said['result']}"
+        "Bash",
+        {"command": "x" * 190 + f" API_TOKEN={said['input']} {TOKEN}"},
+        f"DB_PASSWORD={said['result']}",
     )
     new = f"a = 1\nclient_secret = '{said['diff']}'\n{said['key']}\n"
-    session.call("Edit", {"file_path": f"{said['file']}.py", "old_string": "a = 1", "new_string": new}, "done")
+    session.call(
+        "Edit",
+        {"file_path": f"{said['file']}.py", "old_string": "a = 1", "new_string": new},
+        "done",
+    )
     coloured = said["colour"][:9] + "\x1b[31m\x01" + said["colour"][9:]
-    session.call("Bash", {"command": "env"}, f"{coloured}\n" + "\n".join(f"line {n}" for n in range(300)))
+    session.call(
+        "Bash", {"command": "env"}, f"{coloured}\n" + "\n".join(f"line {n}" for n in range(300))
+    )
     (repository / f"{said['file']}.py").write_text(new)
     commit(session, repository, f"Use {said['message']}")
     session.say(f"The token is {said['answer']}. **Done** with `{TOKEN}`. export API_TOKEN={LATE}")
@@ -86,7 +94,10 @@ def hidden(text: str) -> str:
 
 def left(text: str, *names: str) -> list[str]:
     seen = hidden(text)
-    pieces = {name: [line for line in value.splitlines() if "-----" not in line] for name, value in PLACES.items()}
+    pieces = {
+        name: [line for line in value.splitlines() if "-----" not in line]
+        for name, value in PLACES.items()
+    }
     found = [name for name, lines in pieces.items() if any(line in seen for line in lines)]
     return found + [value for value in (TOKEN, LATE) if value in seen]
 
@@ -107,7 +118,9 @@ def test_no_secret_leaves_wherever_it_was_said(told: Told, cli: Cli, form: str, 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_left_out_must_be_asked_for_and_is_named(told: Told, cli: Cli, form: str, tmp_path: Path) -> None:
+def test_what_is_left_out_must_be_asked_for_and_is_named(
+    told: Told, cli: Cli, form: str, tmp_path: Path
+) -> None:
     target = tmp_path / "story"
     result = cli("export", "HEAD", "--format", form, "--no-redact", "--output", target)
     assert result.code == 0
@@ -156,11 +169,21 @@ def test_if_redaction_fails_nothing_is_written(told: Told, cli: Cli, tmp_path: P
 def test_a_number_may_be_a_secret_too(home: Path, cli: Cli) -> None:
     session = Transcript("number")
     session.prompt("Go on")
-    session.call("Post", {"apiKey": 8374928374928312, "at": 1_700_000_000_000, "id": 9374928374928312})
+    session.call(
+        "Post", {"apiKey": 8374928374928312, "at": 1_700_000_000_000, "id": 9374928374928312}
+    )
     session.save(home)
     cli("ingest")
-    (call,) = [e for e in cli("export", session.session_id, "--json").json["events"] if e["kind"] == "tool.call"]
-    assert call["data"]["input"] == {"apiKey": "[REDACTED:api-key#1]", "at": 1_700_000_000_000, "id": 9374928374928312}
+    (call,) = [
+        e
+        for e in cli("export", session.session_id, "--json").json["events"]
+        if e["kind"] == "tool.call"
+    ]
+    assert call["data"]["input"] == {
+        "apiKey": "[REDACTED:api-key#1]",
+        "at": 1_700_000_000_000,
+        "id": 9374928374928312,
+    }
 
 
 def test_a_title_that_was_cut_gives_nothing_away(home: Path, cli: Cli) -> None:

@@ -1,4 +1,5 @@
-"""Every agent's way of keeping things: documents that are rewritten, rows that change, files that are packed."""
+"""Every agent's way of keeping things: documents that are rewritten, rows that change, files
+that are packed."""
 
 from __future__ import annotations
 
@@ -33,20 +34,44 @@ Grow = Callable[[], None]
 
 def codex(home: Path, *, packed: bool = False, more: int = 0) -> None:
     when = "2026-05-01T10:00:00.000Z"
-    meta = {"id": CODEX, "timestamp": when, "cwd": "/code/shop", "cli_version": "0.166.0", "source": "cli"}
+    meta = {
+        "id": CODEX,
+        "timestamp": when,
+        "cwd": "/code/shop",
+        "cli_version": "0.166.0",
+        "source": "cli",
+    }
     lines: list[tuple[str, Any]] = [("session_meta", meta)]
     for text in (f"the word is {CANARY}", STAYS, *(f"more of it, {n}" for n in range(more))):
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        said = {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": text}],
+        }
         lines += [("response_item", said), ("event_msg", {"type": "user_message", "message": text})]
         given = json.dumps({"command": ["bash", "-lc", f"echo {text}"]})
-        lines.append(("response_item", {"type": "function_call", "name": "shell", "arguments": given, "call_id": "c"}))
+        lines.append(
+            (
+                "response_item",
+                {"type": "function_call", "name": "shell", "arguments": given, "call_id": "c"},
+            )
+        )
     history = [lines[1][1]]
     if more:
         lines.append(("compacted", {"message": "", "replacement_history": history}))
     data = b"".join(
-        json.dumps({"timestamp": when, "type": kind, "payload": payload}).encode() + b"\n" for kind, payload in lines
+        json.dumps({"timestamp": when, "type": kind, "payload": payload}).encode() + b"\n"
+        for kind, payload in lines
     )
-    path = home / ".codex" / "sessions" / "2026" / "05" / "01" / f"rollout-2026-05-01T10-00-00-{CODEX}.jsonl"
+    path = (
+        home
+        / ".codex"
+        / "sessions"
+        / "2026"
+        / "05"
+        / "01"
+        / f"rollout-2026-05-01T10-00-00-{CODEX}.jsonl"
+    )
     if packed:
         path.unlink()
         path, data = path.with_name(path.name + ".zst"), zstandard.ZstdCompressor().compress(data)
@@ -56,22 +81,37 @@ def codex(home: Path, *, packed: bool = False, more: int = 0) -> None:
 def document(home: Path, *, more: int = 0, compact: bool = False) -> None:
     messages = [
         gemini.user("m1", f"the word is {CANARY}"),
-        gemini.gemini("m2", f"so it is {CANARY}", toolCalls=[gemini.call("c1", "shell", {"command": CANARY}, CANARY)]),
+        gemini.gemini(
+            "m2",
+            f"so it is {CANARY}",
+            toolCalls=[gemini.call("c1", "shell", {"command": CANARY}, CANARY)],
+        ),
         gemini.user("m3", STAYS, second=3),
         *(gemini.user(f"n{n}", f"more of it, {n}", second=9 + n) for n in range(more)),
     ]
     about = {**gemini.HEADER, "lastUpdated": gemini.at(20 + more), "messages": messages}
     text = json.dumps(about, indent=None if compact else 2)
-    write(home / ".gemini" / "tmp" / "ab12" / "chats" / "session-2026-05-01T10-00-5e551011.json", text)
+    write(
+        home / ".gemini" / "tmp" / "ab12" / "chats" / "session-2026-05-01T10-00-5e551011.json", text
+    )
 
 
 def log(home: Path, *, more: int = 0) -> None:
-    messages = [gemini.user("m1", f"the word is {CANARY}"), gemini.gemini("m2", CANARY), gemini.user("m3", STAYS)]
+    messages = [
+        gemini.user("m1", f"the word is {CANARY}"),
+        gemini.gemini("m2", CANARY),
+        gemini.user("m3", STAYS),
+    ]
     later = [gemini.user(f"n{n}", f"more of it, {n}") for n in range(more)]
-    replay = [{"$set": {"messages": [*messages, *later], "lastUpdated": gemini.at(30)}}] if more else []
+    replay = (
+        [{"$set": {"messages": [*messages, *later], "lastUpdated": gemini.at(30)}}] if more else []
+    )
     lines = [gemini.HEADER, *messages, *later, *replay]
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    write(home / ".gemini" / "tmp" / "ab12" / "chats" / "session-2026-05-01T10-00-5e551011.jsonl", text)
+    write(
+        home / ".gemini" / "tmp" / "ab12" / "chats" / "session-2026-05-01T10-00-5e551011.jsonl",
+        text,
+    )
 
 
 @pytest.fixture
@@ -128,7 +168,9 @@ def agent(request: pytest.FixtureRequest, home: Path, settings: Settings) -> tup
     return known
 
 
-def test_a_forgotten_session_stays_forgotten_when_it_goes_on(agent: tuple[str, Grow], settings: Settings) -> None:
+def test_a_forgotten_session_stays_forgotten_when_it_goes_on(
+    agent: tuple[str, Grow], settings: Settings
+) -> None:
     ident, grow = agent
     forget(settings, Path.cwd(), ForgetArguments(ident))
     assert traces(settings.home) == []
@@ -142,7 +184,9 @@ def test_a_forgotten_session_stays_forgotten_when_it_goes_on(agent: tuple[str, G
     assert ident not in {row[1] for row in derived(settings)["sessions"]}
 
 
-def test_a_forgotten_text_stays_forgotten_when_the_session_goes_on(agent: tuple[str, Grow], settings: Settings) -> None:
+def test_a_forgotten_text_stays_forgotten_when_the_session_goes_on(
+    agent: tuple[str, Grow], settings: Settings
+) -> None:
     ident, grow = agent
     forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
     assert traces(settings.home) == []
@@ -161,12 +205,18 @@ def test_a_forgotten_text_stays_forgotten_when_the_session_goes_on(agent: tuple[
     assert traces(settings.home) == []
 
 
-def test_records_of_some_events_go_and_stay_away(agent: tuple[str, Grow], settings: Settings) -> None:
+def test_records_of_some_events_go_and_stay_away(
+    agent: tuple[str, Grow], settings: Settings
+) -> None:
     """As for a commit, whatever the agent's format."""
     ident, _ = agent
     found = conversation(settings, ident)
     name = (found.session.agent, ident)
-    _hide(settings, name, [event.seq for event in found.events if CANARY in event.text or CANARY in str(event.data)])
+    _hide(
+        settings,
+        name,
+        [event.seq for event in found.events if CANARY in event.text or CANARY in str(event.data)],
+    )
     assert traces(settings.home) == []
     after = derived(settings)
     rebuild(settings)
@@ -181,7 +231,11 @@ def _hide(settings: Settings, name: tuple[str, str], seqs: list[int]) -> None:
     try:
         number = numbers(db, [name])[name]
         keys = {key for key, seq in StoreRows(db).keys(number).items() if seq in seqs}
-        words = [TextPattern(e.text[:60]) for e in StoreRows(db).events(number) if e.seq in seqs and len(e.text) > 8]
+        words = [
+            TextPattern(e.text[:60])
+            for e in StoreRows(db).events(number)
+            if e.seq in seqs and len(e.text) > 8
+        ]
         _carried_out(settings, db, ForgetRequest(events={name: keys}, words={name: words}))
     finally:
         db.close()

@@ -1,4 +1,5 @@
-"""The conversation behind a commit is forgotten: the commit says why it has no story, its neighbours keep theirs."""
+"""The conversation behind a commit is forgotten: the commit says why it has no story, its
+neighbours keep theirs."""
 
 from __future__ import annotations
 
@@ -32,11 +33,18 @@ def worked(repo: Repo) -> tuple[Agent, list[str]]:
         agent.write(f"{name[:2]}.py", body(name[:2]) + f"# {name}\n")
         made.append(agent.commit(f"Add {name[:2]}"))
         agent.say(f"{name} is in the shop now")
-        agent.lines.append({"type": "last-prompt", "lastPrompt": f"please add {name} to the shop as soon as you can"})
+        agent.lines.append(
+            {
+                "type": "last-prompt",
+                "lastPrompt": f"please add {name} to the shop as soon as you can",
+            }
+        )
     return agent, made
 
 
-def test_the_conversation_goes_and_its_neighbours_stay(shop: Workshop, repo: Repo, settings: Settings) -> None:
+def test_the_conversation_goes_and_its_neighbours_stay(
+    shop: Workshop, repo: Repo, settings: Settings
+) -> None:
     agent, made = worked(repo)
     shop.ingest(agent)
     before = shop.log()
@@ -64,7 +72,9 @@ def test_the_conversation_goes_and_its_neighbours_stay(shop: Workshop, repo: Rep
     assert traces(settings.home) == []
 
 
-def test_what_is_left_of_the_session_goes_on(plain: Workshop, repo: Repo, settings: Settings) -> None:
+def test_what_is_left_of_the_session_goes_on(
+    plain: Workshop, repo: Repo, settings: Settings
+) -> None:
     agent, made = worked(repo)
     plain.ingest(agent)
     assert plain.cli("forget", made[1], "--yes").code == 0
@@ -81,10 +91,14 @@ def test_what_is_left_of_the_session_goes_on(plain: Workshop, repo: Repo, settin
     assert CANARY not in text
     lines = [json.loads(line) for line in text.splitlines()]
     known = {line.get("uuid") for line in lines}
-    assert [line for line in lines if line.get("parentUuid") and line["parentUuid"] not in known] == []
+    assert [
+        line for line in lines if line.get("parentUuid") and line["parentUuid"] not in known
+    ] == []
 
 
-def test_a_forgotten_session_takes_its_stories_with_it(shop: Workshop, repo: Repo, settings: Settings) -> None:
+def test_a_forgotten_session_takes_its_stories_with_it(
+    shop: Workshop, repo: Repo, settings: Settings
+) -> None:
     agent, made = worked(repo)
     other = Agent("other", repo)
     other.prompt("please add cherries to the shop, red ones")
@@ -110,7 +124,9 @@ def test_a_forgotten_session_takes_its_stories_with_it(shop: Workshop, repo: Rep
         assert traces(settings.home) == []
 
 
-def test_subagents_that_worked_for_the_commit_go_with_it(plain: Workshop, repo: Repo, settings: Settings) -> None:
+def test_subagents_that_worked_for_the_commit_go_with_it(
+    plain: Workshop, repo: Repo, settings: Settings
+) -> None:
     agent, made = worked(repo)
     for number, about in ((9, CANARY), (1, "apples")):
         child = Transcript(f"child {number}")
@@ -118,7 +134,9 @@ def test_subagents_that_worked_for_the_commit_go_with_it(plain: Workshop, repo: 
         child.prompt(f"look after {about}")
         child.say(f"looked after {about}")
         for line in child.lines:
-            line.update(agentId=f"abc{number}", isSidechain=True, timestamp=agent.lines[number]["timestamp"])
+            line.update(
+                agentId=f"abc{number}", isSidechain=True, timestamp=agent.lines[number]["timestamp"]
+            )
         folder = agent.path(plain.home).parent / agent.session_id / "subagents"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"agent-abc{number}.jsonl").write_text(child.text())
@@ -126,7 +144,9 @@ def test_subagents_that_worked_for_the_commit_go_with_it(plain: Workshop, repo: 
     done = plain.cli("forget", made[1], "--yes", "--json").json
     assert [one["session_id"].partition("@")[0] for one in done["sessions"]] == ["agent-abc9"]
     assert traces(settings.home) == []
-    left = {one["session_id"].partition("@")[0] for one in plain.cli("sessions", "--all", "--json").json}
+    left = {
+        one["session_id"].partition("@")[0] for one in plain.cli("sessions", "--all", "--json").json
+    }
     assert left == {agent.session_id, "agent-abc1"}
     plain.ingest()
     rebuild(settings)
@@ -151,7 +171,10 @@ def test_a_text_goes_from_stories_notes_and_what_they_repeat_of_git(
     assert f"commit {sha[:10]} itself, in git" in done["elsewhere"]
     after = plain.log()[sha]
     assert linked(after) == linked(before)
-    assert after["checkpoint"]["annotation"]["alternatives"] == before["checkpoint"]["annotation"]["alternatives"]
+    assert (
+        after["checkpoint"]["annotation"]["alternatives"]
+        == before["checkpoint"]["annotation"]["alternatives"]
+    )
     assert CANARY not in json.dumps(after["checkpoint"])
     rebuild(settings)
     assert traces(settings.home) == []
@@ -159,7 +182,9 @@ def test_a_text_goes_from_stories_notes_and_what_they_repeat_of_git(
 
 
 @pytest.mark.parametrize("form", ["session", "match"])
-def test_what_hooks_wrote_goes_too(form: str, hooked: Workshop, repo: Repo, settings: Settings, home: Path) -> None:
+def test_what_hooks_wrote_goes_too(
+    form: str, hooked: Workshop, repo: Repo, settings: Settings, home: Path
+) -> None:
     agent, _ = worked(repo)
     other = Agent("other", repo)
     hook = settings.home / "hook"
@@ -167,7 +192,15 @@ def test_what_hooks_wrote_goes_too(form: str, hooked: Workshop, repo: Repo, sett
 
     def announce(session: str, prompt: str) -> None:
         said = json.dumps({**payload, "session_id": session, "prompt": prompt})
-        command = ["python3", "-I", "-S", str(hook / "hook.py"), "--agent", "claude", "UserPromptSubmit"]
+        command = [
+            "python3",
+            "-I",
+            "-S",
+            str(hook / "hook.py"),
+            "--agent",
+            "claude",
+            "UserPromptSubmit",
+        ]
         subprocess.run(command, input=said.encode(), check=True, env={**os.environ}, timeout=60)
 
     announce(agent.session_id, f"read before: {CANARY}")
@@ -199,7 +232,8 @@ def test_what_hooks_wrote_goes_too(form: str, hooked: Workshop, repo: Repo, sett
 
 
 def _of(told: dict[str, dict[str, Any]], commits: list[str]) -> dict[str, dict[str, Any]]:
-    """Of the first commit it is said that no session was active before it, once the first one is forgotten."""
+    """Of the first commit it is said that no session was active before it, once the first one is
+    forgotten."""
     return {sha: told[sha] for sha in commits}
 
 

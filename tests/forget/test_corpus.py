@@ -1,4 +1,5 @@
-"""Real sessions of every agent: what is forgotten is gone, the others are row for row what they were."""
+"""Real sessions of every agent: what is forgotten is gone, the others are row for row what they
+were."""
 
 from __future__ import annotations
 
@@ -42,14 +43,16 @@ def of_others(snapshot: Snapshot, names: set[str]) -> Snapshot:
 
 def test_one_session_of_each_agent(kept: Settings) -> None:
     before = state(kept)
-    main = {row[0]: row[1] for row in before["sessions"] if row[2] is None and row[13]}  # the last one of each
+    # the last one of each
+    main = {row[0]: row[1] for row in before["sessions"] if row[2] is None and row[13]}
     gone = set()
     for agent, ident in main.items():
         report = forget(kept, Path.cwd(), ForgetArguments(f"{agent}:{ident}"))
         gone |= {f"{one.agent}:{one.session_id}" for one in report.sessions}
     after = state(kept)
     assert not gone & {f"{row[0]}:{row[1]}" for row in after["sessions"]}
-    counted = {**of_others(before, gone), "usage": []}  # of a fork's responses another session may count now
+    # of a fork's responses another session may count now
+    counted = {**of_others(before, gone), "usage": []}
     assert_equal({**of_others(after, gone), "usage": []}, counted)
     assert rebuild(kept).gaps == []
     assert_equal(state(kept), after)
@@ -63,7 +66,8 @@ def test_a_text_that_many_of_them_hold(kept: Settings) -> None:
     assert traces(kept.home, WORD) == []
     after = state(kept)
     told = [[row for row in each["events"] if WORD not in repr(row)] for each in (before, after)]
-    # Each event is there, and says less; but what an agent said in the user's name may not be known for that any more.
+    # Each event is there, and says less; but what an agent said in the user's name may not be known
+    # for that any more.
     assert abs(len(told[1]) - len(before["events"])) < 5
     assert len(set(told[0]) - set(told[1])) < len(told[0]) // 50
     assert rebuild(kept).gaps == []

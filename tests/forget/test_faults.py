@@ -1,4 +1,5 @@
-"""Killed at any moment, twice at once, beside an ingest or a reader: what was is there, or nothing of it."""
+"""Killed at any moment, twice at once, beside an ingest or a reader: what was is there, or
+nothing of it."""
 
 from __future__ import annotations
 
@@ -43,7 +44,10 @@ def prepared(machine: Machine) -> Machine:
     external(said, machine.home, call, f"{CANARY}\n" * 20)
     subagent(machine.home, said)
     story("two", 5).save(machine.home)
-    lines = [SPOOLED.format(secret().session_id, CANARY), SPOOLED.format(story("one").session_id, "apples")]
+    lines = [
+        SPOOLED.format(secret().session_id, CANARY),
+        SPOOLED.format(story("one").session_id, "apples"),
+    ]
     (machine.own / "spool").mkdir(parents=True)
     (machine.own / "spool" / "2026-05-01.spool").write_text("".join(lines))
     path, whole = said.path(machine.home), said.text()
@@ -58,7 +62,8 @@ def state(settings: Settings) -> Snapshot:
     """All that is derived, signals by what they say."""
     found = derived(settings, segments=True)
     found["signals"] = sorted(row[1:] for row in found["signals"])
-    found["sources"] = sorted(row for row in found["sources"] if row[8])  # those of which something is kept
+    # those of which something is kept
+    found["sources"] = sorted(row for row in found["sources"] if row[8])
     return found
 
 
@@ -66,13 +71,18 @@ def relative(snapshot: Snapshot, machine: Machine) -> Snapshot:
     """The same wherever the machine's folders are."""
     root = str(machine.home.parent)
     return {
-        name: sorted((tuple(v.replace(root, "") if isinstance(v, str) else v for v in row) for row in rows), key=repr)
+        name: sorted(
+            (tuple(v.replace(root, "") if isinstance(v, str) else v for v in row) for row in rows),
+            key=repr,
+        )
         for name, rows in snapshot.items()
     }
 
 
 @pytest.fixture(scope="module", params=FORMS)
-def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Snapshot, Snapshot]:
+def wanted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Snapshot, Snapshot]:
     """The form, and how things are before and after it, undisturbed."""
     machine = prepared(Machine(tmp_path_factory.mktemp("wanted") / "machine"))
     before = relative(state(machine.settings), machine)
@@ -82,7 +92,8 @@ def wanted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def assert_before_or_after(machine: Machine, wanted: tuple[str, Snapshot, Snapshot]) -> bool:
-    """The next ingest finishes what was begun; what was not can be begun again. True if it had been."""
+    """The next ingest finishes what was begun; what was not can be begun again. True if it had
+    been."""
     form, before, after = wanted
     assert sessions(machine.settings, SessionFilter(), limit=20, everything=False)
     ingest(machine.settings)
@@ -100,7 +111,16 @@ def assert_before_or_after(machine: Machine, wanted: tuple[str, Snapshot, Snapsh
 
 
 def struck(machine: Machine, form: str, *options: str) -> int:
-    tool = ("strace", "-f", "-y", "-o", str(machine.log), "-e", f"trace={','.join(CALLS)}", *options)
+    tool = (
+        "strace",
+        "-f",
+        "-y",
+        "-o",
+        str(machine.log),
+        "-e",
+        f"trace={','.join(CALLS)}",
+        *options,
+    )
     return machine.run("forget", *FORMS[form], "--yes", prefix=tool).code
 
 
@@ -108,7 +128,8 @@ def struck(machine: Machine, form: str, *options: str) -> int:
 def ordinals(
     wanted: tuple[str, Snapshot, Snapshot], strace: None, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, list[int]]:
-    """Of a run without a fault: which calls, counted per thread as strace does, concern our home."""
+    """Of a run without a fault: which calls, counted per thread as strace does, concern our
+    home."""
     machine = prepared(Machine(tmp_path_factory.mktemp("trial") / "machine"))
     assert struck(machine, wanted[0]) == 0
     seen: Counter[tuple[str, str]] = Counter()
@@ -121,20 +142,30 @@ def ordinals(
     return {call: sorted(numbers) for call, numbers in found.items()}
 
 
-@pytest.mark.parametrize("call", ["write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink"])
+@pytest.mark.parametrize(
+    "call", ["write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "openat", "unlink"]
+)
 def test_killed_at_a_system_call_it_is_as_before_or_as_after(
-    call: str, wanted: tuple[str, Snapshot, Snapshot], ordinals: dict[str, list[int]], tmp_path: Path
+    call: str,
+    wanted: tuple[str, Snapshot, Snapshot],
+    ordinals: dict[str, list[int]],
+    tmp_path: Path,
 ) -> None:
     points = spread(ordinals[call], POINTS)
     killed = 0
     for number in points:
         machine = prepared(Machine(tmp_path / f"machine-{number}"))
-        killed += struck(machine, wanted[0], "-e", f"inject={call}:signal=KILL:when={number}") == -signal.SIGKILL
+        killed += (
+            struck(machine, wanted[0], "-e", f"inject={call}:signal=KILL:when={number}")
+            == -signal.SIGKILL
+        )
         assert_before_or_after(machine, wanted)
     assert killed > len(points) // 2
 
 
-def test_killed_again_and_again_it_still_gets_there(wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path) -> None:
+def test_killed_again_and_again_it_still_gets_there(
+    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path
+) -> None:
     machine = prepared(Machine(tmp_path / "machine"))
     dice = random.Random(11)
     for _ in range(14):
@@ -158,7 +189,9 @@ def test_a_full_disk_is_told_and_it_is_as_before_or_as_after(
     assert_before_or_after(machine, wanted)
 
 
-def test_two_at_once_and_ingests_beside_them(wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path) -> None:
+def test_two_at_once_and_ingests_beside_them(
+    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path
+) -> None:
     machine = prepared(Machine(tmp_path / "machine"))
     commands = [["forget", *FORMS[wanted[0]], "--yes"], ["ingest"]] * 3
     running = [machine.start(*command) for command in commands]

@@ -1,4 +1,5 @@
-"""A text is forgotten: every string that holds it, wherever it stands; what is around it stays and can be resumed."""
+"""A text is forgotten: every string that holds it, wherever it stands; what is around it stays
+and can be resumed."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ def test_no_byte_is_left_in_any_spelling(text: str, settings: Settings, home: Pa
     assert traces(settings.home, WORD) == []
 
 
-def test_the_rest_is_readable_and_every_event_keeps_its_place(settings: Settings, home: Path) -> None:
+def test_the_rest_is_readable_and_every_event_keeps_its_place(
+    settings: Settings, home: Path
+) -> None:
     said = mixed(CANARY)
     said.save(home)
     ingest(settings)
@@ -83,7 +86,10 @@ def test_the_database_is_what_a_rebuild_makes(settings: Settings, home: Path) ->
     external(said, home, call, f"{CANARY}\n" * 20)
     subagent(home, said)
     story("other").save(home)
-    write(home / ".codex" / "sessions" / "rollout-2026-05-01T10-00-00-019d.jsonl", codex_rollout("019d"))
+    write(
+        home / ".codex" / "sessions" / "rollout-2026-05-01T10-00-00-019d.jsonl",
+        codex_rollout("019d"),
+    )
     ingest(settings)
     before = derived(settings, segments=True)
     forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
@@ -93,10 +99,14 @@ def test_the_database_is_what_a_rebuild_makes(settings: Settings, home: Path) ->
     assert_equal(derived(settings, segments=True), after)
     other = story("other").session_id
     for name in ("events", "sessions", "usage", "touches"):
-        assert [row for row in after[name] if other in repr(row)] == [row for row in before[name] if other in repr(row)]
+        assert [row for row in after[name] if other in repr(row)] == [
+            row for row in before[name] if other in repr(row)
+        ]
 
 
-@pytest.mark.parametrize("how", ["again", "grown", "rewritten", "moved", "rebuilt", "lost", "copied"])
+@pytest.mark.parametrize(
+    "how", ["again", "grown", "rewritten", "moved", "rebuilt", "lost", "copied"]
+)
 def test_nothing_brings_it_back(how: str, settings: Settings, home: Path) -> None:
     said = mixed(CANARY)
     path = said.save(home)
@@ -130,7 +140,9 @@ def test_nothing_brings_it_back(how: str, settings: Settings, home: Path) -> Non
     assert ingest(settings).new_records == 0
 
 
-def test_what_is_too_short_or_nowhere_changes_nothing(settings: Settings, home: Path, cli: Cli) -> None:
+def test_what_is_too_short_or_nowhere_changes_nothing(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
     story().save(home)
     ingest(settings)
     assert cli("forget", "--match", "a", "--yes", "--json").json["error"]["kind"] == "bad_input"
@@ -139,11 +151,15 @@ def test_what_is_too_short_or_nowhere_changes_nothing(settings: Settings, home: 
     assert_equal(derived(settings, segments=True), before)
 
 
-def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(settings: Settings, home: Path) -> None:
+def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(
+    settings: Settings, home: Path
+) -> None:
     said = mixed("nothing")
     whole = said.text().encode()
     said.prompt(f"it begins with {CANARY} and goes on for a while")
-    path = write(said.path(home), whole + json.dumps(said.lines[-1]).encode()[:-150].partition(b"goes on")[0])
+    path = write(
+        said.path(home), whole + json.dumps(said.lines[-1]).encode()[:-150].partition(b"goes on")[0]
+    )
     ingest(settings)
     assert traces(settings.home)
     forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
@@ -155,21 +171,28 @@ def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(settings
     assert conversation(settings, said.session_id).events[-1].text == "after it, about melons"
 
 
-def test_without_its_salt_nothing_is_read_until_somebody_decides(settings: Settings, home: Path) -> None:
+def test_without_its_salt_nothing_is_read_until_somebody_decides(
+    settings: Settings, home: Path
+) -> None:
     mixed(WORD).save(home)
     ingest(settings)
     forget(settings, Path.cwd(), ForgetArguments(match=WORD))
     salt = settings.home / "salt"
     before = salt.read_bytes()
     story("other").save(home)
-    write(home / ".claude" / "projects" / "-copy" / "copied.jsonl", mixed(WORD).text().replace("mixed", "copied"))
+    write(
+        home / ".claude" / "projects" / "-copy" / "copied.jsonl",
+        mixed(WORD).text().replace("mixed", "copied"),
+    )
     for lost in (salt.unlink, lambda: salt.write_bytes(b"x" * 32)):
         lost()
         with pytest.raises(StoreError, match="salt"):
             ingest(settings)
         with pytest.raises(StoreError, match="salt"):
             forget(settings, Path.cwd(), ForgetArguments(match="apples"))
-        assert any(problem.dropped and "`salt`" in problem.what for problem in examine(settings).problems)
+        assert any(
+            problem.dropped and "`salt`" in problem.what for problem in examine(settings).problems
+        )
         assert traces(settings.home, WORD) == []
     salt.write_bytes(before)
     with pytest.raises(BadInput, match="not lost"):

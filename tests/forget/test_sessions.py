@@ -1,4 +1,5 @@
-"""A session is forgotten: nothing of it is left, nothing brings it back, and nothing else has changed."""
+"""A session is forgotten: nothing of it is left, nothing brings it back, and nothing else has
+changed."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def secret(name: str = "secret") -> Transcript:
     said.call("Bash", {"command": f"echo {CANARY}"}, f"{CANARY}\n" * 3)
     said.call("Write", {"file_path": f"/code/shop/{CANARY}.py", "content": CANARY})
     said.say(f"I keep {CANARY} to myself")
-    said.lines.append({"type": "ai-title", "aiTitle": f"About {CANARY}", "sessionId": said.session_id})
+    said.lines.append(
+        {"type": "ai-title", "aiTitle": f"About {CANARY}", "sessionId": said.session_id}
+    )
     said.lines.append({"type": CANARY, "sessionId": said.session_id})
     return said
 
@@ -46,7 +49,10 @@ def subagent(home: Path, parent: Transcript) -> Path:
     said.say(f"found {CANARY}")
     for line in said.lines:
         line.update(agentId="abc123", isSidechain=True)
-    return write(parent.path(home).parent / parent.session_id / "subagents" / "agent-abc123.jsonl", said.text())
+    return write(
+        parent.path(home).parent / parent.session_id / "subagents" / "agent-abc123.jsonl",
+        said.text(),
+    )
 
 
 @pytest.fixture
@@ -80,7 +86,10 @@ def apart_from(snapshot: Snapshot, home: Path, other: Path, session: str) -> Sna
     """With paths of one home as of the other, and without the rows that say a file is passed by."""
     found = {}
     for name, rows in snapshot.items():
-        mended = [tuple(v.replace(str(home), str(other)) if isinstance(v, str) else v for v in row) for row in rows]
+        mended = [
+            tuple(v.replace(str(home), str(other)) if isinstance(v, str) else v for v in row)
+            for row in rows
+        ]
         found[name] = sorted((row for row in mended if session not in repr(row)), key=repr)
     return found
 
@@ -89,7 +98,9 @@ def everything(settings: Settings) -> Snapshot:
     return derived(settings, segments=True)
 
 
-def test_no_byte_is_left_and_all_else_is_as_if_it_had_never_been(kept: Settings, home: Path) -> None:
+def test_no_byte_is_left_and_all_else_is_as_if_it_had_never_been(
+    kept: Settings, home: Path
+) -> None:
     said = secret()
     other = without(home, kept, said)
     report = forget(kept, Path.cwd(), ForgetArguments(said.session_id))
@@ -99,7 +110,9 @@ def test_no_byte_is_left_and_all_else_is_as_if_it_had_never_been(kept: Settings,
     assert_equal(apart_from(everything(kept), home, home, said.session_id), wanted)
 
 
-@pytest.mark.parametrize("how", ["again", "touched", "grown", "rewritten", "moved", "rebuilt", "lost", "given"])
+@pytest.mark.parametrize(
+    "how", ["again", "touched", "grown", "rewritten", "moved", "rebuilt", "lost", "given"]
+)
 def test_nothing_brings_it_back(how: str, kept: Settings, home: Path) -> None:
     said = secret()
     forget(kept, Path.cwd(), ForgetArguments(said.session_id))
@@ -125,7 +138,17 @@ def test_nothing_brings_it_back(how: str, kept: Settings, home: Path) -> None:
             ingest(kept, [path])
     ingest(kept)
     assert traces(kept.home) == []
-    names = ("sessions", "events", "usage", "touches", "docs", "words", "segments", "leaf_titles", "unparsed")
+    names = (
+        "sessions",
+        "events",
+        "usage",
+        "touches",
+        "docs",
+        "words",
+        "segments",
+        "leaf_titles",
+        "unparsed",
+    )
     after = everything(kept)
     assert_equal({name: after[name] for name in names}, {name: before[name] for name in names})
     assert ingest(kept).new_records == 0
@@ -135,9 +158,17 @@ def test_nothing_brings_it_back(how: str, kept: Settings, home: Path) -> None:
 
 def test_a_dry_run_says_what_then_happens_and_writes_nothing(kept: Settings, cli: Cli) -> None:
     said = secret()
-    before = {path: path.read_bytes() for path in kept.home.rglob("*") if path.is_file() and "-shm" not in path.name}
+    before = {
+        path: path.read_bytes()
+        for path in kept.home.rglob("*")
+        if path.is_file() and "-shm" not in path.name
+    }
     planned = cli("forget", said.session_id, "--dry-run", "--json").json
-    after = {path: path.read_bytes() for path in kept.home.rglob("*") if path.is_file() and "-shm" not in path.name}
+    after = {
+        path: path.read_bytes()
+        for path in kept.home.rglob("*")
+        if path.is_file() and "-shm" not in path.name
+    }
     assert after == before
     done = cli("forget", said.session_id, "--yes", "--json").json
     for report in (planned, done):
@@ -164,7 +195,10 @@ def test_titles_for_it_and_from_it_in_other_files_go(settings: Settings, home: P
         keeper = story(f"keeper of {text[:3]}")
         keeper.lines.insert(0, title)
         keeper.save(home)
-    said.lines.insert(0, {"type": "summary", "summary": f"Not yours, {CANARY}", "leafUuid": other.lines[5]["uuid"]})
+    said.lines.insert(
+        0,
+        {"type": "summary", "summary": f"Not yours, {CANARY}", "leafUuid": other.lines[5]["uuid"]},
+    )
     said.save(home)
     other.save(home)
     ingest(settings)
@@ -197,11 +231,18 @@ def test_a_tombstone_says_nothing_about_what_it_stands_for(kept: Settings, home:
     found = []
     for settings in (kept, other):
         forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
-        [entry] = [entry for entry in Journal(settings.journal).entries() if isinstance(entry, ForgottenEntry)]
+        [entry] = [
+            entry
+            for entry in Journal(settings.journal).entries()
+            if isinstance(entry, ForgottenEntry)
+        ]
         assert entry.strings
         found.append(set(entry.strings))
         assert stat.S_IMODE((settings.home / "salt").stat().st_mode) == 0o600
         for text in (CANARY, f"the word is {CANARY}"):
-            plain = {hashlib.new(name, text.encode()).hexdigest()[:32] for name in ("sha256", "md5", "blake2b")}
+            plain = {
+                hashlib.new(name, text.encode()).hexdigest()[:32]
+                for name in ("sha256", "md5", "blake2b")
+            }
             assert not plain & found[-1]
     assert not found[0] & found[1], "the same text has another digest in another home"

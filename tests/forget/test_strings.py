@@ -22,7 +22,8 @@ RECORDS = st.dictionaries(TEXT, VALUES, max_size=5)
 
 
 def said(value: Any) -> list[str]:
-    """Every string in a value, keys too, that is not empty; of one that is JSON the strings in it."""
+    """Every string in a value, keys too, that is not empty; of one that is JSON the strings in
+    it."""
     if isinstance(value, dict):
         return [text for key, inner in value.items() for text in (*said(key), *said(inner))]
     if isinstance(value, list):
@@ -40,7 +41,9 @@ def test_all_strings_are_found_with_what_they_say(record: dict[str, Any], ascii_
 
 
 @given(RECORDS, st.booleans())
-def test_strings_in_json_in_json_are_found_where_they_stand(record: dict[str, Any], ascii_only: bool) -> None:
+def test_strings_in_json_in_json_are_found_where_they_stand(
+    record: dict[str, Any], ascii_only: bool
+) -> None:
     inner = json.dumps(record, ensure_ascii=ascii_only)
     line = json.dumps({"data": inner}, ensure_ascii=ascii_only).encode()
     for (first, last), text in strings(line):
@@ -57,7 +60,9 @@ PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=5)
 
 
 @given(st.binary(max_size=60), PAIRS, st.integers(0, 9))
-def test_bytes_that_go_become_gaps_of_the_source(data: bytes, pairs: list[tuple[int, int]], start: int) -> None:
+def test_bytes_that_go_become_gaps_of_the_source(
+    data: bytes, pairs: list[tuple[int, int]], start: int
+) -> None:
     spans = [(min(pair), max(pair)) for pair in pairs if max(pair) <= len(data)]
     gone = {at for first, last in spans for at in range(first, last)}
     kept, gaps = narrowed(data, start, (), spans)
@@ -70,7 +75,9 @@ def test_bytes_that_go_become_gaps_of_the_source(data: bytes, pairs: list[tuple[
 
 
 @given(RECORDS, st.sampled_from(["lines", "document"]))
-def test_what_was_forgotten_is_known_again_and_nothing_else(record: dict[str, Any], framing: str) -> None:
+def test_what_was_forgotten_is_known_again_and_nothing_else(
+    record: dict[str, Any], framing: str
+) -> None:
     line = json.dumps(record).encode()
     texts = [text for _, text in strings(line)]
     stones = Tombstones(b"salt")
@@ -82,8 +89,12 @@ def test_what_was_forgotten_is_known_again_and_nothing_else(record: dict[str, An
 
 
 @given(TEXT.filter(lambda text: len(text) > 2), st.integers(0, 2), st.booleans())
-def test_a_text_is_found_however_deep_it_is_written(text: str, depth: int, ascii_only: bool) -> None:
+def test_a_text_is_found_however_deep_it_is_written(
+    text: str, depth: int, ascii_only: bool
+) -> None:
     value: Any = f"before {text} after"
     for _ in range(depth):
         value = json.dumps({"inner": value}, ensure_ascii=ascii_only)
-    assert TextPattern(text).stands_in(json.dumps({"outer": value}, ensure_ascii=ascii_only).encode())
+    assert TextPattern(text).stands_in(
+        json.dumps({"outer": value}, ensure_ascii=ascii_only).encode()
+    )

@@ -36,7 +36,12 @@ def kept(settings: Settings, home: Path) -> Settings:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["3f05", "--match", "something"], ["--match", "something", "--before", "1d"], ["--before", "soon"]],
+    [
+        [],
+        ["3f05", "--match", "something"],
+        ["--match", "something", "--before", "1d"],
+        ["--before", "soon"],
+    ],
     ids=" ".join,
 )
 def test_it_wants_to_know_exactly_what(arguments: list[str], kept: Settings, cli: Cli) -> None:
@@ -73,7 +78,9 @@ def test_without_a_terminal_it_does_nothing_unless_told_yes(kept: Settings, cli:
 @pytest.mark.parametrize("answer", ["n", "y"])
 def test_on_a_terminal_it_shows_what_would_go_and_asks(answer: str, kept: Settings) -> None:
     before = on_disk(kept.home)
-    said, code = _typed([sys.executable, "-m", "whyfor", "forget", secret().session_id], answer + "\n")
+    said, code = _typed(
+        [sys.executable, "-m", "whyfor", "forget", secret().session_id], answer + "\n"
+    )
     assert "Would forget: 1 session" in said
     assert "Forget it for good?" in said
     assert code == (0 if answer == "y" else 130)
@@ -84,7 +91,9 @@ def test_on_a_terminal_it_shows_what_would_go_and_asks(answer: str, kept: Settin
 def _typed(command: list[str], answer: str) -> tuple[str, int]:
     """What a person sees who answers."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as process:
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True
+    ) as process:
         os.close(theirs)
         seen = b""
         while True:
@@ -99,21 +108,29 @@ def _typed(command: list[str], answer: str) -> tuple[str, int]:
             seen += part
         code = process.wait(60)
     os.close(ours)
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode(errors="replace")).replace("\r\n", "\n"), code
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode(errors="replace")).replace(
+        "\r\n", "\n"
+    ), code
 
 
 def test_a_text_can_be_read_from_stdin(kept: Settings) -> None:
     command = [sys.executable, "-m", "whyfor", "forget", "--match", "-", "--yes"]
-    done = subprocess.run(command, input=f"{CANARY}\n", capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, input=f"{CANARY}\n", capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done
     assert traces(kept.home) == []
 
 
-def test_it_names_the_file_that_is_not_touched_and_copies_elsewhere(kept: Settings, home: Path, cli: Cli) -> None:
+def test_it_names_the_file_that_is_not_touched_and_copies_elsewhere(
+    kept: Settings, home: Path, cli: Cli
+) -> None:
     said = secret()
     fork = Transcript("fork")
     origin = {"sessionId": said.session_id, "messageUuid": "x"}
-    fork.lines = [{**line, "sessionId": fork.session_id, "forkedFrom": origin} for line in said.lines]
+    fork.lines = [
+        {**line, "sessionId": fork.session_id, "forkedFrom": origin} for line in said.lines
+    ]
     fork.save(home)
     ingest(kept)
     content = said.path(home).read_bytes()
@@ -131,7 +148,7 @@ def test_it_names_the_file_that_is_not_touched_and_copies_elsewhere(kept: Settin
     assert traces(kept.home) == []
 
 
-# -- what is old -----------------------------------------------------------------------------------
+# -- what is old ---------------------------------------------------------------------------------
 
 
 def aged(home: Path) -> tuple[Transcript, Transcript]:
@@ -144,13 +161,17 @@ def aged(home: Path) -> tuple[Transcript, Transcript]:
 
 
 @pytest.mark.parametrize("date", ["2020-02-01", "90d", "1y"])
-def test_sessions_that_ended_before_a_date_go(date: str, settings: Settings, home: Path, cli: Cli) -> None:
+def test_sessions_that_ended_before_a_date_go(
+    date: str, settings: Settings, home: Path, cli: Cli
+) -> None:
     old, new = aged(home)
     subagent(home, old)
     ingest(settings)
     assert cli("forget", "--before", "2020-01-31", "--yes", "--json").json["sessions"] == []
     done = cli("forget", "--before", date, "--yes", "--json").json
-    assert [gone["session_id"] for gone in done["sessions"] if not gone["subagent"]] == [old.session_id]
+    assert [gone["session_id"] for gone in done["sessions"] if not gone["subagent"]] == [
+        old.session_id
+    ]
     assert traces(settings.home) == []
     ingest(settings)
     assert [s["session_id"] for s in cli("sessions", "--json").json] == [new.session_id]
@@ -197,7 +218,9 @@ def test_retention_of_subagents_leaves_their_sessions(home: Path) -> None:
     assert [row[1] for row in derived(settings)["sessions"]] == [said.session_id]
 
 
-@pytest.mark.parametrize("line", ["sessions = 0", "sessions = -1", 'sessions = "1y"', "thoughts = 3"])
+@pytest.mark.parametrize(
+    "line", ["sessions = 0", "sessions = -1", 'sessions = "1y"', "thoughts = 3"]
+)
 def test_a_retention_that_cannot_be_kept_is_told(line: str, cli: Cli) -> None:
     write(config.load().home / "config.toml", f"[retention]\n{line}\n")
     assert cli("sessions", "--json").json["error"]["kind"] == "bad_input"

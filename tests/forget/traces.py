@@ -11,11 +11,18 @@ CANARY = "zqcanaryqz"
 
 
 def traces(home: Path, text: str = CANARY) -> list[str]:
-    """Where a text is still found: raw files, segments unpacked, every column of every row, the words of the index."""
+    """Where a text is still found: raw files, segments unpacked, every column of every row, the
+    words of the index."""
     raw = text.encode()
-    found = [str(path.relative_to(home)) for path in _files(home) if raw.lower() in path.read_bytes().lower()]
+    found = [
+        str(path.relative_to(home))
+        for path in _files(home)
+        if raw.lower() in path.read_bytes().lower()
+    ]
     for path in _files(home / "segments"):
-        if raw in zstandard.ZstdDecompressor().decompress(path.read_bytes(), max_output_size=1 << 28):
+        if raw in zstandard.ZstdDecompressor().decompress(
+            path.read_bytes(), max_output_size=1 << 28
+        ):
             found.append(f"unpacked {path.name}")
     return found + in_database(home, text)
 
@@ -36,7 +43,10 @@ def in_database(home: Path, text: str = CANARY) -> list[str]:
         db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row)")
         terms = [str(term) for (term,) in db.execute("SELECT term FROM temp.vocabulary")]
         found += [f"term {term}" for term in terms if text.lower() in term]
-        found += [f"match {row}" for row in db.execute("SELECT rowid FROM words WHERE words MATCH ?", (f'"{text}"',))]
+        found += [
+            f"match {row}"
+            for row in db.execute("SELECT rowid FROM words WHERE words MATCH ?", (f'"{text}"',))
+        ]
         return found
     finally:
         db.close()

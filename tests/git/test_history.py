@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from whyfor.git import history
-from whyfor.git.history import FileChange, changes, commits, contains, head_commit, patch_ids, resolve_commits
+from whyfor.git.history import (
+    FileChange,
+    changes,
+    commits,
+    contains,
+    head_commit,
+    patch_ids,
+    resolve_commits,
+)
 from whyfor.git.place import GitDir
 from whyfor.model.errors import BadInput
 
@@ -24,7 +32,9 @@ class Repository:
         self.git("config", "user.name", "Ada")
         self.git("config", "user.email", "ada@example.org")
 
-    def git(self, *arguments: str, given: bytes | None = None, env: dict[str, str] | None = None) -> str:
+    def git(
+        self, *arguments: str, given: bytes | None = None, env: dict[str, str] | None = None
+    ) -> str:
         self._clock += 60
         dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{self._clock} +0000")
         done = subprocess.run(
@@ -61,7 +71,7 @@ def _told(change: FileChange) -> tuple[str, str, list[str], list[str]]:
     return change.path, change.status, change.added, change.removed
 
 
-# -- commits ---------------------------------------------------------------------------------------
+# -- commits -------------------------------------------------------------------------------------
 
 
 def test_commits_come_oldest_first_with_all_they_say(repository: Repository) -> None:
@@ -75,7 +85,10 @@ def test_commits_come_oldest_first_with_all_they_say(repository: Repository) -> 
         "Ada",
         "ada@example.org",
     )
-    assert (two.authored_at, two.committed_at) == (one.authored_at + 180_000, one.committed_at + 180_000)
+    assert (two.authored_at, two.committed_at) == (
+        one.authored_at + 180_000,
+        one.committed_at + 180_000,
+    )
     assert not two.is_merge
     assert head_commit(repository.folder) == second
 
@@ -103,7 +116,9 @@ def test_ranges_limits_and_times_narrow_the_list(repository: Repository) -> None
     assert [c.sha for c in commits(repository.folder, [f"{shas[1]}..{shas[4]}"])] == shas[2:5]
     assert [c.sha for c in commits(repository.folder, ["HEAD"], limit=2)] == shas[-2:]
     assert [c.sha for c in commits(repository.folder, ["--all"], since=times[3])] == shas[3:]
-    assert {c.sha for c in commits(repository.folder, ["--no-walk=unsorted", shas[4], shas[1]])} == {shas[1], shas[4]}
+    assert {
+        c.sha for c in commits(repository.folder, ["--no-walk=unsorted", shas[4], shas[1]])
+    } == {shas[1], shas[4]}
 
 
 def test_a_name_git_does_not_know_is_a_plain_error(repository: Repository) -> None:
@@ -112,20 +127,34 @@ def test_a_name_git_does_not_know_is_a_plain_error(repository: Repository) -> No
         commits(repository.folder, ["nowhere"])
 
 
-def test_messages_in_other_encodings_and_with_control_characters_are_read(repository: Repository) -> None:
+def test_messages_in_other_encodings_and_with_control_characters_are_read(
+    repository: Repository,
+) -> None:
     repository.git("config", "i18n.commitEncoding", "ISO-8859-1")
-    repository.git("commit", "-q", "--allow-empty", "-F", "-", given="Größe\n\nein \x1f Rumpf\x1e".encode("latin-1"))
+    repository.git(
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-F",
+        "-",
+        given="Größe\n\nein \x1f Rumpf\x1e".encode("latin-1"),
+    )
     repository.git("config", "i18n.commitEncoding", "UTF-8")
     repository.git("config", "i18n.logOutputEncoding", "ISO-8859-1")
     repository.commit("Naïve 🛒 cart")
     one, two = commits(repository.folder, ["HEAD"])
-    assert (one.subject, one.body, two.subject) == ("Größe", "ein \x1f Rumpf\x1e".strip(), "Naïve 🛒 cart")
+    assert (one.subject, one.body, two.subject) == (
+        "Größe",
+        "ein \x1f Rumpf\x1e".strip(),
+        "Naïve 🛒 cart",
+    )
 
 
 def test_thousands_of_commits_by_name_fit_into_one_question(repository: Repository) -> None:
     tree = repository.git("write-tree")
     stream = "".join(
-        f"commit refs/heads/main\ncommitter A <a@b> {1_780_000_000 + n} +0000\ndata 1\nx\n" for n in range(5000)
+        f"commit refs/heads/main\ncommitter A <a@b> {1_780_000_000 + n} +0000\ndata 1\nx\n"
+        for n in range(5000)
     )
     repository.git("fast-import", "--quiet", given=stream.encode())
     found = commits(repository.folder, ["main"])
@@ -134,7 +163,7 @@ def test_thousands_of_commits_by_name_fit_into_one_question(repository: Reposito
     assert tree
 
 
-# -- names that are asked for ----------------------------------------------------------------------
+# -- names that are asked for --------------------------------------------------------------------
 
 
 def test_abbreviated_hashes_are_resolved_in_one_go(repository: Repository) -> None:
@@ -142,7 +171,9 @@ def test_abbreviated_hashes_are_resolved_in_one_go(repository: Repository) -> No
     lost = repository.commit("Lost")
     blob = repository.git("hash-object", "-w", "--stdin", given=b"blob")
     repository.git("reset", "-q", "--hard", kept)
-    found = resolve_commits(repository.folder, [kept[:7], lost[:9], "0123456789", blob[:10], "not a hash", "--all"])
+    found = resolve_commits(
+        repository.folder, [kept[:7], lost[:9], "0123456789", blob[:10], "not a hash", "--all"]
+    )
     assert found == {kept[:7]: kept, lost[:9]: lost}
     assert contains(repository.folder, lost)
     assert not contains(repository.folder, "f" * 40)
@@ -153,7 +184,7 @@ def test_an_empty_repository_has_no_head(repository: Repository) -> None:
     assert head_commit(repository.folder) is None
 
 
-# -- changes ---------------------------------------------------------------------------------------
+# -- changes -------------------------------------------------------------------------------------
 
 
 def test_a_change_has_its_lines_and_no_context(repository: Repository) -> None:
@@ -161,7 +192,9 @@ def test_a_change_has_its_lines_and_no_context(repository: Repository) -> None:
     root = repository.commit()
     repository.write("cart.py", "one\n2\nthree\nfour\nfive\n")
     second = repository.commit()
-    assert list(map(_told, repository.changed(root))) == [("cart.py", "A", ["one", "two", "three", "four"], [])]
+    assert list(map(_told, repository.changed(root))) == [
+        ("cart.py", "A", ["one", "two", "three", "four"], [])
+    ]
     (change,) = repository.changed(second)
     assert _told(change) == ("cart.py", "M", ["2", "five"], ["two"])
     assert (change.plus, change.minus) == (2, 1)
@@ -210,7 +243,9 @@ def test_a_name_that_is_no_text_is_readable_all_the_same(repository: Repository)
     assert [change.path for change in repository.changed(repository.commit())] == ["caf\ufffd.txt"]
 
 
-def test_binary_files_modes_links_and_empty_files_are_listed_without_lines(repository: Repository) -> None:
+def test_binary_files_modes_links_and_empty_files_are_listed_without_lines(
+    repository: Repository,
+) -> None:
     repository.write("image.png", b"\x00\x01\x02")
     repository.write("run.sh", "echo run\n")
     (repository.folder / "link").symlink_to("run.sh")
@@ -236,7 +271,13 @@ def test_renames_carry_only_what_changed(repository: Repository) -> None:
     (repository.folder / "old.py").unlink()
     repository.write("lib/new.py", "".join([*lines[:-1], "another end\n"]))
     (change,) = repository.changed(repository.commit())
-    assert (change.old_path, *_told(change)) == ("old.py", "lib/new.py", "R", ["another end"], ["line number 19"])
+    assert (change.old_path, *_told(change)) == (
+        "old.py",
+        "lib/new.py",
+        "R",
+        ["another end"],
+        ["line number 19"],
+    )
 
 
 def test_line_ends_and_missing_ones_are_no_part_of_a_line(repository: Repository) -> None:
@@ -245,8 +286,18 @@ def test_line_ends_and_missing_ones_are_no_part_of_a_line(repository: Repository
     first = repository.commit()
     repository.write("dos.txt", "one\r\nlast\nmore")
     second = repository.commit()
-    assert _told(repository.changed(first)[0]) == ("dos.txt", "A", ["one", "two\rstill two", "last"], [])
-    assert _told(repository.changed(second)[0]) == ("dos.txt", "M", ["last", "more"], ["two\rstill two", "last"])
+    assert _told(repository.changed(first)[0]) == (
+        "dos.txt",
+        "A",
+        ["one", "two\rstill two", "last"],
+        [],
+    )
+    assert _told(repository.changed(second)[0]) == (
+        "dos.txt",
+        "M",
+        ["last", "more"],
+        ["two\rstill two", "last"],
+    )
 
 
 def test_empty_commits_have_an_answer_too(repository: Repository) -> None:
@@ -269,7 +320,15 @@ def test_a_huge_commit_keeps_its_size_but_not_all_lines(
 def test_a_submodule_is_a_file_like_others(repository: Repository, tmp_path: Path) -> None:
     inner = Repository(tmp_path / "inner")
     inner.commit()
-    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.folder), "inner")
+    repository.git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(inner.folder),
+        "inner",
+    )
     found = {change.path: change for change in repository.changed(repository.commit())}
     assert set(found) == {".gitmodules", "inner"}
     assert found["inner"].plus == 1
@@ -282,11 +341,16 @@ def test_a_commit_that_cannot_be_read_spoils_no_other(repository: Repository) ->
         shas.append(repository.commit())
     blob = repository.git("rev-parse", f"{shas[1]}:b.txt")
     (repository.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    found = {sha: [change.path for change in changed] for sha, changed in changes(repository.folder, shas)}
+    found = {
+        sha: [change.path for change in changed]
+        for sha, changed in changes(repository.folder, shas)
+    }
     assert found == {shas[0]: ["a.txt"], shas[1]: [], shas[2]: ["c.txt"]}
 
 
-def test_where_a_shallow_clone_ends_nothing_seems_added(repository: Repository, tmp_path: Path) -> None:
+def test_where_a_shallow_clone_ends_nothing_seems_added(
+    repository: Repository, tmp_path: Path
+) -> None:
     repository.write("a.txt", "a\n")
     repository.commit()
     repository.write("b.txt", "b\n")
@@ -294,15 +358,21 @@ def test_where_a_shallow_clone_ends_nothing_seems_added(repository: Repository, 
     repository.write("c.txt", "c\n")
     last = repository.commit()
     clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", "--depth", "2", f"file://{repository.folder}", clone], check=True)
-    found = {sha: [change.path for change in changed] for sha, changed in changes(clone, [edge, last])}
+    subprocess.run(
+        ["git", "clone", "-q", "--depth", "2", f"file://{repository.folder}", clone], check=True
+    )
+    found = {
+        sha: [change.path for change in changed] for sha, changed in changes(clone, [edge, last])
+    }
     assert found == {edge: [], last: ["c.txt"]}
 
 
-# -- what must not matter --------------------------------------------------------------------------
+# -- what must not matter ------------------------------------------------------------------------
 
 
-def test_peoples_settings_change_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peoples_settings_change_nothing(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository.write("naïve.txt", "one\ntwo\n")
     repository.commit()
     repository.git("mv", "naïve.txt", "moved.txt")
@@ -335,9 +405,16 @@ def test_peoples_settings_change_nothing(repository: Repository, monkeypatch: py
         repository.git("config", name, value)
     repository.git("config", "--unset", "diff.orderFile")
     repository.write(".mailmap", "Somebody Else <x@y> <ada@example.org>\n")
-    for name, value in {"GIT_EXTERNAL_DIFF": "false", "GIT_DIFF_OPTS": "-u9", "GIT_DIR": "/nowhere"}.items():
+    for name, value in {
+        "GIT_EXTERNAL_DIFF": "false",
+        "GIT_DIFF_OPTS": "-u9",
+        "GIT_DIR": "/nowhere",
+    }.items():
         monkeypatch.setenv(name, value)
-    assert (commits(repository.folder, ["HEAD"]), list(changes(repository.folder, [plain[1][0][0]]))) == plain
+    assert (
+        commits(repository.folder, ["HEAD"]),
+        list(changes(repository.folder, [plain[1][0][0]])),
+    ) == plain
 
 
 def test_replaced_and_grafted_history_is_read_as_it_was_made(repository: Repository) -> None:
@@ -346,7 +423,10 @@ def test_replaced_and_grafted_history_is_read_as_it_was_made(repository: Reposit
     repository.git("replace", second, other)
     (repository.folder / ".git" / "info").mkdir(exist_ok=True)
     (repository.folder / ".git" / "info" / "grafts").write_text(f"{second}\n")
-    assert [(c.sha, c.subject) for c in commits(repository.folder, ["HEAD"])] == [(first, "First"), (second, "Second")]
+    assert [(c.sha, c.subject) for c in commits(repository.folder, ["HEAD"])] == [
+        (first, "First"),
+        (second, "Second"),
+    ]
 
 
 def test_the_work_tree_and_the_index_are_left_alone(repository: Repository) -> None:
@@ -361,7 +441,9 @@ def test_the_work_tree_and_the_index_are_left_alone(repository: Repository) -> N
     assert (index.stat().st_mtime_ns, index.read_bytes()) == before
 
 
-def test_a_bare_repository_and_a_worktree_answer_too(repository: Repository, tmp_path: Path) -> None:
+def test_a_bare_repository_and_a_worktree_answer_too(
+    repository: Repository, tmp_path: Path
+) -> None:
     repository.write("a.txt", "a\n")
     sha = repository.commit()
     repository.git("worktree", "add", "-q", str(tmp_path / "tree"))
@@ -375,10 +457,12 @@ def test_a_bare_repository_and_a_worktree_answer_too(repository: Repository, tmp
     assert list(changes(tmp_path / "bare.git", [sha])) == [(sha, [])], "nobody named it"
 
 
-# -- patch ids -------------------------------------------------------------------------------------
+# -- patch ids -----------------------------------------------------------------------------------
 
 
-def test_a_picked_change_has_the_same_patch_id_and_another_one_has_not(repository: Repository) -> None:
+def test_a_picked_change_has_the_same_patch_id_and_another_one_has_not(
+    repository: Repository,
+) -> None:
     repository.write("cart.py", "".join(f"line {n}\n" for n in range(30)))
     base = repository.commit("Base")
     repository.write("cart.py", "".join(f"line {n}\n" for n in range(30)) + "the end\n")

@@ -25,7 +25,9 @@ SHOP = "https://example.com/ada/shop.git"
 
 
 def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -53,7 +55,7 @@ def root_of(folder: Path) -> str:
     return f"git:{git(folder, 'rev-list', '--max-parents=0', 'HEAD')}"
 
 
-# -- the spelling of a remote ----------------------------------------------------------------------
+# -- the spelling of a remote --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -98,12 +100,16 @@ def test_what_is_another_remote_stays_another() -> None:
 
 
 def test_a_remote_on_this_machine_is_its_path() -> None:
-    assert normalise("/srv/git/shop.git") == normalise("file:///srv/git/shop.git/") == "/srv/git/shop"
+    assert (
+        normalise("/srv/git/shop.git") == normalise("file:///srv/git/shop.git/") == "/srv/git/shop"
+    )
     assert normalise("/srv/Git/Shop") == "/srv/Git/Shop", "paths may differ by case alone"
     assert normalise("C:\\git\\shop.git") == "C:\\git\\shop"
 
 
-@pytest.mark.parametrize("url", ["", "/", ":", "://", "x:", "https://", "https://example.com", "file://", "\x00"])
+@pytest.mark.parametrize(
+    "url", ["", "/", ":", "://", "x:", "https://", "https://example.com", "file://", "\x00"]
+)
 def test_any_text_may_stand_where_a_remote_should(url: str) -> None:
     assert normalise(url) == normalise(normalise(url)), url
 
@@ -113,13 +119,17 @@ def test_no_credential_becomes_part_of_an_identity(repo: Repo) -> None:
     assert "s3cret" not in repr(found)
 
 
-# -- a folder's project ----------------------------------------------------------------------------
+# -- a folder's project --------------------------------------------------------------------------
 
 
 def test_a_repository_with_a_remote_is_known_by_it(repo: Repo) -> None:
     folder = repo("shop", remote=SHOP)
     found = identify(str(folder))
-    assert (found.identity, found.evidence, found.name) == ("example.com/ada/shop", "remote", "shop")
+    assert (found.identity, found.evidence, found.name) == (
+        "example.com/ada/shop",
+        "remote",
+        "shop",
+    )
     assert (found.remote, found.path) == ("example.com/ada/shop", str(folder))
 
 
@@ -165,7 +175,9 @@ def test_every_folder_of_a_repository_is_the_same_project(remote: str | None, re
 
 
 @pytest.mark.parametrize("remote", [None, SHOP])
-def test_a_linked_worktree_is_the_same_project(remote: str | None, repo: Repo, tmp_path: Path) -> None:
+def test_a_linked_worktree_is_the_same_project(
+    remote: str | None, repo: Repo, tmp_path: Path
+) -> None:
     folder = repo("shop", remote=remote)
     git(folder, "worktree", "add", "-q", str(tmp_path / "elsewhere"), "-b", "feature")
     assert identify(str(tmp_path / "elsewhere")) == identify(str(folder))
@@ -201,32 +213,51 @@ def test_a_bare_repository_is_a_project_where_the_user_names_it(repo: Repo, tmp_
     git(hub, "remote", "remove", "origin")
     assert identify(str(hub), named=True).identity == root_of(folder)
     assert identify(str(hub / "refs"), named=True).identity == root_of(folder)
-    assert identify(str(hub)) == Project(str(hub), "path", "hub.git", path=str(hub)), "an agent that ran there did not"
+    assert identify(str(hub)) == Project(str(hub), "path", "hub.git", path=str(hub)), (
+        "an agent that ran there did not"
+    )
 
 
 def test_a_bare_repository_in_a_work_tree_is_part_of_that_work_tree(repo: Repo) -> None:
     folder = repo("shop", remote=SHOP)
     git(folder, "init", "-q", "--bare", "vendor/hub.git")
-    git(folder / "vendor" / "hub.git", "config", "remote.origin.url", "https://example.com/eve/other.git")
+    git(
+        folder / "vendor" / "hub.git",
+        "config",
+        "remote.origin.url",
+        "https://example.com/eve/other.git",
+    )
     for named in (False, True):
-        assert identify(str(folder / "vendor" / "hub.git" / "refs"), named=named).identity == "example.com/ada/shop"
+        assert (
+            identify(str(folder / "vendor" / "hub.git" / "refs"), named=named).identity
+            == "example.com/ada/shop"
+        )
 
 
 def test_a_remote_inside_the_work_tree_that_names_it_is_not_asked(repo: Repo) -> None:
     folder = repo("shop", remote="./vendor/hub.git")
     git(folder, "clone", "-q", "--bare", ".", "vendor/hub.git")
-    git(folder / "vendor" / "hub.git", "config", "remote.origin.url", "https://example.com/eve/other.git")
+    git(
+        folder / "vendor" / "hub.git",
+        "config",
+        "remote.origin.url",
+        "https://example.com/eve/other.git",
+    )
     assert identify(str(folder)).identity == str(folder / "vendor" / "hub")
 
 
-def test_partial_clones_and_a_full_clone_of_one_remote_are_one_project(repo: Repo, tmp_path: Path) -> None:
+def test_partial_clones_and_a_full_clone_of_one_remote_are_one_project(
+    repo: Repo, tmp_path: Path
+) -> None:
     origin = repo("origin")
     git(origin, "config", "uploadpack.allowFilter", "true")
     for name, options in (("a", ["--filter=blob:none"]), ("b", ["--filter=tree:0"]), ("c", [])):
         git(tmp_path, "clone", "-q", *options, f"file://{origin}", name)
         git(tmp_path / name, "remote", "set-url", "origin", SHOP)
     found = [identify(str(tmp_path / name)) for name in ("a", "b", "c")]
-    assert [(project.identity, project.evidence) for project in found] == [("example.com/ada/shop", "remote")] * 3
+    assert [(project.identity, project.evidence) for project in found] == [
+        ("example.com/ada/shop", "remote")
+    ] * 3
 
 
 def test_a_repository_in_a_repository_is_its_own_project(repo: Repo) -> None:
@@ -236,7 +267,7 @@ def test_a_repository_in_a_repository_is_its_own_project(repo: Repo) -> None:
     assert identify(str(outer)).identity == "example.com/ada/shop"
 
 
-# -- what is gone ----------------------------------------------------------------------------------
+# -- what is gone --------------------------------------------------------------------------------
 
 
 def test_a_removed_worktree_inside_a_repository_was_of_that_repository(repo: Repo) -> None:
@@ -245,7 +276,9 @@ def test_a_removed_worktree_inside_a_repository_was_of_that_repository(repo: Rep
     for name in ("one", "two"):
         git(folder, "worktree", "add", "-q", str(worktrees / name), "-b", name)
     git(folder, "worktree", "remove", str(worktrees / "one"))
-    assert identify(str(worktrees / "one")).identity == root_of(folder), "while another worktree is still there"
+    assert identify(str(worktrees / "one")).identity == root_of(folder), (
+        "while another worktree is still there"
+    )
     git(folder, "worktree", "remove", str(worktrees / "two"))
     assert identify(str(worktrees / "two" / "src")).identity == root_of(folder)
     shutil.rmtree(folder / ".claude")
@@ -264,7 +297,8 @@ def test_a_home_under_version_control_does_not_take_in_what_is_gone(home: Path) 
 
 
 @pytest.mark.parametrize(
-    "cwd", ["/nowhere/at/all", "relative", "C:\\work\\shop", "/w/\udcff", "/" + "x" * 5000, "/a\x00b"]
+    "cwd",
+    ["/nowhere/at/all", "relative", "C:\\work\\shop", "/w/\udcff", "/" + "x" * 5000, "/a\x00b"],
 )
 def test_any_text_may_stand_where_a_folder_should(cwd: str) -> None:
     found = identify(cwd)
@@ -281,7 +315,7 @@ def test_a_repository_git_cannot_read_is_known_by_its_path(repo: Repo) -> None:
     assert identify(str(folder)) == Project(str(folder), "path", "shop", path=str(folder))
 
 
-# -- never shared ----------------------------------------------------------------------------------
+# -- never shared --------------------------------------------------------------------------------
 
 
 def test_two_repositories_with_the_same_folder_name_never_share(repo: Repo) -> None:
@@ -304,7 +338,7 @@ def test_remotes_beside_two_repositories_are_two_remotes(repo: Repo) -> None:
     assert first != second
 
 
-# -- through ingest --------------------------------------------------------------------------------
+# -- through ingest ------------------------------------------------------------------------------
 
 
 class Ingested:
@@ -330,7 +364,10 @@ class Ingested:
     @property
     def projects(self) -> dict[str, str]:
         """Of each session by its title."""
-        return {s["title"].removeprefix("Prompt of "): s["project"] for s in self.cli("sessions", "--json").json}
+        return {
+            s["title"].removeprefix("Prompt of "): s["project"]
+            for s in self.cli("sessions", "--json").json
+        }
 
 
 @pytest.fixture
@@ -338,7 +375,9 @@ def ingested(home: Path, cli: Cli) -> Ingested:
     return Ingested(home, cli)
 
 
-@pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_NAMESPACE"])
+@pytest.mark.parametrize(
+    "variable", ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_NAMESPACE"]
+)
 def test_what_a_shell_exports_for_git_does_not_mislabel_a_folder(
     variable: str, repo: Repo, ingested: Ingested, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -348,7 +387,9 @@ def test_what_a_shell_exports_for_git_does_not_mislabel_a_folder(
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "remote.origin.url")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://example.com/eve/other.git")
-    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'remote.origin.url=https://example.com/eve/other.git'")
+    monkeypatch.setenv(
+        "GIT_CONFIG_PARAMETERS", "'remote.origin.url=https://example.com/eve/other.git'"
+    )
     monkeypatch.setenv(variable, str(other if variable == "GIT_WORK_TREE" else other / ".git"))
     ingested.session("one", folder)
     ingested.session("two", plain)
@@ -369,12 +410,16 @@ def test_a_repository_that_gets_its_first_commit_and_then_a_remote_stays_one_pro
     git(folder, "remote", "add", "origin", SHOP)
     ingested.session("three", folder)
     assert ingested.projects == dict.fromkeys(("one", "two", "three"), "example.com/ada/shop")
-    assert [row["name"] for row in ingested.cli("stats", "--json").json["by_project"]] == ["example.com/ada/shop"]
+    assert [row["name"] for row in ingested.cli("stats", "--json").json["by_project"]] == [
+        "example.com/ada/shop"
+    ]
     ingested.rebuild()
     assert ingested.projects == dict.fromkeys(("one", "two", "three"), "example.com/ada/shop")
 
 
-def test_a_repository_that_gets_a_remote_another_clone_has_joins_it(repo: Repo, ingested: Ingested) -> None:
+def test_a_repository_that_gets_a_remote_another_clone_has_joins_it(
+    repo: Repo, ingested: Ingested
+) -> None:
     first, second = repo("a/shop"), repo("b/shop", remote=SHOP)
     ingested.session("one", first)
     ingested.session("two", second)
@@ -400,7 +445,9 @@ def test_what_is_known_of_a_project_is_the_same_after_a_rebuild(
     assert known() == before
 
 
-def test_another_repository_in_the_same_place_is_another_project(repo: Repo, ingested: Ingested) -> None:
+def test_another_repository_in_the_same_place_is_another_project(
+    repo: Repo, ingested: Ingested
+) -> None:
     folder = repo("shop")
     root = root_of(folder)
     ingested.session("one", folder)
@@ -413,7 +460,9 @@ def test_another_repository_in_the_same_place_is_another_project(repo: Repo, ing
 
 
 @pytest.mark.parametrize("remote", [None, SHOP])
-def test_a_folder_that_is_gone_later_keeps_its_project(remote: str | None, repo: Repo, ingested: Ingested) -> None:
+def test_a_folder_that_is_gone_later_keeps_its_project(
+    remote: str | None, repo: Repo, ingested: Ingested
+) -> None:
     folder = repo("shop", remote=remote)
     known = identify(str(folder)).identity
     made = ingested.session("one", folder)
@@ -426,7 +475,9 @@ def test_a_folder_that_is_gone_later_keeps_its_project(remote: str | None, repo:
     assert ingested.projects == {"one": known, "two": known}
 
 
-def test_sessions_of_clones_and_worktrees_are_listed_together(repo: Repo, ingested: Ingested, tmp_path: Path) -> None:
+def test_sessions_of_clones_and_worktrees_are_listed_together(
+    repo: Repo, ingested: Ingested, tmp_path: Path
+) -> None:
     folder = repo("shop", remote=SHOP)
     git(folder, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "feature")
     (folder / "src").mkdir()

@@ -1,4 +1,5 @@
-"""The change of one commit, as git tells it: odd names, renames, links, large files, and what cannot be read."""
+"""The change of one commit, as git tells it: odd names, renames, links, large files, and what
+cannot be read."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def _numstat(repo: Repo, sha: str) -> list[tuple[str, str]]:
         capture_output=True,
         text=True,
     ).stdout
-    return [(added, removed) for added, removed, _ in (line.split("\t", 2) for line in out.splitlines())]
+    return [
+        (added, removed) for added, removed, _ in (line.split("\t", 2) for line in out.splitlines())
+    ]
 
 
 def test_lines_have_their_numbers_on_both_sides(repo: Repo) -> None:
@@ -61,7 +64,10 @@ def test_names_no_shell_would_like(repo: Repo) -> None:
     sha = repo.commit("Names", {name: f"{name!r} has a line\n" for name in names})
     found = patch(repo.path, sha).files
     assert sorted(file.path for file in found) == sorted(names)
-    assert all(file.added == 1 and file.hunks[0].lines[0].text == f"{file.path!r} has a line" for file in found)
+    assert all(
+        file.added == 1 and file.hunks[0].lines[0].text == f"{file.path!r} has a line"
+        for file in found
+    )
 
 
 def test_renames_links_binaries_and_modes(repo: Repo) -> None:
@@ -78,7 +84,10 @@ def test_renames_links_binaries_and_modes(repo: Repo) -> None:
     assert (found["b.py"].status, found["b.py"].old_path, found["b.py"].added) == ("R", "a.py", 1)
     assert found["data.bin"].added is None and found["data.bin"].hunks == []
     assert found["turns.txt"].status == "T" and len(found["turns.txt"].hunks) == 2
-    assert found["tool.sh"].hunks == [] and (found["tool.sh"].added, found["tool.sh"].removed) == (0, 0)
+    assert found["tool.sh"].hunks == [] and (found["tool.sh"].added, found["tool.sh"].removed) == (
+        0,
+        0,
+    )
 
 
 def test_the_first_commit_and_a_deleted_file(repo: Repo) -> None:
@@ -92,9 +101,13 @@ def test_the_first_commit_and_a_deleted_file(repo: Repo) -> None:
     }
 
 
-def test_a_huge_change_is_read_as_far_as_it_fits(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_huge_change_is_read_as_far_as_it_fits(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(patches, "MOST", 20_000)
-    sha = repo.commit("Huge", {"a.txt": "small\n", "b.txt": "".join(f"line number {n}\n" for n in range(5000))})
+    sha = repo.commit(
+        "Huge", {"a.txt": "small\n", "b.txt": "".join(f"line number {n}\n" for n in range(5000))}
+    )
     found = patch(repo.path, sha)
     assert not found.whole
     assert [(file.path, str(file.added), file.whole) for file in found.files] == [
@@ -114,7 +127,9 @@ def test_nothing_is_known_of_a_commit_that_is_not_there(repo: Repo) -> None:
     assert (found.files, found.whole) == ([], False)
 
 
-def test_git_that_takes_too_long_is_not_waited_for(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_that_takes_too_long_is_not_waited_for(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 60\n")

@@ -1,4 +1,5 @@
-"""Git is started in one place, with nothing inherited, a limit on everything, and by commands that run nothing."""
+"""Git is started in one place, with nothing inherited, a limit on everything, and by commands
+that run nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from whyfor.git.place import GitDir, find_work_tree, name_place
 from whyfor.git.run import NO_GIT, ask, find_git, read, run, stream
 
 SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
-# What may start processes at all: git, hooks that are tried out, commands of notifications, a second interpreter.
+# What may start processes at all: git, hooks that are tried out, commands of notifications, a
+# second interpreter.
 STARTERS = {
     "git/run.py",
     "service/doctor/hooks.py",
@@ -23,11 +25,24 @@ STARTERS = {
     "service/redact/trial.py",
 }
 PLUMBING = set(
-    "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config for-each-ref "
+    "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config "
+    "for-each-ref "
     "symbolic-ref worktree".split()
 )
 _STARTS = {"subprocess", "pty", "asyncio.subprocess", "multiprocessing"}
-_CALLS = {"system", "popen", "execv", "execve", "execvp", "execvpe", "execl", "execlp", "spawnv", "spawnvp", "fork"}
+_CALLS = {
+    "system",
+    "popen",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "spawnv",
+    "spawnvp",
+    "fork",
+}
 
 
 @pytest.fixture
@@ -36,16 +51,20 @@ def folder(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "-q", "-b", "main", str(made)], check=True)
     for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
         subprocess.run(["git", "-C", str(made), "config", name, value], check=True)
-    subprocess.run(["git", "-C", str(made), "commit", "-q", "--allow-empty", "-m", "First"], check=True)
+    subprocess.run(
+        ["git", "-C", str(made), "commit", "-q", "--allow-empty", "-m", "First"], check=True
+    )
     return made
 
 
-# -- nobody else -----------------------------------------------------------------------------------
+# -- nobody else ---------------------------------------------------------------------------------
 
 
 @cache
 def _modules() -> list[tuple[str, ast.Module]]:
-    found = ((path.relative_to(SOURCE).as_posix(), path.read_text()) for path in SOURCE.rglob("*.py"))
+    found = (
+        (path.relative_to(SOURCE).as_posix(), path.read_text()) for path in SOURCE.rglob("*.py")
+    )
     return [(name, ast.parse(text)) for name, text in found if not name.startswith("hook/")]
 
 
@@ -66,7 +85,9 @@ def _starts_processes(tree: ast.Module) -> bool:
 
 def _names_git(tree: ast.Module) -> bool:
     """Whether a list begins with the word git, as a command line would."""
-    lists = (node.elts for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple) and node.elts)
+    lists = (
+        node.elts for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple) and node.elts
+    )
     return any(isinstance(items[0], ast.Constant) and items[0].value == "git" for items in lists)
 
 
@@ -93,18 +114,26 @@ def _first_word(call: ast.Call) -> str | None:
 def test_only_commands_are_asked_that_run_no_filter_and_reach_no_remote() -> None:
     """The demo is left out: it writes a repository of its own."""
     asked: set[str] = set()
-    for tree in (tree for name, tree in _modules() if not name.startswith("demo/") and _asks_git(tree)):
+    for tree in (
+        tree for name, tree in _modules() if not name.startswith("demo/") and _asks_git(tree)
+    ):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in ("ask", "_asked", "run", "_run", "git", "read", "stream") and (word := _first_word(node)):
+            called = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
+            if called in ("ask", "_asked", "run", "_run", "git", "read", "stream") and (
+                word := _first_word(node)
+            ):
                 asked.add(word)
     assert asked <= PLUMBING
     assert {"rev-parse", "diff-index", "config"} <= asked, "the search still finds them"
 
 
-# -- what git is given -----------------------------------------------------------------------------
+# -- what git is given ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -146,7 +175,11 @@ def test_nothing_is_inherited_but_where_the_accounts_configuration_lies(
             "GIT_CONFIG_GLOBAL": os.environ["GIT_CONFIG_GLOBAL"],
         }.items()
     )
-    assert {"core.fsmonitor=false", "safe.bareRepository=explicit", "core.hooksPath=/dev/null"} <= set(told)
+    assert {
+        "core.fsmonitor=false",
+        "safe.bareRepository=explicit",
+        "core.hooksPath=/dev/null",
+    } <= set(told)
 
 
 def test_settings_are_shown_as_they_are(folder: Path) -> None:
@@ -155,7 +188,9 @@ def test_settings_are_shown_as_they_are(folder: Path) -> None:
     assert ask(folder, "config", "--show-scope", "core.hooksPath") == "local\tmine"
 
 
-def test_git_is_not_taken_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_not_taken_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "git").write_text("#!/bin/sh\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.chdir(tmp_path)
@@ -166,7 +201,7 @@ def test_git_is_not_taken_from_the_current_folder(tmp_path: Path, monkeypatch: p
     assert run(None, "version") is NO_GIT
 
 
-# -- where -----------------------------------------------------------------------------------------
+# -- where ---------------------------------------------------------------------------------------
 
 
 def test_a_bare_repository_is_asked_only_by_its_name(folder: Path, tmp_path: Path) -> None:
@@ -206,7 +241,7 @@ def test_a_file_called_git_that_points_nowhere_is_no_repository(pointer: str, fo
     assert ask(folder / "deep", "rev-parse", "HEAD") is None
 
 
-# -- limits ----------------------------------------------------------------------------------------
+# -- limits --------------------------------------------------------------------------------------
 
 
 @pytest.fixture

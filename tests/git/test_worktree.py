@@ -1,4 +1,5 @@
-"""Which files differ from the last commit, compared with what git itself says where it runs nothing."""
+"""Which files differ from the last commit, compared with what git itself says where it runs
+nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ class Shop:
         self.git("config", "user.email", "ada@example.org")
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=self.path, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.path, check=True, capture_output=True, text=True
+        )
         return done.stdout
 
     def write(self, **files: str | bytes) -> None:
@@ -46,15 +49,25 @@ class Shop:
 
     def look(self, *names: str) -> tuple[set[str], dict[str, str]]:
         """Changed and unread, of these files or of all there are."""
-        there = {str(path.relative_to(self.path)) for path in self.path.rglob("*") if ".git" not in path.parts}
+        there = {
+            str(path.relative_to(self.path))
+            for path in self.path.rglob("*")
+            if ".git" not in path.parts
+        }
         paths = [str(self.path / name) for name in names or there]
-        found = find_changes(self.path, ask(self.path, "rev-parse", "--verify", "--quiet", "HEAD"), paths)
+        found = find_changes(
+            self.path, ask(self.path, "rev-parse", "--verify", "--quiet", "HEAD"), paths
+        )
         cut = len(str(self.path)) + 1
-        return {path[cut:] for path in found.changed}, {path[cut:]: why for path, why in found.unread.items()}
+        return {path[cut:] for path in found.changed}, {
+            path[cut:]: why for path, why in found.unread.items()
+        }
 
     def told(self) -> set[str]:
         """By git."""
-        listed = self.git("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames").split("\0")
+        listed = self.git(
+            "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"
+        ).split("\0")
         return {line[3:] for line in listed if line}
 
 
@@ -64,13 +77,29 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def test_it_says_what_git_says(shop: Shop) -> None:
-    shop.write(same="same\n", changed="one\n", deleted="x\n", staged="x\n", mode="x\n", became="x\n", forced="x\n")
+    shop.write(
+        same="same\n",
+        changed="one\n",
+        deleted="x\n",
+        staged="x\n",
+        mode="x\n",
+        became="x\n",
+        forced="x\n",
+    )
     shop.put(".gitignore", "ignored\nforced\n")
     shop.put("deep/ä b.txt", "x\n")
     (shop.path / "link").symlink_to("same")
     shop.git("add", "-f", "forced")
     shop.commit()
-    shop.write(changed="two\n", staged="y\n", new="n\n", ignored="i\n", forced="y\n", intended="n\n", empty="")
+    shop.write(
+        changed="two\n",
+        staged="y\n",
+        new="n\n",
+        ignored="i\n",
+        forced="y\n",
+        intended="n\n",
+        empty="",
+    )
     shop.put("deep/ä b.txt", "y\n")
     shop.put("deep/*.txt", "a name that is a pattern\n")
     shop.git("add", "staged")
@@ -84,7 +113,18 @@ def test_it_says_what_git_says(shop: Shop) -> None:
     names = [*shop.told(), "same", "ignored", ".gitignore"]
     changed, unread = shop.look(*names)
     assert changed == shop.told()
-    assert {"changed", "deleted", "staged", "mode", "became", "link", "new", "intended", "empty", "forced"} <= changed
+    assert {
+        "changed",
+        "deleted",
+        "staged",
+        "mode",
+        "became",
+        "link",
+        "new",
+        "intended",
+        "empty",
+        "forced",
+    } <= changed
     assert not {"same", "ignored", ".gitignore"} & changed
     assert unread == {}
 
@@ -145,9 +185,12 @@ def test_a_merge_that_is_not_through_is_work_in_no_commit(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "setting"), [("* text=auto\n", "false"), ("* text eol=crlf\n", "false"), ("", "true"), ("", "input")]
+    ("attributes", "setting"),
+    [("* text=auto\n", "false"), ("* text eol=crlf\n", "false"), ("", "true"), ("", "input")],
 )
-def test_line_ends_that_git_converts_are_no_change(attributes: str, setting: str, shop: Shop) -> None:
+def test_line_ends_that_git_converts_are_no_change(
+    attributes: str, setting: str, shop: Shop
+) -> None:
     shop.git("config", "core.autocrlf", setting)
     shop.put(".gitattributes", attributes)
     shop.write(one="a\nb\n", two="a\nb\n")
@@ -173,7 +216,9 @@ def test_line_ends_that_git_does_not_convert_are_a_change(shop: Shop) -> None:
         ("working-tree-encoding=UTF-16", "encoding"),
     ],
 )
-def test_what_a_filter_would_be_needed_for_is_said(attribute: str, reason: str, shop: Shop, tmp_path: Path) -> None:
+def test_what_a_filter_would_be_needed_for_is_said(
+    attribute: str, reason: str, shop: Shop, tmp_path: Path
+) -> None:
     shop.write(one="1\n", other="1\n", clean="1\n")
     shop.commit()
     shop.git("config", "filter.canary.clean", f"touch {tmp_path / 'ran'}")
@@ -181,7 +226,9 @@ def test_what_a_filter_would_be_needed_for_is_said(attribute: str, reason: str, 
     (shop.path / ".git" / "info" / "attributes").write_text(f"one {attribute}\nclean {attribute}\n")
     shop.write(one="2\n", other="2\n")
     changed, unread = shop.look("one", "other", "clean")
-    assert (changed, list(unread)) == ({"other"}, ["one"]), "a file whose stat data is the same needs no filter"
+    assert (changed, list(unread)) == ({"other"}, ["one"]), (
+        "a file whose stat data is the same needs no filter"
+    )
     assert reason in unread["one"]
     assert not (tmp_path / "ran").exists()
 
@@ -220,7 +267,9 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(shop: Shop) -> None:
 
 
 def test_files_of_a_sha256_repository_are_compared_too(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(tmp_path / "shop")], check=True)
+    subprocess.run(
+        ["git", "init", "-q", "--object-format=sha256", str(tmp_path / "shop")], check=True
+    )
     shop = Shop(tmp_path / "shop")
     shop.write(one="1\n", two="1\n")
     shop.commit()
@@ -240,7 +289,9 @@ def test_files_in_a_submodule_do_not_hide_the_others(shop: Shop, tmp_path: Path)
     library = Shop(tmp_path / "lib")
     library.write(one="1\n")
     library.commit()
-    shop.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.path), "lib")
+    shop.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.path), "lib"
+    )
     shop.commit()
     shop.write(new="n\n")
     shop.put("lib/one", "2\n")

@@ -45,7 +45,9 @@ class Installed:
         """What is started says that it was, waits until `go` exists, and ends."""
         script = self.home / "stand-in.sh"
         wait = f"while [ ! -e {shlex.quote(str(self.home / 'go'))} ]; do sleep 0.02; done"
-        script.write_text(f'echo $$ >> {shlex.quote(str(self.log))}\n{then}\n{wait}\nrm -f "{self.pending}"\n')
+        script.write_text(
+            f'echo $$ >> {shlex.quote(str(self.log))}\n{then}\n{wait}\nrm -f "{self.pending}"\n'
+        )
         self.launch("/bin/sh", str(script))
 
     def started(self) -> list[int]:

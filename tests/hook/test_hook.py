@@ -1,4 +1,5 @@
-"""A hook exits 0 and says nothing, whatever is broken; what it was told is in the spool, once and whole."""
+"""A hook exits 0 and says nothing, whatever is broken; what it was told is in the spool, once
+and whole."""
 
 from __future__ import annotations
 
@@ -18,15 +19,22 @@ from tests.hook import PYTHON, SECONDS, Installed, alive, await_that
 from whyfor.hook import announce
 
 CLAUDE = (
-    "SessionStart UserPromptSubmit PostToolUse PermissionRequest Notification Stop StopFailure SubagentStop PreCompact "
+    "SessionStart UserPromptSubmit PostToolUse PermissionRequest Notification Stop StopFailure "
+    "SubagentStop PreCompact "
     "SessionEnd"
 ).split()
 EVENTS = [
     *(("claude", event) for event in CLAUDE),
     *(("codex", event) for event in ("SessionStart", "PostToolUse", "Stop")),
-    *(("gemini", event) for event in ("SessionStart", "BeforeAgent", "AfterAgent", "AfterTool", "SessionEnd")),
+    *(
+        ("gemini", event)
+        for event in ("SessionStart", "BeforeAgent", "AfterAgent", "AfterTool", "SessionEnd")
+    ),
     *(("copilot", event) for event in ("sessionStart", "postToolUse", "agentStop", "sessionEnd")),
-    *(("git", event) for event in ("post-commit", "post-checkout", "post-rewrite", "post-merge", "pre-push")),
+    *(
+        ("git", event)
+        for event in ("post-commit", "post-checkout", "post-rewrite", "post-merge", "pre-push")
+    ),
 ]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -36,7 +44,7 @@ def payload(size: int = 200, **fields: str) -> bytes:
     return json.dumps({**known, "filler": "x" * size}).encode()
 
 
-# -- never in the way --------------------------------------------------------------------------------------------------
+# -- never in the way ----------------------------------------------------------------------------
 
 
 def _nothing(hook: Installed) -> None: ...
@@ -98,7 +106,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda made: made.__name__.strip("_"))
-def test_a_hook_exits_0_and_says_nothing_whatever_is_broken(broken: object, hook: Installed) -> None:
+def test_a_hook_exits_0_and_says_nothing_whatever_is_broken(
+    broken: object, hook: Installed
+) -> None:
     hook.launch("/bin/true")
     assert callable(broken)
     broken(hook)
@@ -130,7 +140,15 @@ def test_a_hook_exits_0_and_says_nothing_whatever_it_is_given(around: str, hook:
 
 @pytest.mark.parametrize(
     "given",
-    [b"", b"\x00\xff" * 5000, b"not JSON\nat all\n", b'{"session_id":', payload(5_000_000), b"[1]", b"\n" * 1000],
+    [
+        b"",
+        b"\x00\xff" * 5000,
+        b"not JSON\nat all\n",
+        b'{"session_id":',
+        payload(5_000_000),
+        b"[1]",
+        b"\n" * 1000,
+    ],
     ids=["empty", "binary", "not-json", "torn", "5MB", "no-object", "newlines"],
 )
 def test_any_payload_is_kept_on_one_line(given: bytes, hook: Installed) -> None:
@@ -150,7 +168,9 @@ def test_a_folder_that_is_gone_is_no_obstacle(hook: Installed, tmp_path: Path) -
 
 def test_a_full_disk_tears_one_line_and_no_other(hook: Installed) -> None:
     hook.run("claude", "Stop", payload=payload(name="before"))
-    done = hook.run("claude", "Stop", payload=payload(50_000, name="torn"), around="ulimit -f 8; {}")
+    done = hook.run(
+        "claude", "Stop", payload=payload(50_000, name="torn"), around="ulimit -f 8; {}"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     hook.run("claude", "Stop", payload=payload(name="after"))
     lines = hook.lines()
@@ -162,7 +182,10 @@ def test_a_full_disk_tears_one_line_and_no_other(hook: Installed) -> None:
 def test_nothing_is_imported_that_a_bare_interpreter_does_not_hold(hook: Installed) -> None:
     def imported(*command: str) -> set[str]:
         done = subprocess.run(
-            [PYTHON, "-I", "-S", "-X", "importtime", *command], input=payload(), capture_output=True, check=True
+            [PYTHON, "-I", "-S", "-X", "importtime", *command],
+            input=payload(),
+            capture_output=True,
+            check=True,
         )
         return {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
 
@@ -172,24 +195,36 @@ def test_nothing_is_imported_that_a_bare_interpreter_does_not_hold(hook: Install
         assert imported(path, "--agent", "claude", event) - imported("-c", "pass") == {"announce"}
 
 
-# -- what is in the spool ----------------------------------------------------------------------------------------------
+# -- what is in the spool ------------------------------------------------------------------------
 
 
 def test_an_envelope_says_who_when_and_where(hook: Installed, tmp_path: Path) -> None:
     folder = tmp_path / 'with "quotes", \\ and é'
     folder.mkdir()
-    env = {"CLAUDE_CODE_SESSION_ID": "s-1", "CLAUDECODE": "1", "SECRET": "no", "AI_AGENT": 'a "b"\n\x01'}
+    env = {
+        "CLAUDE_CODE_SESSION_ID": "s-1",
+        "CLAUDECODE": "1",
+        "SECRET": "no",
+        "AI_AGENT": 'a "b"\n\x01',
+    }
     hook.run("claude", "Stop", payload=b'{"a":\n1}', env=env, cwd=folder)
     (line,) = hook.lines()
     header = line.header
-    assert (header["v"], header["agent"], header["event"], header["cwd"]) == (1, "claude", "Stop", str(folder))
+    assert (header["v"], header["agent"], header["event"], header["cwd"]) == (
+        1,
+        "claude",
+        "Stop",
+        str(folder),
+    )
     assert header["env"] == {name: value for name, value in env.items() if name != "SECRET"}
     assert line.payload == b'{"a": 1}'
     assert header["pid"] != header["ppid"] > 0
     assert abs(header["at"] - (hook.spool.stat().st_mtime_ns // 1_000_000)) < SECONDS * 1000
 
 
-def test_a_folder_whose_name_is_no_text_is_written_by_its_bytes(hook: Installed, tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_no_text_is_written_by_its_bytes(
+    hook: Installed, tmp_path: Path
+) -> None:
     folder = os.fsencode(tmp_path) + b"/\xff\xfe"
     os.mkdir(folder)  # noqa: PTH102 - bytes
     hook.run("claude", "Stop", cwd=Path(os.fsdecode(folder)))
@@ -223,7 +258,11 @@ def test_what_git_tells_its_hooks_is_kept_but_for_a_remotes_address(hook: Instal
 
 def test_private_text_never_reaches_the_disk(hook: Installed) -> None:
     long = "x" * 65_530  # the tag lies across the pieces it is read in
-    for text in ("a <private>hidden</private> b", long + "<private>hidden</private>", "c \\u003cPrivate\\u003ehidden"):
+    for text in (
+        "a <private>hidden</private> b",
+        long + "<private>hidden</private>",
+        "c \\u003cPrivate\\u003ehidden",
+    ):
         hook.run("claude", "UserPromptSubmit", payload=b'{"prompt":"' + text.encode() + b'","k":1}')
     assert b"hidden" not in next(hook.spool.iterdir()).read_bytes()
     assert all(json.loads(line.payload)["k"] == 1 for line in hook.lines())
@@ -238,7 +277,7 @@ def test_files_are_the_owners_alone(hook: Installed) -> None:
     assert (hook.folder / "__pycache__").stat().st_mode & 0o777 == 0o700
 
 
-# -- sessions and commits ----------------------------------------------------------------------------------------------
+# -- sessions and commits ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -255,21 +294,32 @@ def test_files_are_the_owners_alone(hook: Installed) -> None:
     ],
 )
 def test_a_session_of_claude_is_told_to_the_commands_it_runs(
-    agent: str, event: str, given: str, own: str, exported: str | None, hook: Installed, tmp_path: Path
+    agent: str,
+    event: str,
+    given: str,
+    own: str,
+    exported: str | None,
+    hook: Installed,
+    tmp_path: Path,
 ) -> None:
     file = tmp_path / "env.sh"
     file.write_text("export OTHER=1")
     env = {"CLAUDE_ENV_FILE": str(file), **({"CLAUDE_CODE_SESSION_ID": own} if own else {})}
     hook.run(agent, event, payload=given.encode(), env=env)
     told = subprocess.run(
-        ["/bin/sh", "-c", f". {file}; echo $OTHER $WHYFOR_SESSION"], capture_output=True, text=True, check=True
+        ["/bin/sh", "-c", f". {file}; echo $OTHER $WHYFOR_SESSION"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert told.stdout.split() == ["1", exported] if exported else ["1"]
 
 
 def git(folder: Path, *words: str) -> str:
     name = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
-    done = subprocess.run(["git", *name, *words], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *name, *words], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -314,13 +364,25 @@ def _response(event: str, command: str, response: object) -> bytes:
 @pytest.mark.parametrize(
     ("agent", "event", "response", "sha"),
     [
-        ("claude", "PostToolUse", {"gitOperation": {"commit": {"sha": "126e95e", "kind": "committed"}}}, "126e95e"),
-        ("claude", "PostToolUse", {"stdout": "x[0] [main 126e95e] a [b] c\n 1 file changed"}, "126e95e"),
+        (
+            "claude",
+            "PostToolUse",
+            {"gitOperation": {"commit": {"sha": "126e95e", "kind": "committed"}}},
+            "126e95e",
+        ),
+        (
+            "claude",
+            "PostToolUse",
+            {"stdout": "x[0] [main 126e95e] a [b] c\n 1 file changed"},
+            "126e95e",
+        ),
         ("codex", "PostToolUse", "[main (root-commit) 0123abc] first", "0123abc"),
         ("gemini", "AfterTool", {"llmContent": "Output: [detached HEAD 0123abcd] x"}, "0123abcd"),
     ],
 )
-def test_an_agent_is_asked_once_per_commit(agent: str, event: str, response: object, sha: str, hook: Installed) -> None:
+def test_an_agent_is_asked_once_per_commit(
+    agent: str, event: str, response: object, sha: str, hook: Installed
+) -> None:
     given = _response(event, "git commit -m x", response)
     first = hook.run(agent, "--annotate", event, payload=given)
     answer = json.loads(first.stdout)["hookSpecificOutput"]
@@ -340,12 +402,16 @@ def test_an_agent_is_asked_once_per_commit(agent: str, event: str, response: obj
     ],
 )
 def test_without_a_commit_nothing_is_asked(command: str, response: object, hook: Installed) -> None:
-    done = hook.run("claude", "--annotate", "PostToolUse", payload=_response("PostToolUse", command, response))
+    done = hook.run(
+        "claude", "--annotate", "PostToolUse", payload=_response("PostToolUse", command, response)
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_without_the_wish_for_it_nothing_is_asked(hook: Installed) -> None:
-    done = hook.run("claude", "PostToolUse", payload=_response("PostToolUse", "git commit", "[main 126e95e] x"))
+    done = hook.run(
+        "claude", "PostToolUse", payload=_response("PostToolUse", "git commit", "[main 126e95e] x")
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -363,7 +429,7 @@ def test_where_asking_cannot_be_remembered_nothing_is_asked(hook: Installed) -> 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-# -- the ingest that is started ----------------------------------------------------------------------------------------
+# -- the ingest that is started ------------------------------------------------------------------
 
 
 def test_only_events_that_end_something_start_an_ingest(hook: Installed) -> None:
@@ -377,7 +443,8 @@ def test_only_events_that_end_something_start_an_ingest(hook: Installed) -> None
             await_that(lambda: bool(hook.started()) and not alive(hook.started()[0]))
             hook.pending.unlink(missing_ok=True)
     expected = (
-        "Stop StopFailure PreCompact SessionEnd AfterAgent agentStop sessionEnd post-commit post-rewrite post-merge"
+        "Stop StopFailure PreCompact SessionEnd AfterAgent agentStop sessionEnd post-commit "
+        "post-rewrite post-merge"
     )
     assert sorted(set(waking)) == sorted(expected.split())
 
@@ -395,9 +462,18 @@ def test_what_is_started_stands_on_its_own(hook: Installed, tmp_path: Path) -> N
     facts = "readlink /proc/$$/cwd /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2; ls /proc/$$/fd; env"
     hook.stand_in(then=f"({facts}) > {seen}.new; mv {seen}.new {seen}")
     reads, writes = os.pipe()
-    env = {"GIT_DIR": "/code/x", "GIT_INDEX_FILE": "i", "WHYFOR_HOME": "/code/elsewhere", "KEPT": "1"}
+    env = {
+        "GIT_DIR": "/code/x",
+        "GIT_INDEX_FILE": "i",
+        "WHYFOR_HOME": "/code/elsewhere",
+        "KEPT": "1",
+    }
     done = subprocess.run(
-        ["/bin/sh", "-c", hook.command("claude", "Stop")], input=b"{}", env=env, pass_fds=[writes], check=True
+        ["/bin/sh", "-c", hook.command("claude", "Stop")],
+        input=b"{}",
+        env=env,
+        pass_fds=[writes],
+        check=True,
     )
     assert done.returncode == 0
     os.close(writes)
@@ -412,7 +488,8 @@ def test_what_is_started_stands_on_its_own(hook: Installed, tmp_path: Path) -> N
     assert rest[:3] == ["/dev/null"] * 3
     assert set(rest[3:]) >= {f"WHYFOR_HOME={hook.home}", "KEPT=1"}
     assert not [line for line in rest if line.startswith("GIT_")]
-    assert {int(line) for line in rest[3:] if line.isdigit()} <= {0, 1, 2, 10}  # 10: the shell reads its script there
+    # 10: the shell reads its script there
+    assert {int(line) for line in rest[3:] if line.isdigit()} <= {0, 1, 2, 10}
     hook.let_go()
 
 
@@ -427,8 +504,12 @@ def test_what_is_started_stands_on_its_own(hook: Installed, tmp_path: Path) -> N
         ("nonsense", 10, True),
     ],
 )
-def test_an_ingest_that_never_came_is_not_waited_for(content: str, age: int, taken: bool, hook: Installed) -> None:
-    ended = subprocess.run(["/bin/sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
+def test_an_ingest_that_never_came_is_not_waited_for(
+    content: str, age: int, taken: bool, hook: Installed
+) -> None:
+    ended = subprocess.run(
+        ["/bin/sh", "-c", "echo $$"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     hook.stand_in()
     hook.pending.write_text({"dead": ended, "own": str(os.getpid())}.get(content, content))
     when = hook.pending.stat().st_mtime - age
@@ -453,7 +534,7 @@ def test_after_an_ingest_has_begun_the_next_event_starts_another(hook: Installed
     hook.let_go()
 
 
-# -- many at once, and killed ------------------------------------------------------------------------------------------
+# -- many at once, and killed --------------------------------------------------------------------
 
 
 def test_eighty_hooks_at_once_lose_nothing_and_start_one_ingest(hook: Installed) -> None:
@@ -479,7 +560,9 @@ def test_eighty_hooks_at_once_lose_nothing_and_start_one_ingest(hook: Installed)
     assert len(hook.started()) == 1
 
 
-def test_two_hooks_that_both_find_no_spool_both_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_hooks_that_both_find_no_spool_both_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = os.mkdir
 
     def late(path: bytes, mode: int) -> None:
@@ -498,7 +581,8 @@ def test_a_hook_killed_at_any_moment_spoils_no_other(hook: Installed) -> None:
     for number in range(30):
         text = payload(300_000, name=f"n-{number}")
         one = subprocess.Popen(
-            [PYTHON, "-I", "-S", str(hook.folder / "hook.py"), "--agent", "claude", "Stop"], stdin=subprocess.PIPE
+            [PYTHON, "-I", "-S", str(hook.folder / "hook.py"), "--agent", "claude", "Stop"],
+            stdin=subprocess.PIPE,
         )
         killer = threading.Timer(dice.uniform(0, 0.02), one.send_signal, [signal.SIGKILL])
         killer.start()
@@ -509,6 +593,9 @@ def test_a_hook_killed_at_any_moment_spoils_no_other(hook: Installed) -> None:
     hook.run("claude", "Stop", payload=payload(name="last"))
     written = next(hook.spool.iterdir()).read_bytes().split(b"\n")
     payloads = [line.partition(b"\t")[2] for line in written]
-    assert [payloads.count(text) for text in (*finished, payload(name="last"))] == [1] * (len(finished) + 1)
-    assert max(line.count(b'{"v":1') for line in written) == 1  # one torn by the kill ends where the next begins
+    assert [payloads.count(text) for text in (*finished, payload(name="last"))] == [1] * (
+        len(finished) + 1
+    )
+    # one torn by the kill ends where the next begins
+    assert max(line.count(b'{"v":1') for line in written) == 1
     await_that(lambda: not any(map(alive, hook.started())))

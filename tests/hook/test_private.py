@@ -39,17 +39,26 @@ def without_private(payload: bytes) -> bytes:
         (rb'{"x":"\\<private>s</private>\\"}', rb'{"x":"\\\\"}'),
         (rb'{"x":"{\"y\":\"<private>s\",\"z\":1}","k":1}', rb'{"x":"{\"y\":\"\",\"z\":1}","k":1}'),
         (rb'{"x":"{not \"y\":\"<private>s\",\"z\":1}","k":1}', rb'{"x":"{not \"y\":\"","k":1}'),
-        (b'{"x":["a<private>s","s",{"type":"t","y":"s"},"s</private>b"]}', b'{"x":["a","",{"type":"t","y":""},"b"]}'),
+        (
+            b'{"x":["a<private>s","s",{"type":"t","y":"s"},"s</private>b"]}',
+            b'{"x":["a","",{"type":"t","y":""},"b"]}',
+        ),
         (b'{"x":"a<private>s","y":"s</private>b"}', b'{"x":"a","y":"b"}'),
         (b'{"x":"a< private >s</ private\\n>b"}', b'{"x":"ab"}'),
         (b'{"x":"a<private class=\\"k\\">s</private>b<private/>c"}', b'{"x":"ab<private/>c"}'),
         (b'{"x":"&lt;private&gt;k"}', b'{"x":"&lt;private&gt;k"}'),
         (b'{"x":"a</private>b"}', b'{"x":"a</private>b"}'),
-        (b'{"private":"<privates> private > <private-x>"}', b'{"private":"<privates> private > <private-x>"}'),
+        (
+            b'{"private":"<privates> private > <private-x>"}',
+            b'{"private":"<privates> private > <private-x>"}',
+        ),
         (b'not JSON <private>s "s" s', b"not JSON "),
         (b'  {"x":"<private>s"}', b'  {"x":""}'),
         (b'{"x":"<private>s', b'{"x":"'),
-        (b'{"id":"7","x":"k","y":["' + b"<private></private>" * 101 + b'k"]}', b'{"id":"7","x":"","y":[""]}'),
+        (
+            b'{"id":"7","x":"k","y":["' + b"<private></private>" * 101 + b'k"]}',
+            b'{"id":"7","x":"","y":[""]}',
+        ),
     ],
 )
 def test_private_text_is_dropped(given: bytes, left: bytes) -> None:
@@ -75,7 +84,11 @@ def _text(dice: random.Random, depth: int, *, private: bool = False) -> str:
     parts = [dice.choice([word, " ", *odd]) for _ in range(dice.randrange(8))]
     if depth and dice.random() < 0.7:
         inner = _text(dice, depth - 1, private=True)
-        parts.append(f"<private>{inner}</private>" if dice.random() < 0.8 or private else f"<private>{inner} SECRET")
+        parts.append(
+            f"<private>{inner}</private>"
+            if dice.random() < 0.8 or private
+            else f"<private>{inner} SECRET"
+        )
         if parts[-1].endswith("</private>"):
             parts.append(_text(dice, depth - 1, private=private))
     return "".join(parts)
@@ -83,8 +96,17 @@ def _text(dice: random.Random, depth: int, *, private: bool = False) -> str:
 
 @pytest.mark.parametrize(
     "piece",
-    [b"<private>", b"</private>", b"<private></private>", b"\\u003cprivate", b"\\", b'\\"<private>', b'"<private>"'],
+    [
+        b"<private>",
+        b"</private>",
+        b"<private></private>",
+        b"\\u003cprivate",
+        b"\\",
+        b'\\"<private>',
+        b'"<private>"',
+    ],
 )
 def test_hostile_text_takes_no_longer_than_any_other(piece: bytes) -> None:
     payload = b'{"x":"' + piece * (4_000_000 // len(piece))
-    assert len(without_private(payload)) <= len(payload)  # with quadratic work this would take hours
+    # with quadratic work this would take hours
+    assert len(without_private(payload)) <= len(payload)

@@ -18,7 +18,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with an author, in a folder whose name a careless script would trip over; the current folder."""
+    """A repository with an author, in a folder whose name a careless script would trip over; the
+    current folder."""
     made = tmp_path / 'it\'s a $HOME "repo"'
     made.mkdir()
     git(made, "init", "-q", "-b", "main")

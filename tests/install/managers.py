@@ -32,14 +32,26 @@ def installed() -> Path:
 def _install(target: Path) -> None:
     target.mkdir()
     (target / "package.json").write_text(json.dumps({"private": True, "dependencies": NPM}))
-    quiet = ["--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", "--cache=npm-cache"]
+    quiet = [
+        "--no-package-lock",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--cache=npm-cache",
+    ]
     _check(["npm", "install", *quiet], target)
-    _check([sys.executable, "-m", "venv", "venv"], target)  # in its place from the start: its scripts name the path
-    _check(["venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PIP], target)
+    # in its place from the start: its scripts name the path
+    _check([sys.executable, "-m", "venv", "venv"], target)
+    _check(
+        ["venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PIP],
+        target,
+    )
     (target / "done").touch()
 
 
 def _check(argv: list[str], cwd: Path) -> None:
     done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(argv)} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise RuntimeError(
+            f"{' '.join(argv)} failed with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )

@@ -33,7 +33,9 @@ def hooks(result: Result) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("installed")
-def test_every_installed_hook_is_fired_and_arrives(cli: Cli, tmp_path: Path, repo: Path, settings: Settings) -> None:
+def test_every_installed_hook_is_fired_and_arrives(
+    cli: Cli, tmp_path: Path, repo: Path, settings: Settings
+) -> None:
     script(repo / ".git" / "hooks" / "post-commit.whyfor-chained", f"touch {tmp_path}/ran")
     result = cli("doctor", "--json")
     found = hooks(result)
@@ -43,7 +45,13 @@ def test_every_installed_hook_is_fired_and_arrives(cli: Cli, tmp_path: Path, rep
     )
     assert len(found["claude"]["arrived"]) == 10
     assert sorted(found["gemini"]["arrived"]) == sorted(on.event for on in GEMINI.events)
-    assert sorted(found["git"]["arrived"]) == ["post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push"]
+    assert sorted(found["git"]["arrived"]) == [
+        "post-checkout",
+        "post-commit",
+        "post-merge",
+        "post-rewrite",
+        "pre-push",
+    ]
     assert not (tmp_path / "ran").exists()  # a probe is no commit: nobody else's hook runs
     assert not (settings.home / "hook" / "pending").exists()  # and no ingest is started for it
     assert "git" in cli("doctor").out
@@ -71,7 +79,9 @@ def test_an_entry_somebody_took_out_is_missed(cli: Cli, home: Path) -> None:
     assert hooks(cli("doctor", "--json"))["claude"]["state"] == "broken"
 
 
-def test_an_interpreter_that_moved_is_named(home: Path, repo: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_moved_is_named(
+    home: Path, repo: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / ".gemini").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(installing, "interpreter", lambda: "/code/gone/python3")
@@ -131,7 +141,9 @@ def test_files_of_ours_that_are_gone_or_old_are_named(cli: Cli, settings: Settin
 def test_a_hook_that_speaks_is_broken(cli: Cli, home: Path) -> None:
     path = home / ".gemini" / "settings.json"
     path.write_text(
-        path.read_text().replace("--agent gemini SessionEnd 2>/dev/null", "--agent gemini SessionEnd; echo hi")
+        path.read_text().replace(
+            "--agent gemini SessionEnd 2>/dev/null", "--agent gemini SessionEnd; echo hi"
+        )
     )
     result = cli("doctor", "--json")
     assert hooks(result)["gemini"]["state"] == "broken"
@@ -173,15 +185,24 @@ def test_codex_hooks_nobody_trusted_are_named_with_the_missing_step(home: Path, 
         "PreCompact": "pre_compact",
         "SessionEnd": "session_end",
     }
-    trusted = [f'[hooks.state."{path}:{name}:0:0"]\ntrusted_hash = "sha256:00"\n' for name in names.values()]
+    trusted = [
+        f'[hooks.state."{path}:{name}:0:0"]\ntrusted_hash = "sha256:00"\n'
+        for name in names.values()
+    ]
     (home / ".codex" / "config.toml").write_text("".join(trusted))
     assert set(commands(path.read_bytes(), CODEX)) == {*names, "Stop"}
-    assert hooks(cli("doctor", "--json"))["codex"]["what"].startswith("Codex was not told to trust our hooks for Stop;")
-    (home / ".codex" / "config.toml").write_text("".join([*trusted, f'[hooks.state."{path}:stop:0:0"]\n']))
+    assert hooks(cli("doctor", "--json"))["codex"]["what"].startswith(
+        "Codex was not told to trust our hooks for Stop;"
+    )
+    (home / ".codex" / "config.toml").write_text(
+        "".join([*trusted, f'[hooks.state."{path}:stop:0:0"]\n'])
+    )
     assert hooks(cli("doctor", "--json"))["codex"]["state"] == "ok"
 
 
-def test_an_agent_whose_hooks_are_never_heard_is_named(home: Path, cli: Cli, spool: Spool, settings: Settings) -> None:
+def test_an_agent_whose_hooks_are_never_heard_is_named(
+    home: Path, cli: Cli, spool: Spool, settings: Settings
+) -> None:
     (home / ".claude").mkdir()
     cli("init")
     Transcript("before", day="2020-01-01").prompt("Hello")
@@ -219,11 +240,15 @@ def test_a_repository_that_moved_or_was_never_installed_is_told(
     assert "this repository has no hooks of ours" in told
 
 
-# -- who else can reach it ---------------------------------------------------------------------------------------------
+# -- who else can reach it -----------------------------------------------------------------------
 
 
 def warnings(result: Result) -> list[tuple[str, str]]:
-    return [(problem["what"], problem["next"]) for problem in result.json["problems"] if not problem["dropped"]]
+    return [
+        (problem["what"], problem["next"])
+        for problem in result.json["problems"]
+        if not problem["dropped"]
+    ]
 
 
 @pytest.fixture
@@ -241,7 +266,12 @@ def test_a_home_of_our_own_making_draws_no_word(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "what"),
-    [(0o777, "change what is recorded"), (0o770, "change what"), (0o755, "read what is in it"), (0o711, "enter it")],
+    [
+        (0o777, "change what is recorded"),
+        (0o770, "change what"),
+        (0o755, "read what is in it"),
+        (0o711, "enter it"),
+    ],
 )
 def test_a_home_that_was_open_before_we_came_is_named_until_it_is_closed(
     mode: int, what: str, cli: Cli, home: Path, settings: Settings
@@ -258,7 +288,9 @@ def test_a_home_that_was_open_before_we_came_is_named_until_it_is_closed(
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("name", ["whyfor.db", "journal.jsonl", "segments", "spool", "hook", "config.toml"])
+@pytest.mark.parametrize(
+    "name", ["whyfor.db", "journal.jsonl", "segments", "spool", "hook", "config.toml"]
+)
 def test_what_others_can_reach_in_the_home_is_named_and_closed_by_ingest(
     name: str, cli: Cli, settings: Settings
 ) -> None:
@@ -285,7 +317,9 @@ def test_a_key_others_may_have_read_is_to_be_made_anew(cli: Cli, settings: Setti
     token.chmod(0o644)
     cli("ingest")  # closing it would only hide that it was open
     said = warnings(cli("doctor", "--json"))
-    assert [mend for _, mend in said][1:] == [f"Delete it, and the next serve makes a new one: rm {token}"]
+    assert [mend for _, mend in said][1:] == [
+        f"Delete it, and the next serve makes a new one: rm {token}"
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")

@@ -15,7 +15,10 @@ from whyfor.git import hooks as git_hooks
 from whyfor.model import former_name
 
 FORMER = former_name.COMMAND_MARK.removeprefix("# ")
-OLD_COMMAND = f"test -x /usr/bin/python3 && /usr/bin/python3 -I -S /gone/hook.py; exit 0 {former_name.COMMAND_MARK}"
+OLD_COMMAND = (
+    "test -x /usr/bin/python3 && /usr/bin/python3 -I -S /gone/hook.py; exit 0 "
+    f"{former_name.COMMAND_MARK}"
+)
 
 
 @pytest.fixture
@@ -46,11 +49,15 @@ def old_settings(home: Path) -> Path:
     settings.parent.mkdir(parents=True)
     theirs = {"hooks": [{"type": "command", "command": "echo theirs"}]}
     ours = {"hooks": [{"type": "command", "command": OLD_COMMAND, "timeout": 5}]}
-    settings.write_text(json.dumps({"model": "x", "hooks": {"Stop": [theirs, ours], "SessionEnd": [ours]}}))
+    settings.write_text(
+        json.dumps({"model": "x", "hooks": {"Stop": [theirs, ours], "SessionEnd": [ours]}})
+    )
     return settings
 
 
-def test_init_takes_old_hooks_out_of_git_and_puts_ours_in(repository: Path, cli: Callable[..., Any]) -> None:
+def test_init_takes_old_hooks_out_of_git_and_puts_ours_in(
+    repository: Path, cli: Callable[..., Any]
+) -> None:
     hook = put_old_hook(repository)
     assert cli("init").code == 0
     assert git_hooks.is_ours(hook)
@@ -59,17 +66,23 @@ def test_init_takes_old_hooks_out_of_git_and_puts_ours_in(repository: Path, cli:
     assert "echo theirs" in hook.with_name("post-commit.whyfor-chained").read_text()
 
 
-def test_uninstall_takes_old_hooks_out_and_puts_back_what_was_there(repository: Path, cli: Callable[..., Any]) -> None:
+def test_uninstall_takes_old_hooks_out_and_puts_back_what_was_there(
+    repository: Path, cli: Callable[..., Any]
+) -> None:
     hook = put_old_hook(repository)
     assert cli("uninstall").code == 0
     assert hook.read_text() == "#!/bin/sh\necho theirs\n"
     assert (
         sorted(path.name for path in hook.parent.glob("post-commit*"))
-        == ["post-commit", "post-commit.sample"][: 1 + hook.with_name("post-commit.sample").exists()]
+        == ["post-commit", "post-commit.sample"][
+            : 1 + hook.with_name("post-commit.sample").exists()
+        ]
     )
 
 
-def test_an_old_folder_of_hooks_gives_core_hooks_path_back(repository: Path, cli: Callable[..., Any]) -> None:
+def test_an_old_folder_of_hooks_gives_core_hooks_path_back(
+    repository: Path, cli: Callable[..., Any]
+) -> None:
     common = repository / ".git"
     own = common / former_name.GIT_FOLDER
     own.mkdir()
@@ -104,7 +117,9 @@ def test_uninstall_removes_old_entries_from_an_agent_s_settings(
 
 
 @pytest.mark.parametrize("verb", [("init",), ("uninstall",)])
-def test_old_files_of_our_own_go(verb: tuple[str, ...], home: Path, repository: Path, cli: Callable[..., Any]) -> None:
+def test_old_files_of_our_own_go(
+    verb: tuple[str, ...], home: Path, repository: Path, cli: Callable[..., Any]
+) -> None:
     hooks = home / ".copilot" / former_name.COPILOT_FILE
     skill = home / ".claude" / "skills" / former_name.SKILL / "SKILL.md"
     for path in (hooks, skill):
@@ -119,7 +134,9 @@ def test_old_files_of_our_own_go(verb: tuple[str, ...], home: Path, repository: 
 
 def test_the_former_name_is_written_in_one_place() -> None:
     """So that nobody can take one program for the other."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True
+    ).stdout
     allowed = "src/whyfor/model/former_name.py"
     found = []
     for name in listed.decode().split("\0"):

@@ -32,7 +32,9 @@ def commit(repo: Path, message: str = "x", **options: Any) -> subprocess.Complet
     return git(repo, "commit", "-q", "--allow-empty", "-m", message, **options)
 
 
-def test_each_event_is_announced_with_what_only_that_moment_knows(repo: Path, cli: Cli, spool: Spool) -> None:
+def test_each_event_is_announced_with_what_only_that_moment_knows(
+    repo: Path, cli: Cli, spool: Spool
+) -> None:
     cli("init")
     commit(repo)
     first = head(repo)
@@ -44,7 +46,10 @@ def test_each_event_is_announced_with_what_only_that_moment_knows(repo: Path, cl
     spool.clear()
     commit(repo, "y", env={**os.environ, "GIT_REFLOG_ACTION": "test"})
     git(repo, "commit", "-q", "--amend", "--allow-empty", "-m", "z")
-    found = {envelope["event"]: envelope for envelope in spool.next("post-commit", "post-commit", "post-rewrite")}
+    found = {
+        envelope["event"]: envelope
+        for envelope in spool.next("post-commit", "post-commit", "post-rewrite")
+    }
     assert found["post-rewrite"]["args"] == ["amend"]
     assert found["post-rewrite"]["payload"].split()[1] == head(repo)
     spool.clear()
@@ -57,7 +62,9 @@ def test_each_event_is_announced_with_what_only_that_moment_knows(repo: Path, cl
     assert merged["sha"] == head(repo)
 
 
-def test_an_agent_that_kills_what_its_command_leaves_behind_loses_nothing(repo: Path, cli: Cli, spool: Spool) -> None:
+def test_an_agent_that_kills_what_its_command_leaves_behind_loses_nothing(
+    repo: Path, cli: Cli, spool: Spool
+) -> None:
     cli("init")
     env = {**os.environ, "CODEX_THREAD_ID": "t"}
     for _ in range(10):
@@ -96,14 +103,18 @@ def test_any_shell_and_an_empty_environment_will_do(
         argv[0] = shutil.which(argv[0]) or ""
         done = subprocess.run(argv, cwd=repo, env={}, input="a b\n", capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    one, two = sorted(spool.next("post-commit", "post-rewrite"), key=lambda envelope: str(envelope["event"]))
+    one, two = sorted(
+        spool.next("post-commit", "post-rewrite"), key=lambda envelope: str(envelope["event"])
+    )
     assert one["sha"] == two["sha"] == head(repo)
     assert two["payload"].split() == ["a", "b"]
     assert one["chain"][0][0] == os.getpid()
 
 
 @pytest.mark.parametrize("path", [None, "", "/nowhere", "/usr/bin:/bin"])
-def test_a_client_with_a_bare_path_commits_as_before(repo: Path, cli: Cli, spool: Spool, path: str | None) -> None:
+def test_a_client_with_a_bare_path_commits_as_before(
+    repo: Path, cli: Cli, spool: Spool, path: str | None
+) -> None:
     cli("init")
     program = shutil.which("git")
     assert program
@@ -116,7 +127,12 @@ def test_a_client_with_a_bare_path_commits_as_before(repo: Path, cli: Cli, spool
 
 @pytest.mark.parametrize("broken", ["python", "hook", "home"])
 def test_with_any_part_of_ours_gone_theirs_still_run_and_decide(
-    repo: Path, cli: Cli, settings: Settings, tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+    repo: Path,
+    cli: Cli,
+    settings: Settings,
+    tmp_path: Path,
+    broken: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script(repo / ".git" / "hooks" / "post-commit", f'echo ran >"{tmp_path}/ran"')
     if broken == "python":
@@ -135,7 +151,10 @@ def test_a_hook_that_was_there_gets_arguments_and_stdin_and_its_exit_code_counts
     repo: Path, cli: Cli, spool: Spool, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    script(repo / ".git" / "hooks" / "pre-push", f'printf "%s|" "$0" "$@" >{log}; cat >>{log}; echo no >&2; exit 3')
+    script(
+        repo / ".git" / "hooks" / "pre-push",
+        f'printf "%s|" "$0" "$@" >{log}; cat >>{log}; echo no >&2; exit 3',
+    )
     commit(repo)
     git(tmp_path, "init", "-q", "--bare", "away")
     cli("init")
@@ -149,7 +168,9 @@ def test_a_hook_that_was_there_gets_arguments_and_stdin_and_its_exit_code_counts
     assert git(tmp_path / "away", "branch").stdout == ""
 
 
-def test_stdin_is_handed_on_to_the_last_byte(repo: Path, cli: Cli, spool: Spool, tmp_path: Path) -> None:
+def test_stdin_is_handed_on_to_the_last_byte(
+    repo: Path, cli: Cli, spool: Spool, tmp_path: Path
+) -> None:
     script(repo / ".git" / "hooks" / "pre-push", f"cat >{tmp_path}/given")
     cli("init")
     hook = repo / ".git" / "hooks" / "pre-push"
@@ -157,11 +178,15 @@ def test_stdin_is_handed_on_to_the_last_byte(repo: Path, cli: Cli, spool: Spool,
         subprocess.run([hook, "origin", "url"], cwd=repo, input=given, check=True)
         assert (tmp_path / "given").read_bytes() == given
     script(repo / ".git" / "hooks" / "pre-push.whyfor-chained", "exit 7")
-    done = subprocess.run([hook], cwd=repo, input=b"x\n" * 200_000, capture_output=True, check=False)
+    done = subprocess.run(
+        [hook], cwd=repo, input=b"x\n" * 200_000, capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (7, b"")
 
 
-def test_a_hook_that_git_would_not_run_is_not_run_by_us(repo: Path, cli: Cli, tmp_path: Path) -> None:
+def test_a_hook_that_git_would_not_run_is_not_run_by_us(
+    repo: Path, cli: Cli, tmp_path: Path
+) -> None:
     script(repo / ".git" / "hooks" / "post-commit", f"touch {tmp_path}/ran", mode=0o644)
     cli("init")
     commit(repo)
@@ -208,7 +233,7 @@ def test_nothing_enters_the_work_tree(repo: Path, cli: Cli, home: Path) -> None:
     assert git(repo, "status", "--porcelain", "--ignored").stdout == ""
 
 
-# -- core.hooksPath ----------------------------------------------------------------------------------------------------
+# -- core.hooksPath ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scope", ["--local", "--global"])
@@ -237,7 +262,11 @@ def test_another_folder_of_hooks_is_stood_in_for_and_not_written_to(
     assert lines[-1] == f"{configured}/post-commit"
     assert snapshot(folder) == theirs
     cli("uninstall")
-    kept = {name: state for name, state in snapshot(repo / ".git").items() if name in before and "objects" not in name}
+    kept = {
+        name: state
+        for name, state in snapshot(repo / ".git").items()
+        if name in before and "objects" not in name
+    }
     assert kept["config"] == before["config"]
     assert not (repo / ".git" / "whyfor-hooks").exists()
 
@@ -251,7 +280,9 @@ def test_a_config_changed_since_keeps_the_change(repo: Path, cli: Cli) -> None:
     assert git(repo, "config", "branch.main.description").stdout == "kept\n"
 
 
-def test_a_path_set_after_ours_is_left_and_init_stands_in_for_it(repo: Path, cli: Cli, spool: Spool) -> None:
+def test_a_path_set_after_ours_is_left_and_init_stands_in_for_it(
+    repo: Path, cli: Cli, spool: Spool
+) -> None:
     git(repo, "config", "core.hooksPath", "one")
     cli("init")
     git(repo, "config", "core.hooksPath", "two")
@@ -286,7 +317,7 @@ def test_a_path_set_for_one_work_tree_alone_is_refused(repo: Path, cli: Cli) -> 
     assert "this work tree alone" in steps[0]["note"]
 
 
-# -- kinds of repositories ---------------------------------------------------------------------------------------------
+# -- kinds of repositories -----------------------------------------------------------------------
 
 
 def test_a_linked_work_tree_shares_its_hooks(
@@ -309,7 +340,16 @@ def test_a_submodule_has_its_own(
 ) -> None:
     git(tmp_path, "init", "-q", "-b", "main", "part")
     commit(tmp_path / "part")
-    git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "part"), "part")
+    git(
+        repo,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(tmp_path / "part"),
+        "part",
+    )
     monkeypatch.chdir(repo / "part")
     cli("init")
     commit(repo / "part", "inside")
@@ -317,14 +357,21 @@ def test_a_submodule_has_its_own(
     assert (one["cwd"], one["sha"]) == (str(repo / "part"), head(repo / "part"))
     commit(repo, "outside")
     assert spool.events() == ["post-commit"]
-    assert "post-commit" in [path.name for path in (repo / ".git" / "modules" / "part" / "hooks").iterdir()]
+    assert "post-commit" in [
+        path.name for path in (repo / ".git" / "modules" / "part" / "hooks").iterdir()
+    ]
 
 
-def test_a_bare_repository_is_declined_with_a_reason(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_repository_is_declined_with_a_reason(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(tmp_path, "init", "-q", "--bare", "bare")
     monkeypatch.chdir(tmp_path / "bare")
     (step,) = [step for step in cli("init", "--json").json["steps"] if step["kind"] == "git"]
-    assert (step["state"], step["note"]) == ("absent", "a bare repository: nobody commits in it; agents' hooks only")
+    assert (step["state"], step["note"]) == (
+        "absent",
+        "a bare repository: nobody commits in it; agents' hooks only",
+    )
 
 
 def test_agents_hooks_go_with_the_last_repository(
@@ -353,10 +400,12 @@ def test_all_means_every_repository(repo: Path, home: Path, tmp_path: Path, cli:
     assert not (home / ".claude" / "settings.json").exists()
 
 
-# -- --local -----------------------------------------------------------------------------------------------------------
+# -- --local -------------------------------------------------------------------------------------
 
 
-def test_local_settings_are_hidden_from_git_and_go_without_a_trace(repo: Path, home: Path, cli: Cli) -> None:
+def test_local_settings_are_hidden_from_git_and_go_without_a_trace(
+    repo: Path, home: Path, cli: Cli
+) -> None:
     (home / ".claude").mkdir()
     (home / ".codex").mkdir()
     before = snapshot(repo)
@@ -375,7 +424,11 @@ def test_local_settings_that_git_tracks_are_left_alone(repo: Path, home: Path, c
     (repo / ".gemini").mkdir()
     (repo / ".gemini" / "settings.json").write_text("{}")
     git(repo, "add", ".")
-    (step,) = [s for s in cli("init", "--local", "--agent", "gemini", "--json").json["steps"] if s["kind"] == "agent"]
+    (step,) = [
+        s
+        for s in cli("init", "--local", "--agent", "gemini", "--json").json["steps"]
+        if s["kind"] == "agent"
+    ]
     assert (step["state"], "git tracks it" in step["note"]) == ("failed", True)
     assert (repo / ".gemini" / "settings.json").read_text() == "{}"
     assert cli("uninstall").code == 0
@@ -385,13 +438,20 @@ def test_local_outside_a_repository_is_an_error(cli: Cli) -> None:
     assert cli("init", "--local").code == 2
 
 
-# -- the line at checkout ----------------------------------------------------------------------------------------------
+# -- the line at checkout ------------------------------------------------------------------------
 
 
 def _checkout(repo: Path) -> str:
     """What a person sees on a terminal."""
     parent, child = os.openpty()
-    subprocess.run(["git", "checkout", "-q", "main~1"], cwd=repo, stdin=child, stdout=child, stderr=child, check=True)
+    subprocess.run(
+        ["git", "checkout", "-q", "main~1"],
+        cwd=repo,
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        check=True,
+    )
     os.close(child)
     seen = b""
     try:
@@ -405,15 +465,21 @@ def _checkout(repo: Path) -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
-def test_a_commit_with_a_story_says_so_at_checkout_to_a_person_only(repo: Path, cli: Cli, settings: Settings) -> None:
+def test_a_commit_with_a_story_says_so_at_checkout_to_a_person_only(
+    repo: Path, cli: Cli, settings: Settings
+) -> None:
     commit(repo, "told")
     told = head(repo)
     commit(repo, "next")
     cli("init")
     assert _checkout(repo) == ""
-    (settings.home / "hook" / "stories").write_text(f"{'0' * 40}\tctx-1\tOther\n{told}\tctx-2\tRetry %s with `x`\n")
+    (settings.home / "hook" / "stories").write_text(
+        f"{'0' * 40}\tctx-1\tOther\n{told}\tctx-2\tRetry %s with `x`\n"
+    )
     git(repo, "checkout", "-q", "main")
-    assert _checkout(repo) == (f"whyfor: this commit has a story: Retry %s with `x`  (whyfor show {told[:9]})\r\n")
+    assert _checkout(repo) == (
+        f"whyfor: this commit has a story: Retry %s with `x`  (whyfor show {told[:9]})\r\n"
+    )
     git(repo, "checkout", "-q", "main")
     assert git(repo, "checkout", "-q", told).stderr == ""
     git(repo, "checkout", "-q", "main")

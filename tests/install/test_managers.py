@@ -28,7 +28,9 @@ def managers(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(repo: Path, *argv: str | Path) -> None:
-    done = subprocess.run([str(word) for word in argv], cwd=repo, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in argv], cwd=repo, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -48,7 +50,7 @@ def ran(tmp_path: Path) -> int:
     return count
 
 
-# -- husky -------------------------------------------------------------------------------------------------------------
+# -- husky ---------------------------------------------------------------------------------------
 
 
 def husky(repo: Path, managers: Path, version: int) -> None:
@@ -87,12 +89,13 @@ def test_husky_runs_beside_ours_in_both_orders(
     assert ran(tmp_path) == 1
 
 
-# -- lefthook ----------------------------------------------------------------------------------------------------------
+# -- lefthook ------------------------------------------------------------------------------------
 
 
 def lefthook(repo: Path, tmp_path: Path) -> None:
     (repo / "lefthook.yml").write_text(
-        f"output: [failure]\npost-commit:\n  commands:\n    note:\n      run: echo post >>{tmp_path}/theirs\n"
+        "output: [failure]\npost-commit:\n  commands:\n    note:\n      run: echo post "
+        f">>{tmp_path}/theirs\n"
         "pre-push:\n  commands:\n    gate:\n      run: test ! -e stop\n"
     )
     run(repo, "lefthook", "install")
@@ -124,7 +127,9 @@ def test_lefthook_runs_beside_ours_in_both_orders(
     assert ran(tmp_path) == 1
     cli("uninstall")
     assert (repo / ".git" / "hooks" / "post-commit").read_bytes() == theirs
-    assert [path.name for path in (repo / ".git" / "hooks").iterdir() if "whyfor" in path.name] == []
+    assert [
+        path.name for path in (repo / ".git" / "hooks").iterdir() if "whyfor" in path.name
+    ] == []
 
 
 def test_a_hook_that_was_before_us_is_where_lefthook_would_have_put_it(
@@ -139,7 +144,7 @@ def test_a_hook_that_was_before_us_is_where_lefthook_would_have_put_it(
     assert b"lefthook" in (repo / ".git" / "hooks" / "post-commit").read_bytes().lower()
 
 
-# -- pre-commit --------------------------------------------------------------------------------------------------------
+# -- pre-commit ----------------------------------------------------------------------------------
 
 
 def pre_commit(repo: Path, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What the package promises of itself: its license, and the versions of others that it was tested with."""
+"""What the package promises of itself: its license, and the versions of others that it was
+tested with."""
 
 from __future__ import annotations
 

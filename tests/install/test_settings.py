@@ -33,12 +33,18 @@ from whyfor.service.init import init, uninstall
 Cli = Callable[..., Result]
 AGENTS = st.sampled_from(list(HOOKABLE.values()))
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8)
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner))
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner)
+)
 HANDLER = st.fixed_dictionaries(
     {"type": st.just("command"), "command": st.text(max_size=20)}, optional={"timeout": JSON}
 )
-GROUP = st.fixed_dictionaries({"hooks": st.lists(HANDLER, max_size=2)}, optional={"matcher": st.text(max_size=5)})
-EVENTS = st.sampled_from("Stop SessionStart PostToolUse AfterTool agentStop PreToolUse Unheard".split())
+GROUP = st.fixed_dictionaries(
+    {"hooks": st.lists(HANDLER, max_size=2)}, optional={"matcher": st.text(max_size=5)}
+)
+EVENTS = st.sampled_from(
+    "Stop SessionStart PostToolUse AfterTool agentStop PreToolUse Unheard".split()
+)
 HOOKS = st.dictionaries(EVENTS, st.lists(GROUP | HANDLER | JSON, max_size=3))
 LAYOUTS = st.sampled_from([None, 0, 1, 2, 4, "\t", "   "])
 
@@ -53,8 +59,11 @@ def settings_files(draw: st.DrawFn) -> bytes:
     if draw(st.booleans()):
         data["hooks"] = draw(HOOKS)
         keys.insert(draw(st.integers(0, len(keys))), "hooks")
-    text = json.dumps({key: data[key] for key in keys}, indent=draw(LAYOUTS), ensure_ascii=draw(st.booleans()))
-    assume(MARK not in text)  # hypothesis takes words from our own source; what bears our mark is ours
+    text = json.dumps(
+        {key: data[key] for key in keys}, indent=draw(LAYOUTS), ensure_ascii=draw(st.booleans())
+    )
+    # hypothesis takes words from our own source; what bears our mark is ours
+    assume(MARK not in text)
     text += draw(st.sampled_from(["", "\n", "\n\n", "  \n"]))
     if draw(st.booleans()):
         text = text.replace("\n", "\r\n")
@@ -66,8 +75,12 @@ def added(content: bytes, agent: Hookable) -> bytes:
 
 
 @given(settings_files() | st.sampled_from([b"", b"\n", b"{}"]), AGENTS)
-def test_what_was_there_stays_in_its_order_and_ours_come_after(content: bytes, agent: Hookable) -> None:
-    before = json.loads(content.decode("utf-8-sig") or "{}") if content.strip() else dict(agent.empty)
+def test_what_was_there_stays_in_its_order_and_ours_come_after(
+    content: bytes, agent: Hookable
+) -> None:
+    before = (
+        json.loads(content.decode("utf-8-sig") or "{}") if content.strip() else dict(agent.empty)
+    )
     after = json.loads(added(content, agent).decode("utf-8-sig"))
     assert [key for key in after if key in before] == list(before)
     assert {key: value for key, value in after.items() if key != "hooks"} == {
@@ -99,15 +112,26 @@ def test_an_entry_of_an_older_version_is_replaced_where_it_stands() -> None:
     old = {"hooks": [{"type": "command", "command": f"old {MARK}"}]}
     content = json.dumps({"hooks": {"Stop": [old, other], "Forgotten": [old]}}).encode()
     after = json.loads(added(content, CLAUDE))["hooks"]
-    assert [group["hooks"][0]["command"] for group in after["Stop"]] == [f"run Stop {MARK}", "theirs"]
+    assert [group["hooks"][0]["command"] for group in after["Stop"]] == [
+        f"run Stop {MARK}",
+        "theirs",
+    ]
     assert "Forgotten" not in after
 
 
 def test_a_command_somebody_put_into_our_group_stays() -> None:
-    group = {"hooks": [{"type": "command", "command": f"old {MARK}"}, {"type": "command", "command": "theirs"}]}
+    group = {
+        "hooks": [
+            {"type": "command", "command": f"old {MARK}"},
+            {"type": "command", "command": "theirs"},
+        ]
+    }
     content = json.dumps({"hooks": {"Stop": [group]}}).encode()
     after = json.loads(added(content, CLAUDE))["hooks"]["Stop"]
-    assert [[handler["command"] for handler in entry["hooks"]] for entry in after] == [["theirs"], [f"run Stop {MARK}"]]
+    assert [[handler["command"] for handler in entry["hooks"]] for entry in after] == [
+        ["theirs"],
+        [f"run Stop {MARK}"],
+    ]
 
 
 @pytest.mark.parametrize("indent", ["  ", "    ", "\t"])
@@ -115,7 +139,10 @@ def test_a_command_somebody_put_into_our_group_stays() -> None:
 def test_the_files_own_manner_is_kept(indent: str, end: str) -> None:
     content = f'{{{end}{indent}"model": "größer"{end}}}{end}'.encode()
     text = added(content, CLAUDE).decode()
-    assert f'{{{end}{indent}"model": "größer",{end}{indent}"hooks": {{{end}{indent * 2}"SessionStart"' in text
+    assert (
+        f'{{{end}{indent}"model": "größer",{end}{indent}"hooks": {{{end}{indent * 2}"SessionStart"'
+        in text
+    )
     assert text.endswith(f"}}{end}")
     assert end == "\n" or text.count("\n") == text.count("\r\n")
 
@@ -148,7 +175,9 @@ def test_each_agent_has_its_own_unit_and_shape() -> None:
     assert made["claude"]["Stop"][0]["hooks"][0]["timeout"] == 5
     assert made["gemini"]["AfterTool"][0]["hooks"][0]["timeout"] == 5000
     assert "matcher" not in made["codex"]["Stop"][0]
-    assert made["copilot"]["agentStop"] == [{"type": "command", "bash": f"run agentStop {MARK}", "timeoutSec": 5}]
+    assert made["copilot"]["agentStop"] == [
+        {"type": "command", "bash": f"run agentStop {MARK}", "timeoutSec": 5}
+    ]
     assert json.loads(added(b"", COPILOT))["version"] == 1
 
 
@@ -165,14 +194,24 @@ def test_an_agents_own_variable_moves_its_folder(agent: Hookable, tmp_path: Path
     assert elsewhere == Path("/code/elsewhere/.gemini" if agent is GEMINI else "/code/elsewhere")
 
 
-# -- the files themselves ----------------------------------------------------------------------------------------------
+# -- the files themselves ------------------------------------------------------------------------
 
-CONTENTS = [None, b"", b"{}", b'{"model":"x"}\r\n', b'\xef\xbb\xbf{\n\t"hooks": {"Stop": []}\n}', b'{"hooks":{}}']
+CONTENTS = [
+    None,
+    b"",
+    b"{}",
+    b'{"model":"x"}\r\n',
+    b'\xef\xbb\xbf{\n\t"hooks": {"Stop": []}\n}',
+    b'{"hooks":{}}',
+]
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
-        str(path.relative_to(folder)): (path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
+        str(path.relative_to(folder)): (
+            path.lstat().st_mode,
+            path.read_bytes() if path.is_file() else b"",
+        )
         for path in folder.rglob("*")
     }
 
@@ -191,7 +230,9 @@ def test_uninstall_puts_every_byte_and_mode_back(
             path.chmod(mode)
     before = snapshot(home)
     first = init(settings, tmp_path, annotate=True)
-    assert [step.state for step in first.steps if step.kind == "agent" and step.file] == ["installed"] * 4
+    assert [step.state for step in first.steps if step.kind == "agent" and step.file] == [
+        "installed"
+    ] * 4
     installed = snapshot(home)
     again = init(settings, tmp_path)
     assert {step.state for step in again.steps if step.file} == {"unchanged"}
@@ -217,7 +258,9 @@ def test_a_link_stays_a_link(home: Path, tmp_path: Path, settings: Settings) -> 
     assert target.read_text() == '{"model": "x"}'
 
 
-def test_what_somebody_changed_since_stays_when_ours_go(home: Path, tmp_path: Path, settings: Settings) -> None:
+def test_what_somebody_changed_since_stays_when_ours_go(
+    home: Path, tmp_path: Path, settings: Settings
+) -> None:
     path = home / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text('{"model": "x"}')
@@ -235,7 +278,9 @@ def test_what_somebody_changed_since_stays_when_ours_go(home: Path, tmp_path: Pa
     }
 
 
-def test_a_file_we_made_stays_when_somebody_uses_it(home: Path, tmp_path: Path, settings: Settings) -> None:
+def test_a_file_we_made_stays_when_somebody_uses_it(
+    home: Path, tmp_path: Path, settings: Settings
+) -> None:
     (home / ".codex").mkdir()
     init(settings, tmp_path)
     path = home / ".codex" / "hooks.json"
@@ -244,7 +289,9 @@ def test_a_file_we_made_stays_when_somebody_uses_it(home: Path, tmp_path: Path, 
     assert json.loads(path.read_text()) == {"description": "mine"}
 
 
-def test_settings_that_are_not_json_are_left_alone_and_the_others_go_on(home: Path, tmp_path: Path, cli: Cli) -> None:
+def test_settings_that_are_not_json_are_left_alone_and_the_others_go_on(
+    home: Path, tmp_path: Path, cli: Cli
+) -> None:
     for name in (".claude", ".gemini"):
         (home / name).mkdir()
     (home / ".claude" / "settings.json").write_text('{"model": "x",}')
@@ -257,7 +304,9 @@ def test_settings_that_are_not_json_are_left_alone_and_the_others_go_on(home: Pa
     assert "not valid JSON" in cli("init").out
 
 
-def test_the_original_survives_a_lost_record(home: Path, tmp_path: Path, settings: Settings) -> None:
+def test_the_original_survives_a_lost_record(
+    home: Path, tmp_path: Path, settings: Settings
+) -> None:
     path = home / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text('{\n  "model": "x"\n}\n')
@@ -268,7 +317,9 @@ def test_the_original_survives_a_lost_record(home: Path, tmp_path: Path, setting
     assert path.read_text() == '{\n  "model": "x"\n}\n'
 
 
-def test_uninstall_finds_ours_when_our_folder_was_deleted(home: Path, tmp_path: Path, settings: Settings) -> None:
+def test_uninstall_finds_ours_when_our_folder_was_deleted(
+    home: Path, tmp_path: Path, settings: Settings
+) -> None:
     for name in (".claude", ".gemini"):
         (home / name).mkdir()
     (home / ".claude" / "settings.json").write_text('{\n  "model": "x"\n}\n')
@@ -279,7 +330,9 @@ def test_uninstall_finds_ours_when_our_folder_was_deleted(home: Path, tmp_path: 
     assert snapshot(home) == before
 
 
-def test_dry_run_says_the_same_and_writes_nothing(home: Path, tmp_path: Path, cli: Cli, settings: Settings) -> None:
+def test_dry_run_says_the_same_and_writes_nothing(
+    home: Path, tmp_path: Path, cli: Cli, settings: Settings
+) -> None:
     (home / ".claude").mkdir()
     (home / ".gemini").mkdir()
     before = snapshot(tmp_path)
@@ -295,16 +348,25 @@ def test_dry_run_says_the_same_and_writes_nothing(home: Path, tmp_path: Path, cl
     assert not any((settings.home / "hook").iterdir())
 
 
-def test_annotation_is_asked_for_only_where_an_answer_counts_and_until_told_otherwise(home: Path, cli: Cli) -> None:
+def test_annotation_is_asked_for_only_where_an_answer_counts_and_until_told_otherwise(
+    home: Path, cli: Cli
+) -> None:
     (home / ".claude").mkdir()
     (home / ".codex").mkdir()
     path = home / ".claude" / "settings.json"
     skill = home / ".claude" / "skills" / "whyfor-note" / "SKILL.md"
     cli("init", "--annotate")
-    asking = {event for event, command in commands(path.read_bytes(), CLAUDE).items() if "--annotate" in command}
+    asking = {
+        event
+        for event, command in commands(path.read_bytes(), CLAUDE).items()
+        if "--annotate" in command
+    }
     assert asking == {"PostToolUse"}
     assert skill.read_text().startswith("---\nname: whyfor-note\n")
-    assert "--annotate PostToolUse" in commands((home / ".codex" / "hooks.json").read_bytes(), CODEX)["PostToolUse"]
+    assert (
+        "--annotate PostToolUse"
+        in commands((home / ".codex" / "hooks.json").read_bytes(), CODEX)["PostToolUse"]
+    )
     cli("init")
     assert "--annotate" in path.read_text()
     cli("init", "--no-annotate")
@@ -315,7 +377,11 @@ def test_annotation_is_asked_for_only_where_an_answer_counts_and_until_told_othe
 
 def test_only_agents_that_are_there_get_hooks_unless_named(home: Path, cli: Cli) -> None:
     (home / ".gemini").mkdir()
-    states = {step["name"]: step["state"] for step in cli("init", "--json").json["steps"] if step["kind"] == "agent"}
+    states = {
+        step["name"]: step["state"]
+        for step in cli("init", "--json").json["steps"]
+        if step["kind"] == "agent"
+    }
     assert states["gemini"] == "installed"
     assert states["copilot"] == states["opencode"] == "absent"
     cli("init", "--agent", "copilot", "--no-git")

@@ -12,8 +12,12 @@ from typing import Any
 PATIENCE = 20.0
 
 
-def git(folder: Path, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", *arguments], cwd=folder, check=check, capture_output=True, text=True, **options)
+def git(
+    folder: Path, *arguments: str, check: bool = True, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=check, capture_output=True, text=True, **options
+    )
 
 
 def script(path: Path, text: str, mode: int = 0o755) -> Path:

@@ -1,4 +1,5 @@
-"""kill -9 of hooks, of the ingest they start and of git itself, at random moments: nothing lost, nothing twice."""
+"""kill -9 of hooks, of the ingest they start and of git itself, at random moments: nothing lost,
+nothing twice."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ class Machine:
         self.agent.prompt("Work until you are told to stop")
         (home / ".claude").mkdir()
         done = subprocess.run(
-            [sys.executable, "-m", "whyfor", "init", "--json"], cwd=repo.path, capture_output=True, timeout=SECONDS
+            [sys.executable, "-m", "whyfor", "init", "--json"],
+            cwd=repo.path,
+            capture_output=True,
+            timeout=SECONDS,
         )
         assert done.returncode == 0, done.stderr
         self.commands = _commands(home / ".claude" / "settings.json")
@@ -53,9 +57,16 @@ class Machine:
         """An event of the agent, as its settings tell it to run our hook."""
         name = f"p{len(self.tried)}"
         self.tried.append(name)
-        about = {"session_id": self.agent.session_id, "transcript_path": str(self.agent.path(self.home))}
-        payload = json.dumps({**about, "hook_event_name": event, "prompt_id": name, "prompt": "x" * 3000})
-        code = self._run(["/bin/sh", "-c", self.commands[event]], payload, "hook" if kill else None)[0]
+        about = {
+            "session_id": self.agent.session_id,
+            "transcript_path": str(self.agent.path(self.home)),
+        }
+        payload = json.dumps(
+            {**about, "hook_event_name": event, "prompt_id": name, "prompt": "x" * 3000}
+        )
+        code = self._run(
+            ["/bin/sh", "-c", self.commands[event]], payload, "hook" if kill else None
+        )[0]
         if not kill:
             assert code == 0
             self.told.append(name)
@@ -90,7 +101,9 @@ class Machine:
             os.kill(pid, signal.SIGKILL)
             self.killed += 1
 
-    def _run(self, command: list[str], given: str = "", kill: str | None = None) -> tuple[int, bytes]:
+    def _run(
+        self, command: list[str], given: str = "", kill: str | None = None
+    ) -> tuple[int, bytes]:
         env = {**self.repo.env, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": self.agent.session_id}
         with subprocess.Popen(
             command,
@@ -118,8 +131,11 @@ class Machine:
     def running(self) -> list[int]:
         """Processes of ours, in whatever session they are."""
         ours = str(self.settings.home)
-        found = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]  # noqa: PTH208
-        return [pid for pid in found if ours in _environment(pid) + _text(Path(f"/proc/{pid}/cmdline"))]
+        names = os.listdir("/proc")  # noqa: PTH208 - names only
+        found = [int(name) for name in names if name.isdigit() and int(name) != os.getpid()]
+        return [
+            pid for pid in found if ours in _environment(pid) + _text(Path(f"/proc/{pid}/cmdline"))
+        ]
 
     def only(self) -> int:
         """The one ingest that hooks have started, when they themselves are gone."""
@@ -131,7 +147,9 @@ class Machine:
 
     def spooled(self) -> list[tuple[dict[str, Any], bytes]]:
         """Envelopes that were written completely."""
-        data = b"".join(path.read_bytes() for path in sorted(self.settings.home.glob("spool/*.spool")))
+        data = b"".join(
+            path.read_bytes() for path in sorted(self.settings.home.glob("spool/*.spool"))
+        )
         parts = [line.partition(b"\t") for line in re.findall(rb"([^\n]+)\n", data)]
         return [(json.loads(header), payload) for header, _, payload in parts]
 
@@ -206,12 +224,18 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_twice(
     shop = Workshop(home, repo, cli, hooked=False)
     shop.ingest(machine.agent)
     spooled = machine.spooled()
-    names = [m[1].decode() for _, payload in spooled if (m := re.search(rb'"prompt_id": "(p\d+)"', payload))]
+    names = [
+        m[1].decode()
+        for _, payload in spooled
+        if (m := re.search(rb'"prompt_id": "(p\d+)"', payload))
+    ]
     signals = machine.signals()
     assert Counter(name for _, _, name in signals if name) == Counter(names)
     assert set(machine.told) <= set(names) <= set(machine.tried)
     assert len(names) == len(set(names))
-    of_git = Counter((header["event"], header["sha"]) for header, _ in spooled if header["agent"] == "git")
+    of_git = Counter(
+        (header["event"], header["sha"]) for header, _ in spooled if header["agent"] == "git"
+    )
     assert Counter((event, sha) for event, sha, _ in signals if sha) == of_git
 
     # Every commit has its story, and no event of the session is in two of them.
@@ -220,7 +244,11 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_twice(
     assert len(made) == KINDS["git"] + 1
     assert [sha for sha in made if machine.agent.session_id not in links[sha]] == []
     told = shop.log()
-    parts = sorted((part["from"], part["to"], sha) for sha in made for part in told[sha]["checkpoint"]["sessions"])
+    parts = sorted(
+        (part["from"], part["to"], sha)
+        for sha in made
+        for part in told[sha]["checkpoint"]["sessions"]
+    )
     assert [pair for pair in pairwise(parts) if pair[0][1] >= pair[1][0]] == []
 
     # And all of it can be made again.
@@ -235,7 +263,8 @@ def test_a_person_who_commits_waits_for_nobody(machine: Machine, repo: Repo) -> 
     launch = machine.settings.home / "hook" / "launch"
     launch.write_text("/bin/sleep\n600\n")
     for number in range(5):
-        repo.commit(f"Mine {number}", {f"mine{number}.py": body(f"mine{number}")})  # waits for hooks, not for it
+        # waits for hooks, not for it
+        repo.commit(f"Mine {number}", {f"mine{number}.py": body(f"mine{number}")})
     os.kill(machine.only(), signal.SIGKILL)  # however many hooks, one is started
 
 

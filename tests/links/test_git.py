@@ -1,4 +1,5 @@
-"""Who made which commit, in real repositories: inferred from transcripts and history, and with hooks installed."""
+"""Who made which commit, in real repositories: inferred from transcripts and history, and with
+hooks installed."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.links.workshop import Agent, Cli, Now, Repo, Workshop, body, linked, part_of, spooled
 
-# -- an agent commits ------------------------------------------------------------------------------
+# -- an agent commits -----------------------------------------------------------------------------
 
 
 def test_a_commit_in_the_middle_of_a_turn_has_the_closing_words_later(shop: Workshop) -> None:
@@ -87,7 +88,9 @@ def test_a_commit_with_a_quiet_command_is_linked(shop: Workshop) -> None:
     assert shop.links()[shop.repo.head] == {agent.session_id: "hook" if shop.hooked else "output"}
 
 
-def test_commits_that_follow_each_other_at_once_keep_their_order(repo: Repo, home: Path, cli: Cli) -> None:
+def test_commits_that_follow_each_other_at_once_keep_their_order(
+    repo: Repo, home: Path, cli: Cli
+) -> None:
     """By the real clock, several in one second and in one command, as agents do it."""
     repo.clock = Now()
     shop = Workshop(home, repo, cli, hooked=True)
@@ -99,27 +102,39 @@ def test_commits_that_follow_each_other_at_once_keep_their_order(repo: Repo, hom
         made.append(agent.commit(f"Add a {name}"))
     agent.write("door.py", body("door"))
     agent.write("bell.py", body("bell"))
-    agent.run("git add door.py && git commit -m 'Add a door' && git add bell.py && git commit -m 'Add a bell'")
+    agent.run(
+        "git add door.py && git commit -m 'Add a door' && git add bell.py && git commit -m 'Add a "
+        "bell'"
+    )
     made += [repo.sha("HEAD~1"), repo.head]
     agent.say("All are there.")
     shop.ingest(agent)
     parts = [part_of(shop.log()[sha], agent) for sha in made]
     assert [part["evidence"] for part in parts] == ["hook"] * 4
-    assert [parts[0]["from"], parts[1]["from"], parts[2]["from"]] == [1, parts[0]["to"] + 1, parts[1]["to"] + 1]
+    assert [parts[0]["from"], parts[1]["from"], parts[2]["from"]] == [
+        1,
+        parts[0]["to"] + 1,
+        parts[1]["to"] + 1,
+    ]
     assert parts[2]["to"] <= parts[3]["from"]
     assert shop.show(made[3])["related"][-1]["text"] == "All are there."
-    assert {told["checkpoint"]["group_root"] for sha, told in shop.log().items() if sha in made} == {
-        shop.log()[made[0]]["checkpoint"]["id"]
-    }
+    assert {
+        told["checkpoint"]["group_root"] for sha, told in shop.log().items() if sha in made
+    } == {shop.log()[made[0]]["checkpoint"]["id"]}
 
 
-def test_a_commit_with_a_date_of_its_own_belongs_where_it_was_made(repo: Repo, home: Path, cli: Cli) -> None:
+def test_a_commit_with_a_date_of_its_own_belongs_where_it_was_made(
+    repo: Repo, home: Path, cli: Cli
+) -> None:
     repo.clock = Now()
     shop = Workshop(home, repo, cli, hooked=True)
     agent = Agent("s1", repo)
     agent.prompt("Add a cart, as if it were 2001")
     agent.write("cart.py", body("cart"))
-    agent.run("git add -A && GIT_COMMITTER_DATE='2001-01-01T00:00:00Z' git commit -m 'Add a cart' --date=2001-01-01")
+    agent.run(
+        "git add -A && GIT_COMMITTER_DATE='2001-01-01T00:00:00Z' git commit -m 'Add a cart' "
+        "--date=2001-01-01"
+    )
     old = repo.head
     agent.prompt("Add a till")
     agent.write("till.py", body("till"))
@@ -130,7 +145,7 @@ def test_a_commit_with_a_date_of_its_own_belongs_where_it_was_made(repo: Repo, h
     assert [part_of(told[sha], agent)["prompts"] for sha in (old, new)] == [1, 1]
 
 
-# -- a person commits ------------------------------------------------------------------------------
+# -- a person commits ----------------------------------------------------------------------------
 
 
 def test_a_person_commits_an_agents_work(shop: Workshop) -> None:
@@ -144,7 +159,10 @@ def test_a_person_commits_an_agents_work(shop: Workshop) -> None:
     assert linked(told) == {agent.session_id: "content"}
     assert (part_of(told, agent)["lines"], part_of(told, agent)["share"]) == (6, 1.0)
     assert part_of(told, agent)["role"] == "wrote"
-    assert [said["text"] for said in told["related"]] == ["Add a cart", "Done, it is yours to commit."]
+    assert [said["text"] for said in told["related"]] == [
+        "Add a cart",
+        "Done, it is yours to commit.",
+    ]
 
 
 def test_a_persons_own_commit_while_an_agent_is_open_is_not_linked(shop: Workshop) -> None:
@@ -234,7 +252,7 @@ def test_one_edit_split_over_two_commits_is_linked_to_both(shop: Workshop) -> No
     assert part_of(told[first], agent)["prompts"] == 1
 
 
-# -- several agents, several folders ---------------------------------------------------------------
+# -- several agents, several folders -------------------------------------------------------------
 
 
 def test_of_two_agents_in_one_folder_each_has_its_own_commits(shop: Workshop) -> None:
@@ -263,7 +281,10 @@ def test_a_commit_of_two_agents_work_is_both_theirs(shop: Workshop) -> None:
     made = shop.repo.commit("Cart and till")
     shop.ingest(one, two)
     assert shop.links()[made] == {one.session_id: "content", two.session_id: "content"}
-    assert {line["session_id"] for line in shop.show(made)["conversation"]} == {one.session_id, two.session_id}
+    assert {line["session_id"] for line in shop.show(made)["conversation"]} == {
+        one.session_id,
+        two.session_id,
+    }
 
 
 def test_an_agent_that_commits_anothers_work_is_linked_beside_it(shop: Workshop) -> None:
@@ -273,10 +294,15 @@ def test_an_agent_that_commits_anothers_work_is_linked_beside_it(shop: Workshop)
     two.prompt("Commit what is there")
     made = two.commit("Add a cart")
     shop.ingest(one, two)
-    assert shop.links()[made] == {one.session_id: "content", two.session_id: "hook" if shop.hooked else "output"}
+    assert shop.links()[made] == {
+        one.session_id: "content",
+        two.session_id: "hook" if shop.hooked else "output",
+    }
 
 
-def test_an_agent_started_in_one_worktree_commits_in_another(shop: Workshop, tmp_path: Path) -> None:
+def test_an_agent_started_in_one_worktree_commits_in_another(
+    shop: Workshop, tmp_path: Path
+) -> None:
     shop.repo.git("worktree", "add", "-q", str(tmp_path / "code" / "beside"))
     beside = shop.repo.at(tmp_path / "code" / "beside")
     agent = Agent("s1", shop.repo)
@@ -293,7 +319,7 @@ def test_an_agent_started_in_one_worktree_commits_in_another(shop: Workshop, tmp
     assert links[here] == {}
 
 
-# -- rewriting -------------------------------------------------------------------------------------
+# -- rewriting -----------------------------------------------------------------------------------
 
 
 def two_commits(shop: Workshop, *, branch: str | None = None) -> tuple[Agent, str, str]:
@@ -312,11 +338,16 @@ def two_commits(shop: Workshop, *, branch: str | None = None) -> tuple[Agent, st
 
 
 def assert_replaced(shop: Workshop, agent: Agent, *pairs: tuple[str, str]) -> None:
-    """The story is found from the new commit and from the old one, which says what took its place."""
+    """The story is found from the new commit and from the old one, which says what took its
+    place."""
     for old, new in pairs:
         before, after = shop.show(old), shop.show(new)
-        assert agent.session_id in linked(before), f"{before['subject']}: not found from the old commit"
-        assert agent.session_id in linked(after), f"{after['subject']}: not found from the new commit"
+        assert agent.session_id in linked(before), (
+            f"{before['subject']}: not found from the old commit"
+        )
+        assert agent.session_id in linked(after), (
+            f"{after['subject']}: not found from the new commit"
+        )
         assert before["checkpoint"]["superseded_by"] == new
         assert after["checkpoint"]["superseded_by"] is None
 
@@ -326,7 +357,11 @@ def requests(shop: Workshop, commit: str) -> list[str]:
 
 
 def every_line_once(shop: Workshop, *commits: str) -> None:
-    lines = [(line["session_id"], line["seq"]) for sha in commits for line in shop.show(sha)["conversation"]]
+    lines = [
+        (line["session_id"], line["seq"])
+        for sha in commits
+        for line in shop.show(sha)["conversation"]
+    ]
     assert len(lines) == len(set(lines))
 
 
@@ -385,7 +420,9 @@ def test_rebased(shop: Workshop, read_between: bool) -> None:
     other = shop.repo.commit("Meanwhile", {"other.py": body("other")})
     shop.repo.git("rebase", "-q", "main", "topic")
     shop.ingest(agent)
-    assert_replaced(shop, agent, (first, shop.repo.sha("topic~1")), (second, shop.repo.sha("topic")))
+    assert_replaced(
+        shop, agent, (first, shop.repo.sha("topic~1")), (second, shop.repo.sha("topic"))
+    )
     assert shop.links()[other] == {}
     every_line_once(shop, shop.repo.sha("topic~1"), shop.repo.sha("topic"))
 
@@ -399,9 +436,14 @@ def test_rebased_by_another_agent(shop: Workshop) -> None:
     helper.run("git rebase main topic")
     helper.say("Rebased.")
     shop.ingest(agent, helper)
-    assert_replaced(shop, agent, (first, shop.repo.sha("topic~1")), (second, shop.repo.sha("topic")))
+    assert_replaced(
+        shop, agent, (first, shop.repo.sha("topic~1")), (second, shop.repo.sha("topic"))
+    )
     links = shop.links()
-    assert helper.session_id not in {**links[shop.repo.sha("topic~1")], **links[shop.repo.sha("topic")]}
+    assert helper.session_id not in {
+        **links[shop.repo.sha("topic~1")],
+        **links[shop.repo.sha("topic")],
+    }
 
 
 def test_rebased_by_the_agent_that_made_them(shop: Workshop) -> None:
@@ -438,7 +480,9 @@ def test_a_commit_skipped_in_a_rebase_does_not_become_somebody_elses(shop: Works
 
 def test_squashed_in_a_rebase(shop: Workshop) -> None:
     agent, first, second = two_commits(shop)
-    shop.repo.git("rebase", "-q", "-i", f"{first}^", env={"GIT_SEQUENCE_EDITOR": "sed -i '2s/^pick/squash/'"})
+    shop.repo.git(
+        "rebase", "-q", "-i", f"{first}^", env={"GIT_SEQUENCE_EDITOR": "sed -i '2s/^pick/squash/'"}
+    )
     shop.ingest(agent)
     assert_replaced(shop, agent, (first, shop.repo.head), (second, shop.repo.head))
     assert requests(shop, shop.repo.head) == ["Add a cart", "Add a till"]
@@ -470,7 +514,9 @@ def test_squashed_by_a_forge(shop: Workshop, read_between: bool) -> None:
     shop.repo.git("checkout", "-q", "main")
     shop.repo.git("merge", "-q", "--squash", "topic")
     shop.repo.clock.tick(3600)
-    shop.repo.git("commit", "-q", "-m", "Cart and till (#7)\n\n* Add a cart, for the shop\n\n* Add a till\n")
+    shop.repo.git(
+        "commit", "-q", "-m", "Cart and till (#7)\n\n* Add a cart, for the shop\n\n* Add a till\n"
+    )
     shop.repo.git("branch", "-q", "-D", "topic")
     shop.ingest(agent)
     assert_replaced(shop, agent, (first, shop.repo.head), (second, shop.repo.head))
@@ -566,7 +612,12 @@ def test_all_of_history_rewritten(shop: Workshop) -> None:
     agent, first, second = two_commits(shop)
     shop.ingest(agent)
     shop.repo.git(
-        *("filter-branch", "-f", "--env-filter", "export GIT_AUTHOR_EMAIL=ada@new.org GIT_COMMITTER_EMAIL=ada@new.org"),
+        *(
+            "filter-branch",
+            "-f",
+            "--env-filter",
+            "export GIT_AUTHOR_EMAIL=ada@new.org GIT_COMMITTER_EMAIL=ada@new.org",
+        ),
         *("--", "--all"),
         env={"FILTER_BRANCH_SQUELCH_WARNING": "1"},
     )
@@ -580,7 +631,13 @@ def test_rewritten_and_the_old_commits_thrown_away(shop: Workshop) -> None:
     """Hashes in a transcript often no longer exist."""
     agent, first, _ = two_commits(shop)
     shop.repo.git("commit", "-q", "--amend", "-m", "Add a till with a drawer")
-    shop.repo.git("rebase", "-q", "--exec", "git commit -q --amend --no-edit --date='2035-05-01T09:00:00Z'", "--root")
+    shop.repo.git(
+        "rebase",
+        "-q",
+        "--exec",
+        "git commit -q --amend --no-edit --date='2035-05-01T09:00:00Z'",
+        "--root",
+    )
     shop.repo.shell("git reflog expire --expire=now --all && git gc -q --prune=now")
     assert shop.repo.git("cat-file", "-t", first, check=False) != "commit"
     shop.ingest(agent)
@@ -619,7 +676,9 @@ def test_a_commit_of_its_own_in_the_middle_of_a_rebase(shop: Workshop) -> None:
     assert shop.repo.sha("HEAD~1") == made
 
 
-def test_picks_of_a_rebase_make_no_checkpoints_of_their_own(hooked: Workshop, tmp_path: Path) -> None:
+def test_picks_of_a_rebase_make_no_checkpoints_of_their_own(
+    hooked: Workshop, tmp_path: Path
+) -> None:
     """`post-commit` fires for each of them, inside the agent that rebases."""
     hooked.repo.git("checkout", "-q", "-b", "topic")
     for name in ("one", "two"):
@@ -630,14 +689,16 @@ def test_picks_of_a_rebase_make_no_checkpoints_of_their_own(hooked: Workshop, tm
     agent.prompt("Rebase the topic")
     agent.run("git rebase main topic")
     agent.say("Rebased.")
-    picks = [e for e in spooled(tmp_path / "whyfor") if e["event"] == "post-commit" and e.get("rebasing")]
+    picks = [
+        e for e in spooled(tmp_path / "whyfor") if e["event"] == "post-commit" and e.get("rebasing")
+    ]
     assert len(picks) == 2
     hooked.ingest(agent)
     links = hooked.links()
     assert [links[hooked.repo.sha(name)] for name in ("topic", "topic~1", "main")] == [{}, {}, {}]
 
 
-# -- which repository ------------------------------------------------------------------------------
+# -- which repository ----------------------------------------------------------------------------
 
 
 def test_repositories_of_the_same_name_share_nothing(
@@ -653,8 +714,12 @@ def test_repositories_of_the_same_name_share_nothing(
     assert shop.links() == {copied: {}, first: {}}
 
 
-@pytest.mark.parametrize("url", ["https://forge.example/acme/shop.git", "git@forge.example:acme/shop"])
-def test_clones_of_one_remote_share(shop: Workshop, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "url", ["https://forge.example/acme/shop.git", "git@forge.example:acme/shop"]
+)
+def test_clones_of_one_remote_share(
+    shop: Workshop, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop.repo.git("clone", "-q", str(shop.repo.path), str(tmp_path / "work" / "elsewhere"))
     clone = shop.repo.at(tmp_path / "work" / "elsewhere")
     shop.repo.git("remote", "add", "origin", "https://forge.example/Acme/shop")
@@ -682,7 +747,9 @@ def test_work_written_in_one_clone_and_committed_in_another(
     assert shop.links()[made] == {agent.session_id: "content"}
 
 
-def test_one_session_in_two_repositories(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_session_in_two_repositories(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tools = Repo.made(tmp_path / "code" / "tools", shop.repo.clock, first=False)
     tools.commit("Tools", {"README.md": "Tools.\n"})
     if shop.hooked:

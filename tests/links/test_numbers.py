@@ -19,7 +19,9 @@ def total(*parts: list[int]) -> list[int]:
 
 
 def of_session(shop: Workshop, agent: Agent) -> list[int]:
-    (found,) = (s for s in shop.cli("sessions", "--json").json if s["session_id"] == agent.session_id)
+    (found,) = (
+        s for s in shop.cli("sessions", "--json").json if s["session_id"] == agent.session_id
+    )
     return spent(found["tokens"])
 
 
@@ -69,7 +71,9 @@ def test_what_is_in_no_commit_is_the_rest(shop: Workshop) -> None:
 def test_a_streamed_answer_counts_once(shop: Workshop) -> None:
     agent, made = a_day(shop)
     twice = [line for line in agent.lines if line["type"] == "assistant"][2]
-    agent.lines.insert(agent.lines.index(twice) + 1, {**twice, "uuid": agent._id(), "parentUuid": twice["uuid"]})
+    agent.lines.insert(
+        agent.lines.index(twice) + 1, {**twice, "uuid": agent._id(), "parentUuid": twice["uuid"]}
+    )
     shop.ingest(agent)
     own = [spent(shop.show(sha)["tokens"]) for sha in made]
     assert total(*own) == of_session(shop, agent)
@@ -95,7 +99,11 @@ def test_a_rewritten_commit_counts_once(shop: Workshop) -> None:
     shop.repo.git("commit", "-q", "--amend", "-m", "Add a louder bell")
     shop.ingest(agent)
     now = [*made[:-1], shop.repo.head]
-    assert total(*(spent(shop.show(sha)["tokens"]) for sha in now)) == before == of_session(shop, agent)
+    assert (
+        total(*(spent(shop.show(sha)["tokens"]) for sha in now))
+        == before
+        == of_session(shop, agent)
+    )
     between = shop.cli("diff", f"{made[0]}~1", "HEAD", "--json").json
     assert spent(between["tokens"]) == before
 
@@ -109,9 +117,15 @@ def test_a_subagents_tokens_and_work_count_once_for_who_called_it(shop: Workshop
         helper.prompt("Add a cart")
         helper.write("cart.py", body("cart"))
         helper.say("Added.")
-        return "Added.", {"status": "completed", "agentId": "a1b2c3", "content": [{"type": "text", "text": "Added."}]}
+        return "Added.", {
+            "status": "completed",
+            "agentId": "a1b2c3",
+            "content": [{"type": "text", "text": "Added."}],
+        }
 
-    agent._called("Agent", {"description": "cart", "prompt": "Add a cart", "subagent_type": "general"}, do)
+    agent._called(
+        "Agent", {"description": "cart", "prompt": "Add a cart", "subagent_type": "general"}, do
+    )
     agent.say("It is there.")
     made = shop.repo.commit("A cart")
     agent.prompt("And a till")

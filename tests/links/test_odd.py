@@ -44,7 +44,7 @@ def _replaced(value: Any, old: str, new: str) -> Any:
     return value
 
 
-# -- kinds of repositories -------------------------------------------------------------------------
+# -- kinds of repositories -----------------------------------------------------------------------
 
 
 def test_a_worktree(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,10 +84,14 @@ def test_a_worktree_that_was_taken_away_again(shop: Workshop) -> None:
     assert links[made] == {agent.session_id: evidence(shop)}
 
 
-def test_a_submodule_is_a_project_of_its_own(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_submodule_is_a_project_of_its_own(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     library = Repo.made(tmp_path / "code" / "library", shop.repo.clock, first=False)
     library.commit("Library", {"README.md": "A library.\n"})
-    shop.repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library.path), "library")
+    shop.repo.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library.path), "library"
+    )
     shop.repo.commit("With the library")
     inside = shop.repo.at(shop.repo.path / "library")
     if shop.hooked:
@@ -115,7 +119,9 @@ def test_a_detached_head(shop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("hooks", [False, True], ids=["inferred", "hooked"])
-def test_the_first_commit(tmp_path: Path, home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, hooks: bool) -> None:
+def test_the_first_commit(
+    tmp_path: Path, home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, hooks: bool
+) -> None:
     repo = Repo.made(tmp_path / "code" / "fresh", Clock(), first=False)
     monkeypatch.chdir(repo.path)
     shop = Workshop(home, repo, cli, hooked=hooks)
@@ -150,13 +156,17 @@ def test_a_shallow_clone(shop: Workshop, tmp_path: Path, monkeypatch: pytest.Mon
     shop.repo.commit("A till")
     edge = shop.repo.commit("Mine", {"mine.py": body("mine")})
     last = work(agent, "door")
-    shop.repo.git("clone", "-q", "--depth=2", f"file://{shop.repo.path}", str(tmp_path / "work" / "shop"))
+    shop.repo.git(
+        "clone", "-q", "--depth=2", f"file://{shop.repo.path}", str(tmp_path / "work" / "shop")
+    )
     shop.ingest(agent)
     monkeypatch.chdir(tmp_path / "work" / "shop")
     assert shop.links() == {last: {agent.session_id: evidence(shop)}, edge: {}}
 
 
-def test_a_shallow_clone_alone(plain: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shallow_clone_alone(
+    plain: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The original is gone, and its sessions were told to belong here."""
     agent = Agent("s1", plain.repo)
     work(agent)
@@ -168,11 +178,15 @@ def test_a_shallow_clone_alone(plain: Workshop, tmp_path: Path, monkeypatch: pyt
     shutil.rmtree(plain.repo.path)
     monkeypatch.chdir(clone)
     plain.ingest(agent)
-    assert plain.cli("projects", "alias", "/code/elsewhere/shop", ".", "--json").json["sessions"] == 1
+    assert (
+        plain.cli("projects", "alias", "/code/elsewhere/shop", ".", "--json").json["sessions"] == 1
+    )
     assert plain.links() == {last: {agent.session_id: "output"}, edge: {}}
 
 
-def test_a_bare_repository_that_is_pushed_to(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_repository_that_is_pushed_to(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop.repo.git("init", "-q", "--bare", "-b", "main", str(tmp_path / "hub.git"))
     shop.repo.git("remote", "add", "origin", str(tmp_path / "hub.git"))
     agent = Agent("s1", shop.repo)
@@ -184,7 +198,9 @@ def test_a_bare_repository_that_is_pushed_to(shop: Workshop, tmp_path: Path, mon
     assert shop.links()[made] == {agent.session_id: evidence(shop)}
 
 
-def test_a_repository_without_commits(tmp_path: Path, home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_without_commits(
+    tmp_path: Path, home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo = Repo.made(tmp_path / "code" / "fresh", Clock(), first=False)
     monkeypatch.chdir(repo.path)
     shop = Workshop(home, repo, cli, hooked=True)
@@ -198,7 +214,9 @@ def test_a_repository_without_commits(tmp_path: Path, home: Path, cli: Cli, monk
     assert (failed.code != 0, "Traceback" in failed.err) == (True, False)
 
 
-def test_a_repository_with_long_hashes(tmp_path: Path, home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_with_long_hashes(
+    tmp_path: Path, home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo = Repo.made(tmp_path / "code" / "long", Clock(), "--object-format=sha256")
     monkeypatch.chdir(repo.path)
     shop = Workshop(home, repo, cli, hooked=True)
@@ -220,7 +238,9 @@ def test_a_repository_with_long_hashes(tmp_path: Path, home: Path, cli: Cli, mon
 
 
 @pytest.mark.parametrize("quote", ["true", "false"])
-@pytest.mark.parametrize("name", ["größe/naïve ☃.py", 'with "quotes".py', "tab\there.py", "a b/c d.py", "-dash.py"])
+@pytest.mark.parametrize(
+    "name", ["größe/naïve ☃.py", 'with "quotes".py', "tab\there.py", "a b/c d.py", "-dash.py"]
+)
 def test_odd_names_of_files(plain: Workshop, name: str, quote: str) -> None:
     plain.repo.git("config", "core.quotePath", quote)
     agent = Agent("s1", plain.repo)
@@ -254,7 +274,7 @@ def test_files_renamed_by_the_agent(shop: Workshop) -> None:
     assert shop.links()[made] == {agent.session_id: "content"}
 
 
-# -- a long history --------------------------------------------------------------------------------
+# -- a long history ------------------------------------------------------------------------------
 
 
 def test_a_history_of_fifty_thousand_commits_is_not_all_looked_at(
@@ -263,7 +283,8 @@ def test_a_history_of_fifty_thousand_commits_is_not_all_looked_at(
     old = 50_000
     first = plain.repo.clock.now - 86_400 * 400
     stream = "".join(
-        f"commit refs/heads/long\ncommitter Ada <ada@example.org> {first + n * 60} +0000\ndata 3\nx{n % 10}\n"
+        f"commit refs/heads/long\ncommitter Ada <ada@example.org> {first + n * 60} +0000\ndata "
+        f"3\nx{n % 10}\n"
         f"M 100644 inline f{n % 7}.txt\ndata {len(str(n)) + 1}\n{n}\n\n"
         for n in range(old)
     )
@@ -316,7 +337,7 @@ class Counted:
         self.judged = self.processes = 0
 
 
-# -- folders that are gone -------------------------------------------------------------------------
+# -- folders that are gone -----------------------------------------------------------------------
 
 
 def test_a_repository_deleted_after_it_was_read(
@@ -337,7 +358,9 @@ def test_a_repository_deleted_after_it_was_read(
     assert shop.cli("log").code != 0
 
 
-def test_a_repository_that_moved(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_that_moved(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = Agent("s1", shop.repo)
     made = work(agent)
     agent.write("till.py", body("till"))
@@ -365,7 +388,9 @@ def test_a_repository_that_moved(shop: Workshop, tmp_path: Path, monkeypatch: py
     ],
 )
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_alias_for_a_path_of_another_machine(plain: Workshop, folder: str, alias: str, when: str, cli: Cli) -> None:
+def test_an_alias_for_a_path_of_another_machine(
+    plain: Workshop, folder: str, alias: str, when: str, cli: Cli
+) -> None:
     """Sessions read before it, and sessions read after it."""
     sub = folder.replace("\\", "/").removeprefix(alias.replace("\\", "/").rstrip("/")).strip("/")
     agent = Agent("s1", plain.repo)

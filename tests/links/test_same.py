@@ -1,4 +1,5 @@
-"""The same answer however it was come by: again, rebuilt, in any order, on demand, and by commands that only read."""
+"""The same answer however it was come by: again, rebuilt, in any order, on demand, and by
+commands that only read."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def _differences(at: str, got: Any, wanted: Any) -> Iterator[str]:
         yield f"{at}: got {str(got)[:200]}, wanted {str(wanted)[:200]}"
 
 
-# -- again -----------------------------------------------------------------------------------------
+# -- again ---------------------------------------------------------------------------------------
 
 
 def test_linking_again_changes_nothing(shop: Workshop, settings: Settings) -> None:
@@ -136,7 +137,9 @@ def test_rebuilding_gives_the_same_stories(shop: Workshop, settings: Settings) -
     assert_same(everything(shop), before)
 
 
-def test_a_lost_database_comes_back_with_the_next_ingest(shop: Workshop, settings: Settings) -> None:
+def test_a_lost_database_comes_back_with_the_next_ingest(
+    shop: Workshop, settings: Settings
+) -> None:
     shop.ingest(*busy(shop.repo))
     before = everything(shop)
     for path in settings.home.glob(f"{settings.database.name}*"):
@@ -145,7 +148,7 @@ def test_a_lost_database_comes_back_with_the_next_ingest(shop: Workshop, setting
     assert_same(everything(shop), before)
 
 
-# -- in any order ----------------------------------------------------------------------------------
+# -- in any order --------------------------------------------------------------------------------
 
 
 def forget(settings: Settings) -> None:
@@ -161,7 +164,8 @@ def test_read_as_it_happens_or_all_at_once(shop: Workshop, settings: Settings) -
     forget(settings)
     shop.ingest(*agents)
     at_once = everything(shop)
-    if not shop.hooked:  # nobody can tell any more which commits there were before, if no session printed them
+    # nobody can tell any more which commits there were before, if no session printed them
+    if not shop.hooked:
         live, at_once = without_why(live), without_why(at_once)
     assert_same(live, at_once)
 
@@ -228,7 +232,9 @@ def test_a_session_read_after_the_commits_it_made_in_another_repository(
     assert plain.links()[made] == {here.session_id: "content"}
 
 
-def test_a_commit_nobody_has_looked_at_is_told_as_after_an_ingest(plain: Workshop, settings: Settings) -> None:
+def test_a_commit_nobody_has_looked_at_is_told_as_after_an_ingest(
+    plain: Workshop, settings: Settings
+) -> None:
     agent = Agent("s1", plain.repo)
     agent.prompt("Add a cart and a till")
     agent.write("cart.py", body("cart"))
@@ -250,7 +256,7 @@ def test_a_commit_nobody_has_looked_at_is_told_as_after_an_ingest(plain: Worksho
     assert_same({**everything(plain), "topic": plain.show("topic")}, asked)
 
 
-# -- a person's word -------------------------------------------------------------------------------
+# -- a person's word -----------------------------------------------------------------------------
 
 
 def test_what_a_person_said_stays(shop: Workshop, settings: Settings) -> None:
@@ -300,7 +306,9 @@ def test_taken_back_and_said_again(shop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("read_between", [False, True], ids=["at-once", "read-between"])
-def test_what_was_said_of_a_commit_goes_for_what_replaces_it(shop: Workshop, read_between: bool) -> None:
+def test_what_was_said_of_a_commit_goes_for_what_replaces_it(
+    shop: Workshop, read_between: bool
+) -> None:
     one, two = Agent("s1", shop.repo), Agent("s2", shop.repo)
     one.prompt("Add a cart")
     two.prompt("Look on")
@@ -321,7 +329,7 @@ def test_what_was_said_of_a_commit_goes_for_what_replaces_it(shop: Workshop, rea
     assert told["checkpoint"]["annotation"]["title"] == "A cart, at last"
 
 
-# -- reading only ----------------------------------------------------------------------------------
+# -- reading only --------------------------------------------------------------------------------
 
 READS = (
     ("log",),

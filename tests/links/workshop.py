@@ -131,7 +131,11 @@ class Repo:
 
     def sha(self, revision: str) -> str:
         return subprocess.run(
-            ["git", "rev-parse", "--verify", revision], cwd=self.path, check=True, capture_output=True, text=True
+            ["git", "rev-parse", "--verify", revision],
+            cwd=self.path,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout.strip()
 
 
@@ -147,7 +151,9 @@ class Agent(Transcript):
         self.clock.tick()
         return self.clock.iso()
 
-    def _called(self, tool: str, given: dict[str, Any], do: Callable[[], tuple[str, dict[str, Any]]]) -> str:
+    def _called(
+        self, tool: str, given: dict[str, Any], do: Callable[[], tuple[str, dict[str, Any]]]
+    ) -> str:
         ident = f"toolu_{self._id()[:13]}"
         self.block({"type": "tool_use", "id": ident, "name": tool, "input": given})
         said, outcome = do()
@@ -162,8 +168,15 @@ class Agent(Transcript):
 
         def do() -> tuple[str, dict[str, Any]]:
             where.write(path, content)
-            outcome = {"type": "update" if before else "create", "filePath": str(where.path / path), "content": content}
-            return "The file has been written.", {**outcome, "structuredPatch": _patch(before, content)}
+            outcome = {
+                "type": "update" if before else "create",
+                "filePath": str(where.path / path),
+                "content": content,
+            }
+            return "The file has been written.", {
+                **outcome,
+                "structuredPatch": _patch(before, content),
+            }
 
         self._called("Write", {"file_path": str(where.path / path), "content": content}, do)
 
@@ -175,7 +188,10 @@ class Agent(Transcript):
         def do() -> tuple[str, dict[str, Any]]:
             self.repo.write(path, after)
             outcome = {"filePath": str(self.repo.path / path), "oldString": old, "newString": new}
-            return "The file has been updated.", {**outcome, "structuredPatch": _patch(before, after)}
+            return "The file has been updated.", {
+                **outcome,
+                "structuredPatch": _patch(before, after),
+            }
 
         given = {"file_path": str(self.repo.path / path), "old_string": old, "new_string": new}
         self._called("Edit", given, do)
@@ -197,9 +213,13 @@ class Agent(Transcript):
 
     def ask(self, question: str, answer: str) -> None:
         """AskUserQuestion, answered."""
-        given = {"questions": [{"question": question, "header": "Which", "options": [{"label": answer}]}]}
+        given = {
+            "questions": [{"question": question, "header": "Which", "options": [{"label": answer}]}]
+        }
         said = f'User has answered your questions: "{question}"="{answer}".'
-        self._called("AskUserQuestion", given, lambda: (said, {**given, "answers": {question: answer}}))
+        self._called(
+            "AskUserQuestion", given, lambda: (said, {**given, "answers": {question: answer}})
+        )
 
     def path(self, home: Path) -> Path:
         return home / ".claude" / "projects" / "-code-shop" / f"{self.session_id}.jsonl"
@@ -208,7 +228,9 @@ class Agent(Transcript):
 def _patch(before: str, after: str) -> list[dict[str, Any]]:
     """As the agent keeps it: hunks with their lines, each after its sign."""
     hunks: list[dict[str, Any]] = []
-    for line in list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]:
+    for line in list(
+        difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+    )[2:]:
         if line.startswith("@@"):
             hunks.append({"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 0, "lines": []})
         else:
@@ -230,7 +252,11 @@ class Workshop:
     def install(self, repo: Repo) -> None:
         """`whyfor init` for real; nobody reads the spool but the test."""
         subprocess.run(
-            [sys.executable, "-m", "whyfor", "init"], cwd=repo.path, check=True, capture_output=True, timeout=SECONDS
+            [sys.executable, "-m", "whyfor", "init"],
+            cwd=repo.path,
+            check=True,
+            capture_output=True,
+            timeout=SECONDS,
         )
         (Path(os.environ["WHYFOR_HOME"]) / "hook" / "launch").write_text("")
 
@@ -264,11 +290,18 @@ def linked(told: dict[str, Any]) -> dict[str, str]:
 
 def part_of(told: dict[str, Any], agent: Agent) -> dict[str, Any]:
     found: dict[str, Any]
-    (found,) = (part for part in told["checkpoint"]["sessions"] if part["session_id"] == agent.session_id)
+    (found,) = (
+        part for part in told["checkpoint"]["sessions"] if part["session_id"] == agent.session_id
+    )
     return found
 
 
 def spooled(home: Path) -> list[dict[str, Any]]:
     """Headers of all envelopes so far."""
-    lines = [line for path in sorted(home.glob("spool/*.spool")) for line in path.read_bytes().split(b"\n") if line]
+    lines = [
+        line
+        for path in sorted(home.glob("spool/*.spool"))
+        for line in path.read_bytes().split(b"\n")
+        if line
+    ]
     return [json.loads(line.partition(b"\t")[0]) for line in lines]

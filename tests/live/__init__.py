@@ -23,7 +23,8 @@ class Live:
 
     def __init__(self, settings: Settings, *, poll: float = 60.0) -> None:
         self.settings = settings
-        self.hub = Hub(settings, poll=poll)  # so seldom that nothing is heard but by the loop's word
+        # so seldom that nothing is heard but by the loop's word
+        self.hub = Hub(settings, poll=poll)
         self.heard: list[tuple[float, FeedItem]] = []
         self._read = 0
         self._events: list[dict[str, Any]] = []
@@ -43,7 +44,9 @@ class Live:
         self._threads[1].start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
         self.stop.set()
         self._threads[1].join(SECONDS)
         assert self._loop is not None
@@ -65,7 +68,7 @@ class Live:
             if not isinstance(item, Cursor):
                 self.heard.append((time.monotonic(), item))
 
-    # -- what was heard ----------------------------------------------------------------------------
+    # -- what was heard ---------------------------------------------------------------------------
 
     def events(self, session_id: str | None = None) -> list[dict[str, Any]]:
         while self._read < len(self.heard):

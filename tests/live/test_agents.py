@@ -27,7 +27,9 @@ def desk(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> I
     desk.git("commit", "-q", "--allow-empty", "-m", "root")
     desk.whyfor("init")
     yield desk
-    assert not (desk.kept / "hook" / "errors.log").exists(), (desk.kept / "hook" / "errors.log").read_text()
+    assert not (desk.kept / "hook" / "errors.log").exists(), (
+        desk.kept / "hook" / "errors.log"
+    ).read_text()
 
 
 @pytest.fixture
@@ -99,5 +101,9 @@ def test_a_commit_has_its_story_by_the_one_that_watches(desk: Desk, live: Live) 
     live.until(lambda: stories.exists() and stories.read_text().startswith(sha))
     live.until(lambda: desk.show()["conversation"][-1]["text"] == "The quokka is written.")
     assert desk.show()["checkpoint"]["evidence"] == "hook"
-    live.until(lambda: [(told["commit"], told["evidence"]) for told in live.commits()][-1:] == [(sha, "hook")])
+    live.until(
+        lambda: (
+            [(told["commit"], told["evidence"]) for told in live.commits()][-1:] == [(sha, "hook")]
+        )
+    )
     live.until(lambda: phase(live) == "exited")

@@ -1,4 +1,5 @@
-"""What each session does, from the store, its hooks and its process; and no more of them than can be attended to."""
+"""What each session does, from the store, its hooks and its process; and no more of them than
+can be attended to."""
 
 from __future__ import annotations
 
@@ -40,9 +41,15 @@ class Process:
 
     def tell(self, session_id: str, status: str, **more: object) -> None:
         stat = Path(f"/proc/{self.child.pid}/stat").read_text()
-        told = {"pid": self.child.pid, "procStart": stat.rpartition(")")[2].split()[19], "sessionId": session_id}
+        told = {
+            "pid": self.child.pid,
+            "procStart": stat.rpartition(")")[2].split()[19],
+            "sessionId": session_id,
+        }
         at = round(time.time() * 1000)
-        self.path.write_text(json.dumps({**told, "cwd": "/code", "status": status, "statusUpdatedAt": at, **more}))
+        self.path.write_text(
+            json.dumps({**told, "cwd": "/code", "status": status, "statusUpdatedAt": at, **more})
+        )
 
     def kill(self) -> None:
         self.child.kill()
@@ -61,7 +68,9 @@ class Desk:
         end = time.monotonic() + 20
         while True:
             wait = self.watching.turn()
-            found = {(each.session.title or each.session.session_id): each for each in self.hub.standings}
+            found = {
+                (each.session.title or each.session.session_id): each for each in self.hub.standings
+            }
             now = {name.removeprefix("Hello "): each.status.phase for name, each in found.items()}
             if now == phases:
                 return {name.removeprefix("Hello "): each for name, each in found.items()}
@@ -98,12 +107,22 @@ def test_a_process_that_has_another_session_open_has_left_the_first(desk: Desk, 
     process.kill()
 
 
-def test_a_session_of_which_only_hooks_have_told_stands_and_goes(desk: Desk, settings: Settings) -> None:
+def test_a_session_of_which_only_hooks_have_told_stands_and_goes(
+    desk: Desk, settings: Settings
+) -> None:
     hook = Installed(settings.home)
-    hook.run("claude", "SessionStart", payload=b'{"session_id":"s-1","transcript_path":"/x","source":"startup"}')
+    hook.run(
+        "claude",
+        "SessionStart",
+        payload=b'{"session_id":"s-1","transcript_path":"/x","source":"startup"}',
+    )
     found = desk.sees(**{"s-1": "idle"})
     assert found["s-1"].session.id == 0
-    hook.run("claude", "SessionEnd", payload=b'{"session_id":"s-1","transcript_path":"/x","reason":"other"}')
+    hook.run(
+        "claude",
+        "SessionEnd",
+        payload=b'{"session_id":"s-1","transcript_path":"/x","reason":"other"}',
+    )
     desk.sees()
 
 
@@ -134,17 +153,27 @@ def test_the_registry_is_read_again_when_it_was_half_written(home: Path) -> None
     assert registry.look() == [] and registry.known == {}
 
 
-def test_a_path_that_no_file_can_have_does_no_harm(desk: Desk, settings: Settings, home: Path) -> None:
+def test_a_path_that_no_file_can_have_does_no_harm(
+    desk: Desk, settings: Settings, home: Path
+) -> None:
     hook = Installed(settings.home)
     root = home / ".claude" / "projects"
-    for path in (f"{root}/{'x' * 300}.jsonl", f"{root}/a\\u0000b.jsonl", "", "/etc/passwd", "\\ud800"):
+    for path in (
+        f"{root}/{'x' * 300}.jsonl",
+        f"{root}/a\\u0000b.jsonl",
+        "",
+        "/etc/passwd",
+        "\\ud800",
+    ):
         payload = f'{{"session_id":"s-1","transcript_path":"{path}","source":"startup"}}'
         hook.run("claude", "SessionStart", payload=payload.encode())
     desk.sees(**{"s-1": "idle"})
     assert desk.hub.trouble is None
 
 
-def test_where_there_are_no_pipes_waiting_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_no_pipes_waiting_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(wake, "_PIPES", False)
     (tmp_path / "hook").mkdir()
     bell = Doorbell(tmp_path)
@@ -158,7 +187,7 @@ def test_where_there_are_no_pipes_waiting_ends_by_itself(tmp_path: Path, monkeyp
     bell.close()
 
 
-# -- summaries, and what changes without an event ------------------------------------------------------
+# -- summaries, and what changes without an event ------------------------------------------------
 
 
 class Looking:
@@ -194,16 +223,25 @@ def opencode(home: Path) -> Any:
     writer.db.close()
 
 
-def test_a_summary_is_made_when_a_turn_begins_and_seldom_while_it_lasts(settings: Settings, opencode: Writer) -> None:
+def test_a_summary_is_made_when_a_turn_begins_and_seldom_while_it_lasts(
+    settings: Settings, opencode: Writer
+) -> None:
     looking = Looking(settings, opencode.clock)
     first = looking.sees()
-    assert (first.status.phase, first.summary) == ("running", Summary("bash: ls", "nothing yet", "Fix the roof."))
+    assert (first.status.phase, first.summary) == (
+        "running",
+        Summary("bash: ls", "nothing yet", "Fix the roof."),
+    )
     opencode.tool("p2", "m2", "bash", {"command": "ls"}, output="roof")
     opencode.tool("p3", "m2", "bash", {"command": "make roof"}, "running")
     made = looking.attending._attended["opencode", "ses_1"].made
     found = looking.sees(5)
-    assert found.summary == Summary("bash: make roof", "nothing yet", "Fix the roof."), "what it does is always said"
-    assert looking.attending._attended["opencode", "ses_1"].made == made, "but nothing is read for it"
+    assert found.summary == Summary("bash: make roof", "nothing yet", "Fix the roof."), (
+        "what it does is always said"
+    )
+    assert looking.attending._attended["opencode", "ses_1"].made == made, (
+        "but nothing is read for it"
+    )
     opencode.tool("p3", "m2", "bash", {"command": "make roof"}, output="ok")
     opencode.part("p4", "m2", "text", text="The roof is fixed. It took a while.")
     opencode.user("m3")
@@ -229,18 +267,27 @@ def test_what_is_completed_in_place_is_judged_anew(settings: Settings, opencode:
         "Fix the roof.",
     )
     looking.sees(31)
-    assert looking.sees().summary == Summary("bash: ls", "nothing yet", "Fix the roof, and the door.")
+    assert looking.sees().summary == Summary(
+        "bash: ls", "nothing yet", "Fix the roof, and the door."
+    )
 
 
-def test_another_project_or_branch_is_seen_without_an_event(settings: Settings, opencode: Writer) -> None:
+def test_another_project_or_branch_is_seen_without_an_event(
+    settings: Settings, opencode: Writer
+) -> None:
     looking = Looking(settings, opencode.clock)
     before = looking.sees().session
     db = connect(settings.database)
     with transaction(db):
         db.execute(
-            "INSERT INTO projects(id, identity, evidence, name) VALUES(99, 'example.com/shop', 'remote', 'shop')"
+            "INSERT INTO projects(id, identity, evidence, name) VALUES(99, 'example.com/shop', "
+            "'remote', 'shop')"
         )
         db.execute("UPDATE sessions SET project_id=99, branch='topic'")
     db.close()
     now = looking.sees(3).session
-    assert (before.project, before.branch) != (now.project, now.branch) == ("example.com/shop", "topic")
+    assert (
+        (before.project, before.branch)
+        != (now.project, now.branch)
+        == ("example.com/shop", "topic")
+    )

@@ -1,4 +1,5 @@
-"""What agents write is heard as they write it: all of it, once, in order, whatever happens beside it."""
+"""What agents write is heard as they write it: all of it, once, in order, whatever happens
+beside it."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def await_all(live: Live, *agents: Agent, seconds: float = 30.0) -> None:
         agent.check(live)
 
 
-# -- all of it, once, in order -----------------------------------------------------------------------------------------
+# -- all of it, once, in order -------------------------------------------------------------------
 
 
 def test_what_is_appended_is_heard(settings: Settings, agent: Agent) -> None:
@@ -133,7 +134,8 @@ def test_rings_for_nothing_change_nothing(settings: Settings, agent: Agent) -> N
 
 
 def test_a_truncated_and_a_replaced_file(settings: Settings, agent: Agent) -> None:
-    """What it held before is kept; what it holds now is heard, and what is the same in both is heard once."""
+    """What it held before is kept; what it holds now is heard, and what is the same in both is
+    heard once."""
     with Live(settings) as live:
         agent.say(10)
         await_all(live, agent)
@@ -149,7 +151,9 @@ def test_a_truncated_and_a_replaced_file(settings: Settings, agent: Agent) -> No
         await_all(live, agent)
 
 
-def test_a_deleted_transcript_and_a_folder_that_vanishes(settings: Settings, home: Path, agent: Agent) -> None:
+def test_a_deleted_transcript_and_a_folder_that_vanishes(
+    settings: Settings, home: Path, agent: Agent
+) -> None:
     with Live(settings) as live:
         agent.say(3)
         await_all(live, agent)
@@ -162,7 +166,9 @@ def test_a_deleted_transcript_and_a_folder_that_vanishes(settings: Settings, hom
         assert live.hub.trouble is None
 
 
-def test_a_line_that_is_written_in_two_pieces_is_heard_once(settings: Settings, agent: Agent) -> None:
+def test_a_line_that_is_written_in_two_pieces_is_heard_once(
+    settings: Settings, agent: Agent
+) -> None:
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
@@ -189,7 +195,9 @@ def stored(settings: Settings, agent: Agent) -> int:
     return int(found[0]) if found else 0
 
 
-def test_a_hundred_sessions_that_all_write_twenty_times_a_second(settings: Settings, home: Path) -> None:
+def test_a_hundred_sessions_that_all_write_twenty_times_a_second(
+    settings: Settings, home: Path
+) -> None:
     agents = [Agent(home, f"s{number}") for number in range(SESSIONS)]
     with Live(settings) as live:
         begun = time.monotonic()
@@ -225,8 +233,11 @@ def test_ingests_beside_it_take_nothing_away(settings: Settings, agent: Agent) -
         await_all(live, agent)
 
 
-def test_one_who_does_not_listen_for_a_while_hears_all_of_it_later(settings: Settings, agent: Agent) -> None:
-    """Nothing is kept for it but its place: the ring has a limit, the rest is read from the store."""
+def test_one_who_does_not_listen_for_a_while_hears_all_of_it_later(
+    settings: Settings, agent: Agent
+) -> None:
+    """Nothing is kept for it but its place: the ring has a limit, the rest is read from the
+    store."""
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
@@ -251,7 +262,7 @@ def test_one_who_does_not_listen_for_a_while_hears_all_of_it_later(settings: Set
         assert totals == list(range(start.total + 1, start.total + number + 1))
 
 
-# -- whatever happens beside it ----------------------------------------------------------------------------------------
+# -- whatever happens beside it ------------------------------------------------------------------
 
 
 def test_somebody_has_the_lock_for_a_while(settings: Settings, agent: Agent) -> None:
@@ -262,7 +273,9 @@ def test_somebody_has_the_lock_for_a_while(settings: Settings, agent: Agent) -> 
             agent.say(3)
             time.sleep(1.5)  # as long as it likes: several tries fail
             assert len(live.texts("assistant.message")) == 1
-            assert [standing.status.phase for standing in live.hub.standings] == ["running"], "it answers all the same"
+            assert [standing.status.phase for standing in live.hub.standings] == ["running"], (
+                "it answers all the same"
+            )
         await_all(live, agent)
         assert live.hub.trouble is None
 
@@ -281,7 +294,9 @@ def test_stopping_does_not_wait_for_a_lock(settings: Settings, agent: Agent) -> 
     assert stored(settings, agent) == agent.path.stat().st_size
 
 
-def test_a_home_that_cannot_be_written_is_told_and_nothing_is_lost(settings: Settings, agent: Agent) -> None:
+def test_a_home_that_cannot_be_written_is_told_and_nothing_is_lost(
+    settings: Settings, agent: Agent
+) -> None:
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
@@ -305,7 +320,9 @@ def test_a_database_that_is_rebuilt(settings: Settings, agent: Agent) -> None:
         await_all(live, agent)
 
 
-def test_a_database_that_is_damaged_set_aside_and_made_anew(settings: Settings, agent: Agent) -> None:
+def test_a_database_that_is_damaged_set_aside_and_made_anew(
+    settings: Settings, agent: Agent
+) -> None:
     with Live(settings) as live:
         agent.say(5)
         await_all(live, agent)
@@ -318,14 +335,20 @@ def test_a_database_that_is_damaged_set_aside_and_made_anew(settings: Settings, 
         live.until(lambda: live.hub.trouble is None)
 
 
-def test_a_database_that_is_gone_comes_back_from_its_segments(settings: Settings, agent: Agent) -> None:
+def test_a_database_that_is_gone_comes_back_from_its_segments(
+    settings: Settings, agent: Agent
+) -> None:
     with Live(settings) as live:
         agent.say(5)
         await_all(live, agent)
         for path in settings.home.glob("whyfor.db*"):
             path.unlink()
         agent.say(5)
-        live.until(lambda: settings.database.exists() and stored(settings, agent) == agent.path.stat().st_size)
+        live.until(
+            lambda: (
+                settings.database.exists() and stored(settings, agent) == agent.path.stat().st_size
+            )
+        )
 
 
 def test_a_file_that_cannot_be_understood_stops_nothing(
@@ -366,7 +389,11 @@ def test_a_story_that_cannot_be_found_stops_no_reading(
     with Live(settings) as live:
         live.until((settings.home / wake.FILE).exists)
         for _ in range(3):
-            hook.run("claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode())
+            hook.run(
+                "claude",
+                "Stop",
+                payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode(),
+            )
             agent.say()
             begun = time.monotonic()
             await_all(live, agent)
@@ -376,7 +403,7 @@ def test_a_story_that_cannot_be_found_stops_no_reading(
     assert hook.started() == []
 
 
-# -- what is not wanted ------------------------------------------------------------------------------------------------
+# -- what is not wanted --------------------------------------------------------------------------
 
 
 def test_what_is_written_in_a_pause_is_never_heard(settings: Settings, agent: Agent) -> None:
@@ -401,7 +428,9 @@ def now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def test_a_project_that_is_excluded_meanwhile_is_read_no_more(settings: Settings, home: Path, agent: Agent) -> None:
+def test_a_project_that_is_excluded_meanwhile_is_read_no_more(
+    settings: Settings, home: Path, agent: Agent
+) -> None:
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
@@ -415,7 +444,9 @@ def test_a_project_that_is_excluded_meanwhile_is_read_no_more(settings: Settings
         assert live.texts("assistant.message", agent.id) == ["word 0"]
 
 
-def test_while_the_configuration_is_not_right_nothing_is_read(settings: Settings, agent: Agent) -> None:
+def test_while_the_configuration_is_not_right_nothing_is_read(
+    settings: Settings, agent: Agent
+) -> None:
     """It may say what is excluded."""
     with Live(settings) as live:
         agent.say()
@@ -429,7 +460,9 @@ def test_while_the_configuration_is_not_right_nothing_is_read(settings: Settings
         await_all(live, agent)
 
 
-def test_of_a_forgotten_session_nothing_stays_in_memory(settings: Settings, home: Path, agent: Agent) -> None:
+def test_of_a_forgotten_session_nothing_stays_in_memory(
+    settings: Settings, home: Path, agent: Agent
+) -> None:
     other = Agent(home, "numbat")
     with Live(settings) as live:
         agent.say()
@@ -438,17 +471,21 @@ def test_of_a_forgotten_session_nothing_stays_in_memory(settings: Settings, home
         live.until(lambda: len(live.hub.standings) == 2)
         command = [sys.executable, "-m", "whyfor", "forget", agent.id, "--yes"]
         subprocess.run(command, check=True, capture_output=True)
-        live.until(lambda: [standing.session.session_id for standing in live.hub.standings] == [other.id])
+        live.until(
+            lambda: [standing.session.session_id for standing in live.hub.standings] == [other.id]
+        )
         agent.say()
         other.say()
         live.until(lambda: "word 1" in live.texts("assistant.message", other.id))
         assert live.texts("assistant.message", agent.id) == ["word 0"]
 
 
-# -- hooks, processes, the end -----------------------------------------------------------------------------------------
+# -- hooks, processes, the end -------------------------------------------------------------------
 
 
-def test_a_hook_is_answered_at_once_and_its_story_looked_for(settings: Settings, agent: Agent) -> None:
+def test_a_hook_is_answered_at_once_and_its_story_looked_for(
+    settings: Settings, agent: Agent
+) -> None:
     hook = Installed(settings.home)
     hook.stand_in()
     with Live(settings) as live:
@@ -469,13 +506,18 @@ def test_a_killed_agent_is_seen_to_be_gone(settings: Settings, agent: Agent) -> 
     (hook.home / "go").touch()
     told = f'{{"session_id":"{agent.id}","transcript_path":"{agent.path}"}}'
     command = ["/bin/sh", "-c", hook.command("claude", "UserPromptSubmit")]
-    script = f"import subprocess, time; subprocess.run({command!r}, input={told.encode()!r}); time.sleep(60)"
+    script = (
+        f"import subprocess, time; subprocess.run({command!r}, input={told.encode()!r}); "
+        "time.sleep(60)"
+    )
     with Live(settings) as live:
         agent.say()
         await_all(live, agent)
         # Any program that is no shell may be an agent.
         child = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
-        live.until(lambda: any("UserPromptSubmit" in one.status.evidence for one in live.hub.standings))
+        live.until(
+            lambda: any("UserPromptSubmit" in one.status.evidence for one in live.hub.standings)
+        )
         assert live.phases(agent.id)[-1:] == ["running"]
         begun = time.monotonic()
         os.killpg(child.pid, 9)
@@ -489,7 +531,9 @@ def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent
     hook.stand_in()
     watching = LiveLoop(settings, Quiet())
     watching.turn()
-    hook.run("claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode())
+    hook.run(
+        "claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode()
+    )
     assert wake.asked(settings.home)
     watching.close()
     assert not hook.pending.exists()
@@ -511,7 +555,9 @@ def test_it_ends_without_a_trace(settings: Settings, agent: Agent) -> None:
 
 
 def open_files() -> list[str]:
-    return sorted(str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+    return sorted(
+        str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()
+    )
 
 
 def test_it_waits_when_nothing_is_kept_and_nothing_is_there(settings: Settings) -> None:

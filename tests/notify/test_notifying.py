@@ -1,4 +1,5 @@
-"""Notices to a person: once per change, without secrets, never through a shell, never in the loop's way."""
+"""Notices to a person: once per change, without secrets, never through a shell, never in the
+loop's way."""
 
 from __future__ import annotations
 
@@ -62,7 +63,9 @@ class Told:
 
     def configure(self, command: list[str], more: str = "") -> None:
         self.settings.home.mkdir(parents=True, exist_ok=True)
-        (self.settings.home / "config.toml").write_text(f"[notify]\ncommand = {json.dumps(command)}\n{more}\n")
+        (self.settings.home / "config.toml").write_text(
+            f"[notify]\ncommand = {json.dumps(command)}\n{more}\n"
+        )
 
     def stand(self, *standings: LiveStatus) -> None:
         self.watcher.stand(standings)
@@ -70,7 +73,11 @@ class Told:
     def all(self) -> list[dict[str, str]]:
         """Everything, when the last one is told."""
         self.watcher.close()
-        return [json.loads(line) for line in self.file.read_text().splitlines()] if self.file.exists() else []
+        return (
+            [json.loads(line) for line in self.file.read_text().splitlines()]
+            if self.file.exists()
+            else []
+        )
 
     def until(self, condition: Callable[[], bool]) -> None:
         end = time.monotonic() + 20
@@ -98,7 +105,7 @@ def asks(ident: str, action: str, at: int | None = None, **facts: Any) -> LiveSt
     return asking(ident, action, status={"since": at, "approval": approval}, **facts)
 
 
-# -- what is told ------------------------------------------------------------------------------------
+# -- what is told --------------------------------------------------------------------------------
 
 
 def test_a_request_is_told_once_however_often_it_is_heard_of(told: Told) -> None:
@@ -143,7 +150,11 @@ def test_what_stood_before_and_what_is_old_is_no_news(settings: Settings, tmp_pa
         ({"phase": "waiting_approval"}, {"phase": "waiting"}, "waiting"),
         ({"phase": "running", "since": -400_000}, {"phase": "waiting"}, "finished"),
         ({"phase": "running", "since": -400_000}, {"phase": "exited"}, "finished"),
-        ({"phase": "running", "since": -400_000}, {"phase": "waiting", "questions": ["Which?"]}, "waiting"),
+        (
+            {"phase": "running", "since": -400_000},
+            {"phase": "waiting", "questions": ["Which?"]},
+            "waiting",
+        ),
         ({"phase": "running"}, {"phase": "waiting", "interrupted": True}, None),
         ({"phase": "running"}, {"phase": "exited"}, None),
         ({"phase": "running"}, {"phase": "unknown"}, None),
@@ -151,10 +162,18 @@ def test_what_stood_before_and_what_is_old_is_no_news(settings: Settings, tmp_pa
         ({"phase": "waiting"}, {"phase": "idle"}, None),
     ],
 )
-def test_each_change_has_its_word(before: dict[str, Any], after: dict[str, Any], status: str | None) -> None:
+def test_each_change_has_its_word(
+    before: dict[str, Any], after: dict[str, Any], status: str | None
+) -> None:
     changes, wished, start = NoticeFinder(), NotifySettings(command=["x"]), now()
     changes.among([])
-    changes.among([standing("s", status={"since": start + before.get("since", -9_000)}, phase=before["phase"])])
+    changes.among(
+        [
+            standing(
+                "s", status={"since": start + before.get("since", -9_000)}, phase=before["phase"]
+            )
+        ]
+    )
     phase = after.pop("phase")
     found = changes.among([standing("s", phase, status={"since": start, **after})])
     told = [notifying._wanted(change, took, each.status, wished) for each, change, took in found]
@@ -180,7 +199,11 @@ def test_only_what_is_wished_for_is_told(told: Told) -> None:
     told.configure([sys.executable, str(told.program), str(told.file)], 'when = ["failed"]')
     told.stand(asks("a", "ls"), fresh("b", "waiting"), fresh("c", "waiting", failed="overloaded"))
     (notice,) = told.count(1)
-    assert (notice["session"], notice["status"], notice["text"]) == ("claude:c", "failed", "overloaded")
+    assert (notice["session"], notice["status"], notice["text"]) == (
+        "claude:c",
+        "failed",
+        "overloaded",
+    )
 
 
 def test_a_session_one_looks_at_is_not_told_of(told: Told) -> None:
@@ -195,14 +218,18 @@ def test_nothing_is_told_unless_it_is_asked_for(settings: Settings, told: Told) 
     assert told.all() == [] and told.said == [] and told.watcher._thread is None
 
 
-# -- what leaves -------------------------------------------------------------------------------------
+# -- what leaves ---------------------------------------------------------------------------------
 
 
 def test_secrets_do_not_leave(told: Told) -> None:
     secret = expand("ghp_{A36}")
     told.stand(asks("a", f"curl -H 'Authorization: token {secret}'", title=f"Use {secret}"))
     (notice,) = told.count(1)
-    assert secret not in json.dumps(notice) and "[REDACTED:" in notice["text"] and "[REDACTED:" in notice["title"]
+    assert (
+        secret not in json.dumps(notice)
+        and "[REDACTED:" in notice["text"]
+        and "[REDACTED:" in notice["title"]
+    )
 
 
 def test_if_redaction_fails_nothing_leaves(settings: Settings, told: Told) -> None:
@@ -214,15 +241,26 @@ def test_if_redaction_fails_nothing_leaves(settings: Settings, told: Told) -> No
 
 
 def test_words_are_never_a_program(told: Told, tmp_path: Path) -> None:
-    bad = f"$(touch {tmp_path}/pwned) `touch {tmp_path}/pwned`; touch {tmp_path}/pwned # \x00\x1b[31m\udcff -u \n x"
+    bad = (
+        f"$(touch {tmp_path}/pwned) `touch {tmp_path}/pwned`; touch {tmp_path}/pwned # "
+        "\x00\x1b[31m\udcff -u \n x"
+    )
     told.stand(asks("a", bad, title=bad, project=bad), asks("-rf", "x"))
     first, _ = told.count(2)
     assert not (tmp_path / "pwned").exists()
-    assert "$(touch" in first["text"] and not any(c in json.dumps(first) for c in ("\\u0000", "\\u001b"))
+    assert "$(touch" in first["text"] and not any(
+        c in json.dumps(first) for c in ("\\u0000", "\\u001b")
+    )
 
 
 def test_the_desktop_gets_words_as_words() -> None:
-    words = {"project": "acme/shop", "title": "-x <b>a</b> & \\n", "text": "t", "status": "", "session": ""}
+    words = {
+        "project": "acme/shop",
+        "title": "-x <b>a</b> & \\n",
+        "text": "t",
+        "status": "",
+        "session": "",
+    }
     argv, _ = notifying._desktop(words, "waiting_approval")
     at = argv.index("--")
     assert argv[0] == "notify-send" and argv[at + 1] == "Needs approval · shop"
@@ -236,10 +274,12 @@ def test_long_words_are_cut_after_their_secrets_are_gone(told: Told) -> None:
     assert len(notice["text"]) <= notifying.TEXT_MAX and secret[:8] not in notice["text"]
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------
+# -- what goes wrong -----------------------------------------------------------------------------
 
 
-def test_a_slow_command_keeps_nobody_waiting_and_is_ended(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_command_keeps_nobody_waiting_and_is_ended(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(notifying, "SECONDS", 0.5)
     told.configure([sys.executable, "-c", "import time; time.sleep(60)"])
     begun = time.monotonic()
@@ -256,8 +296,12 @@ def test_a_failure_is_said_once_and_doctor_knows(settings: Settings, told: Told)
         told.stand(asks(f"s{number}", "ls"))
     told.until(lambda: told.watcher._queue.empty() and bool(told.said))
     told.watcher.close()
-    assert told.said == ["A notification could not be sent: there is no program 'no-such-program-here'"]
-    problems = [problem.what for problem in examine(config.load()).problems if "notif" in problem.what]
+    assert told.said == [
+        "A notification could not be sent: there is no program 'no-such-program-here'"
+    ]
+    problems = [
+        problem.what for problem in examine(config.load()).problems if "notif" in problem.what
+    ]
     assert len(problems) == 2 and all("no-such-program-here" in what for what in problems)
 
 
@@ -268,7 +312,9 @@ def test_what_cannot_be_understood_stops_notices_not_capture(
     told.stand(asks("a", "ls"))
     assert len(told.said) == 1 and "[notify]" in told.said[0]
     assert cli("ingest", "--json").code == 0
-    assert any("[notify]" in problem["what"] for problem in cli("doctor", "--json").json["problems"])
+    assert any(
+        "[notify]" in problem["what"] for problem in cli("doctor", "--json").json["problems"]
+    )
 
 
 def test_a_notice_is_what_the_docs_say() -> None:

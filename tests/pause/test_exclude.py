@@ -1,4 +1,5 @@
-"""Of an excluded project or agent nothing is stored; what is left out is counted, and what was there stays."""
+"""Of an excluded project or agent nothing is stored; what is left out is counted, and what was
+there stays."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ def session(home: Path, name: str, cwd: str, word: str = "canary") -> Transcript
     return said
 
 
-def test_sessions_of_an_excluded_folder_are_counted_and_not_stored(settings: Settings, home: Path, cli: Cli) -> None:
+def test_sessions_of_an_excluded_folder_are_counted_and_not_stored(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
     session(home, "a", str(home / "jobs" / "client-x"))
     session(home, "b", str(home / "jobs" / "client-x" / "src"))
     other = session(home, "c", str(home / "jobs" / "client-xy"), "other")
@@ -83,7 +86,9 @@ def test_every_agents_sessions_are_known_by_where_they_ran(
 
 
 @pytest.mark.parametrize("make", [codex, copilot, opencode])
-def test_an_excluded_agent_is_not_read(make: Callable[[Path], str], settings: Settings, home: Path) -> None:
+def test_an_excluded_agent_is_not_read(
+    make: Callable[[Path], str], settings: Settings, home: Path
+) -> None:
     make(home)
     session(home, "a", "/code/shop", "other")
     report = ingest(configured(settings, agents=(make.__name__,)))
@@ -92,7 +97,9 @@ def test_an_excluded_agent_is_not_read(make: Callable[[Path], str], settings: Se
     assert_nowhere("canary", settings.home)
 
 
-def test_a_project_is_known_by_its_remote_in_every_clone(settings: Settings, home: Path, tmp_path: Path) -> None:
+def test_a_project_is_known_by_its_remote_in_every_clone(
+    settings: Settings, home: Path, tmp_path: Path
+) -> None:
     clone = repository(tmp_path / "clone")
     git(clone, "remote", "add", "origin", "git@github.com:Acme/Secret.git")
     (clone / "src").mkdir()
@@ -101,11 +108,16 @@ def test_a_project_is_known_by_its_remote_in_every_clone(settings: Settings, hom
     assert_nowhere("canary", settings.home)
 
 
-def test_a_session_whose_folder_is_named_late_waits_until_it_is(settings: Settings, home: Path) -> None:
+def test_a_session_whose_folder_is_named_late_waits_until_it_is(
+    settings: Settings, home: Path
+) -> None:
     said = Transcript("late", cwd="/code/client-x")
     path = said.path(home)
     path.parent.mkdir(parents=True)
-    head = json.dumps({"type": "queue-operation", "content": "canary", "sessionId": said.session_id}) + "\n"
+    head = (
+        json.dumps({"type": "queue-operation", "content": "canary", "sessionId": said.session_id})
+        + "\n"
+    )
     path.write_text(head)
     now = configured(settings, "/code/client-x")
     assert ingest(now).unplaced == 1

@@ -1,4 +1,5 @@
-"""A session that runs elsewhere and reaches into an excluded project: what its file tools did there is not stored."""
+"""A session that runs elsewhere and reaches into an excluded project: what its file tools did
+there is not stored."""
 
 from __future__ import annotations
 
@@ -34,8 +35,14 @@ def claude(home: Path) -> str:
     said.call("Read", {"file_path": "../client-x/b.py"}, "canary two")
     said.call("Grep", {"pattern": "x", "path": "/code/client-x"}, "canary three")
     said.lines[-1]["toolUseResult"] = {"filenames": ["canary four"], "content": "canary five"}
-    said.call("Edit", {"file_path": "/code/shop/a.py", "old_string": "a", "new_string": "open"}, "open result")
-    said.add("attachment", {}, attachment={"type": "file", "filename": SECRET, "content": "canary six"})
+    said.call(
+        "Edit",
+        {"file_path": "/code/shop/a.py", "old_string": "a", "new_string": "open"},
+        "open result",
+    )
+    said.add(
+        "attachment", {}, attachment={"type": "file", "filename": SECRET, "content": "canary six"}
+    )
     said.say("after")
     said.save(home)
     return said.session_id
@@ -43,7 +50,13 @@ def claude(home: Path) -> str:
 
 def codex(home: Path) -> str:
     ident = "0199a213-81c0-7800-8aa1-bbab2a035a54"
-    meta = {"id": ident, "cwd": "/code/shop", "timestamp": STAMPS[0], "originator": "codex", "cli_version": "1"}
+    meta = {
+        "id": ident,
+        "cwd": "/code/shop",
+        "timestamp": STAMPS[0],
+        "originator": "codex",
+        "cli_version": "1",
+    }
     shell = json.dumps({"cmd": "cat a.py", "workdir": "/code/client-x"})
     items: list[dict[str, Any]] = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "before"}]},
@@ -51,23 +64,47 @@ def codex(home: Path) -> str:
         {"type": "custom_tool_call_output", "call_id": "c1", "output": "wrote canary"},
         {"type": "function_call", "call_id": "c2", "name": "exec_command", "arguments": shell},
         {"type": "function_call_output", "call_id": "c2", "output": "canary"},
-        {"type": "function_call", "call_id": "c3", "name": "exec_command", "arguments": json.dumps({"cmd": "ls"})},
+        {
+            "type": "function_call",
+            "call_id": "c3",
+            "name": "exec_command",
+            "arguments": json.dumps({"cmd": "ls"}),
+        },
         {"type": "function_call_output", "call_id": "c3", "output": "open result"},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "after"}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "after"}],
+        },
     ]
-    lines: list[dict[str, Any]] = [{"timestamp": STAMPS[0], "type": "session_meta", "payload": meta}]
-    lines += [{"timestamp": STAMPS[n], "type": "response_item", "payload": item} for n, item in enumerate(items)]
+    lines: list[dict[str, Any]] = [
+        {"timestamp": STAMPS[0], "type": "session_meta", "payload": meta}
+    ]
+    lines += [
+        {"timestamp": STAMPS[n], "type": "response_item", "payload": item}
+        for n, item in enumerate(items)
+    ]
     changes = {"type": "patch_apply_end", "call_id": "c1", "success": True, "stdout": "canary"}
     changes["changes"] = {SECRET: {"type": "add", "content": "canary"}}
     lines.insert(4, {"timestamp": STAMPS[2], "type": "event_msg", "payload": changes})
-    path = home / ".codex" / "sessions" / "2026" / "05" / "01" / f"rollout-2026-05-01T10-00-00-{ident}.jsonl"
+    path = (
+        home
+        / ".codex"
+        / "sessions"
+        / "2026"
+        / "05"
+        / "01"
+        / f"rollout-2026-05-01T10-00-00-{ident}.jsonl"
+    )
     write(path, "".join(json.dumps(line) + "\n" for line in lines))
     return ident
 
 
 def gemini_messages() -> list[dict[str, Any]]:
     def call(ident: str, path: str, word: str) -> dict[str, Any]:
-        answer = [{"functionResponse": {"id": ident, "name": "write_file", "response": {"output": word}}}]
+        answer = [
+            {"functionResponse": {"id": ident, "name": "write_file", "response": {"output": word}}}
+        ]
         args = {"file_path": path, "content": word}
         return {"id": ident, "name": "write_file", "args": args, "result": answer, "resultDisplay": word,
                 "status": "success", "timestamp": STAMPS[2]}  # fmt: skip
@@ -85,7 +122,12 @@ def gemini_messages() -> list[dict[str, Any]]:
 
 
 def gemini_lines(home: Path) -> str:
-    head = {"sessionId": "g-1", "projectHash": "p", "startTime": STAMPS[0], "lastUpdated": STAMPS[0]}
+    head = {
+        "sessionId": "g-1",
+        "projectHash": "p",
+        "startTime": STAMPS[0],
+        "lastUpdated": STAMPS[0],
+    }
     folder = home / ".gemini" / "tmp" / "p"
     write(folder / ".project_root", "/code/shop")
     lines = [head, *gemini_messages()]
@@ -94,7 +136,12 @@ def gemini_lines(home: Path) -> str:
 
 
 def gemini_document(home: Path) -> str:
-    body = {"sessionId": "g-2", "projectHash": "p", "startTime": STAMPS[0], "lastUpdated": STAMPS[9]}
+    body = {
+        "sessionId": "g-2",
+        "projectHash": "p",
+        "startTime": STAMPS[0],
+        "lastUpdated": STAMPS[9],
+    }
     folder = home / ".gemini" / "tmp" / "p"
     write(folder / ".project_root", "/code/shop")
     write(folder / "chats" / "session-2.json", json.dumps({**body, "messages": gemini_messages()}))
@@ -124,8 +171,14 @@ def copilot(home: Path) -> str:
         *call("t2", "/code/shop/a.py", "open result"),
         {"type": "assistant.message", "data": {"content": "after"}},
     ]
-    lines = [{**event, "timestamp": STAMPS[n], "id": str(n), "parentId": None} for n, event in enumerate(events)]
-    write(home / ".copilot" / "session-state" / "c-1" / "events.jsonl", "".join(json.dumps(x) + "\n" for x in lines))
+    lines = [
+        {**event, "timestamp": STAMPS[n], "id": str(n), "parentId": None}
+        for n, event in enumerate(events)
+    ]
+    write(
+        home / ".copilot" / "session-state" / "c-1" / "events.jsonl",
+        "".join(json.dumps(x) + "\n" for x in lines),
+    )
     return "c-1"
 
 
@@ -135,12 +188,23 @@ def opencode_tools(home: Path) -> str:
     db.execute("UPDATE session SET title = 'x'")
     db.execute("DELETE FROM part")
     for number, (path, word) in enumerate([(SECRET, "canary"), ("/code/shop/a.py", "open result")]):
-        state = {"status": "completed", "input": {"filePath": path, "content": word}, "output": word}
+        state = {
+            "status": "completed",
+            "input": {"filePath": path, "content": word},
+            "output": word,
+        }
         tool = {"type": "tool", "tool": "write", "callID": f"t{number}", "state": state}
         part = (f"prt_t{number}", "msg_1", session, 1, 1, json.dumps(tool))
         db.execute("INSERT INTO part VALUES(?,?,?,?,?,?)", part)
     for number, word in ((0, "before"), (3, "after")):
-        part = (f"prt_{number}", f"msg_{number}", session, 1, 1, json.dumps({"type": "text", "text": word}))
+        part = (
+            f"prt_{number}",
+            f"msg_{number}",
+            session,
+            1,
+            1,
+            json.dumps({"type": "text", "text": word}),
+        )
         db.execute("INSERT INTO part VALUES(?,?,?,?,?,?)", part)
     db.close()
     return session
@@ -174,7 +238,9 @@ def test_without_the_exclusion_it_would_have_been_stored(
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_result_that_comes_later_goes_with_its_call(step: int, settings: Settings, home: Path) -> None:
+def test_a_result_that_comes_later_goes_with_its_call(
+    step: int, settings: Settings, home: Path
+) -> None:
     claude(home)
     path = next((home / ".claude").rglob("*.jsonl"))
     lines = path.read_text().splitlines(keepends=True)
@@ -212,20 +278,26 @@ def test_a_large_result_kept_beside_the_transcript_goes_too(settings: Settings, 
     assert_nowhere("canary", settings.home)
 
 
-def test_a_file_is_known_by_the_remote_of_the_clone_it_lies_in(settings: Settings, home: Path, tmp_path: Path) -> None:
+def test_a_file_is_known_by_the_remote_of_the_clone_it_lies_in(
+    settings: Settings, home: Path, tmp_path: Path
+) -> None:
     clone = repository(tmp_path / "clone")
     git(clone, "remote", "add", "origin", "git@github.com:Acme/Secret.git")
     said = Transcript("remote", cwd="/code/shop")
     said.prompt("before")
     said.call("Write", {"file_path": str(clone / "deep" / "new.py"), "content": "canary"}, "canary")
-    said.call("Write", {"file_path": str(tmp_path / "clones" / "a.py"), "content": "open result"}, "done")
+    said.call(
+        "Write", {"file_path": str(tmp_path / "clones" / "a.py"), "content": "open result"}, "done"
+    )
     said.save(home)
     ingest(configured(settings, "github.com/acme/secret"))
     assert_nowhere("canary", settings.home)
     assert b"open result" in kept(settings.home)
 
 
-def test_a_link_into_the_project_leads_there(settings: Settings, home: Path, tmp_path: Path) -> None:
+def test_a_link_into_the_project_leads_there(
+    settings: Settings, home: Path, tmp_path: Path
+) -> None:
     (tmp_path / "client-x").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "client-x")
     excluded = Excluded(Exclude([str(tmp_path / "client-x")]))
@@ -235,10 +307,23 @@ def test_a_link_into_the_project_leads_there(settings: Settings, home: Path, tmp
     assert not excluded.covers_file("a.py")
 
 
-def test_what_a_hook_announced_of_such_a_file_is_erased_or_never_written(settings: Settings, hook: Installed) -> None:
-    payload = {"session_id": "s", "transcript_path": "/t", "cwd": "/code/shop", "hook_event_name": "PermissionRequest"}
+def test_what_a_hook_announced_of_such_a_file_is_erased_or_never_written(
+    settings: Settings, hook: Installed
+) -> None:
+    payload = {
+        "session_id": "s",
+        "transcript_path": "/t",
+        "cwd": "/code/shop",
+        "hook_event_name": "PermissionRequest",
+    }
     payload["tool_input"] = {"file_path": SECRET, "content": "canary"}  # type: ignore[assignment]
-    header = {"v": 1, "at": 1777629600000, "agent": "claude", "event": "PermissionRequest", "cwd": "/code/shop"}
+    header = {
+        "v": 1,
+        "at": 1777629600000,
+        "agent": "claude",
+        "event": "PermissionRequest",
+        "cwd": "/code/shop",
+    }
     file = settings.home / "spool" / "2026-05-01.spool"
     write(file, f"\n{json.dumps(header)}\t{json.dumps(payload)}\n")
     ingest(configured(settings, "/code/client-x"))

@@ -1,4 +1,5 @@
-"""While a person has paused us, or excluded a project, a hook writes nothing; what is not meant goes on."""
+"""While a person has paused us, or excluded a project, a hook writes nothing; what is not meant
+goes on."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def said(hook: Installed, agent: str = "claude", event: str = "UserPromptSubmit", **more: object) -> bool:
+def said(
+    hook: Installed, agent: str = "claude", event: str = "UserPromptSubmit", **more: object
+) -> bool:
     """Whether the hook wrote something; it must say nothing and exit 0 either way."""
     before = len(hook.lines())
     fields = {"session_id": more.pop("session", "s-1"), "transcript_path": "/t", "prompt": "canary"}
@@ -49,7 +52,9 @@ def said(hook: Installed, agent: str = "claude", event: str = "UserPromptSubmit"
     return len(hook.lines()) > before
 
 
-def test_while_everything_is_paused_no_hook_writes_anything(hook: Installed, settings: Settings) -> None:
+def test_while_everything_is_paused_no_hook_writes_anything(
+    hook: Installed, settings: Settings
+) -> None:
     hook.stand_in()
     pause(settings, Scope())
     for agent, event in EVENTS:
@@ -65,7 +70,9 @@ def test_a_pause_with_an_end_ends_by_itself(hook: Installed, settings: Settings)
     assert not said(hook)
     [found] = pauses.pending_pauses(settings.home)
     now = time.time_ns() // 1_000_000
-    pauses.write_pause(settings.home, msgspec.structs.replace(found, since=now - 9000, until=now - 1))
+    pauses.write_pause(
+        settings.home, msgspec.structs.replace(found, since=now - 9000, until=now - 1)
+    )
     assert said(hook)
 
 
@@ -102,7 +109,9 @@ def test_a_pause_of_a_session_is_of_that_one_alone(hook: Installed, settings: Se
     assert said(hook)
 
 
-def test_what_was_typed_cannot_pass_for_the_session_or_the_folder(hook: Installed, settings: Settings) -> None:
+def test_what_was_typed_cannot_pass_for_the_session_or_the_folder(
+    hook: Installed, settings: Settings
+) -> None:
     pause(settings, Scope("claude", "s-1"))
     typed = json.dumps({"session_id": "s-2", "prompt": '"session_id": "s-1", "cwd": "/"'}).encode()
     hook.run("claude", "UserPromptSubmit", payload=typed)
@@ -114,8 +123,12 @@ def test_doctors_probe_arrives_all_the_same(hook: Installed, settings: Settings)
     assert said(hook, env={"WHYFOR_PROBE": "nonce"})
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\xff", b"until 1\n", b"since x\nuntil y\n", b"since 1\nuntil \n"])
-def test_a_damaged_pause_is_never_in_the_way(content: bytes, hook: Installed, settings: Settings) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"\x00\xff", b"until 1\n", b"since x\nuntil y\n", b"since 1\nuntil \n"]
+)
+def test_a_damaged_pause_is_never_in_the_way(
+    content: bytes, hook: Installed, settings: Settings
+) -> None:
     pause(settings, Scope("claude", "other"))
     (settings.home / pauses.FOLDER / "damaged").write_bytes(content)
     understood = pauses.read_pause(settings.home / pauses.FOLDER / "damaged") is not None
@@ -131,14 +144,16 @@ def test_the_session_is_still_exported_so_that_it_can_be_paused_and_resumed_from
     assert "WHYFOR_SESSION='claude:s-1'" in file.read_text()
 
 
-# -- excluded ----------------------------------------------------------------------------------------------------------
+# -- excluded ------------------------------------------------------------------------------------
 
 
 def excluding(settings: Settings, *projects: str, agents: tuple[str, ...] = ()) -> None:
     exclude.write_exclusions(settings, exclude.Excluded(Exclude(list(projects), list(agents))), [])
 
 
-def test_hooks_in_an_excluded_folder_write_nothing(hook: Installed, settings: Settings, tmp_path: Path) -> None:
+def test_hooks_in_an_excluded_folder_write_nothing(
+    hook: Installed, settings: Settings, tmp_path: Path
+) -> None:
     client, other = tmp_path / "work" / "client-x", tmp_path / "work" / "client-xy"
     for folder in (client / "src", other):
         folder.mkdir(parents=True)
@@ -149,7 +164,11 @@ def test_hooks_in_an_excluded_folder_write_nothing(hook: Installed, settings: Se
     excluding(settings, str(link / "client-xy"))
     assert [said(hook, cwd=at) for at in (client, other)] == [True, False]
     excluding(settings, "*/client-*")
-    assert [said(hook, cwd=at) for at in (client / "src", other, tmp_path / "work")] == [False, False, True]
+    assert [said(hook, cwd=at) for at in (client / "src", other, tmp_path / "work")] == [
+        False,
+        False,
+        True,
+    ]
     excluding(settings)
     assert not (settings.home / exclude.FILE).exists()
     assert said(hook, cwd=client)
@@ -172,7 +191,12 @@ def test_hooks_know_an_excluded_project_by_its_remote(
     git(clone, "worktree", "add", "-q", str(tmp_path / "tree"))
     excluding(settings, "git@github.com:acme/other.git")
     assert said(hook, cwd=clone)
-    for pattern in ("github.com/acme/secret", "https://github.com/acme/secret.git", "github.com/acme/*", "*/secret"):
+    for pattern in (
+        "github.com/acme/secret",
+        "https://github.com/acme/secret.git",
+        "github.com/acme/*",
+        "*/secret",
+    ):
         excluding(settings, pattern)
         assert not said(hook, cwd=clone)
         assert not said(hook, "git", "post-commit", cwd=tmp_path / "tree")
@@ -189,7 +213,9 @@ def test_hook_and_ingest_read_a_pattern_the_same_way() -> None:
     rng = random.Random(7)
     agreed = {True: 0, False: 0}
     for _ in range(5000):
-        pattern = rng.choice(["/", "*"]) + "".join(rng.choice("ab/*") for _ in range(rng.randrange(1, 8)))
+        pattern = rng.choice(["/", "*"]) + "".join(
+            rng.choice("ab/*") for _ in range(rng.randrange(1, 8))
+        )
         path = "/" + "".join(rng.choice("ab/") for _ in range(rng.randrange(9)))
         plain = pattern.rstrip("/")
         ours = exclude._pattern(plain).match(path) is not None
@@ -206,12 +232,20 @@ def test_a_setting_that_excludes_nothing_is_refused(settings: Settings) -> None:
         exclude.Excluded(Exclude(agents=["codx"]))
 
 
-@pytest.mark.parametrize("text", ["canary", 'a "canary"', "canary\\", '\\"canary\\\\"', "", "é\ncanary"])
+@pytest.mark.parametrize(
+    "text", ["canary", 'a "canary"', "canary\\", '\\"canary\\\\"', "", "é\ncanary"]
+)
 @pytest.mark.parametrize("gap", [(",", ":"), (", ", ": ")])
 def test_what_an_agent_tells_again_at_the_end_of_a_turn_is_left_to_its_transcript(
     text: str, gap: tuple[str, str], hook: Installed
 ) -> None:
-    payload = {"session_id": "s", "prompt": text, "prompt_response": text, "hook_event_name": "AfterAgent", "n": 1}
+    payload = {
+        "session_id": "s",
+        "prompt": text,
+        "prompt_response": text,
+        "hook_event_name": "AfterAgent",
+        "n": 1,
+    }
     hook.run("gemini", "AfterAgent", payload=json.dumps(payload, separators=gap).encode())
     assert json.loads(hook.lines()[0].payload) == {**payload, "prompt": "", "prompt_response": ""}
     stop = {"last_assistant_message": text, "session_id": "s", "transcript_path": "/t"}

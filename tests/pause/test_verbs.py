@@ -53,7 +53,9 @@ def test_a_pause_is_told_by_status_and_doctor_until_it_ends(said: Transcript, cl
     assert "recorded" not in cli("status").out + cli("doctor").out
 
 
-def test_doctor_asks_after_a_day_whether_it_was_forgotten(settings: Settings, said: Transcript, cli: Cli) -> None:
+def test_doctor_asks_after_a_day_whether_it_was_forgotten(
+    settings: Settings, said: Transcript, cli: Cli
+) -> None:
     cli("pause")
     [pause] = pauses.pending_pauses(settings.home)
     since = pause.since - 3 * 86_400_000 - 5000
@@ -77,7 +79,9 @@ def test_a_pause_is_in_the_journal_at_once_and_again_when_it_ends(
     assert len(journalled(settings)) == 2
 
 
-def test_a_pause_waits_for_no_lock_and_the_next_ingest_keeps_it(settings: Settings, said: Transcript, cli: Cli) -> None:
+def test_a_pause_waits_for_no_lock_and_the_next_ingest_keeps_it(
+    settings: Settings, said: Transcript, cli: Cli
+) -> None:
     with ingest_lock(settings.home, 0):
         begun = time.monotonic()
         assert cli("pause", "--for", "1h").code == 0
@@ -108,7 +112,9 @@ def test_a_longer_pause_is_not_made_shorter(settings: Settings, cli: Cli) -> Non
     assert len(pauses.pending_pauses(settings.home)) == 1
 
 
-def test_each_scope_is_ended_by_itself(said: Transcript, settings: Settings, cli: Cli, tmp_path: Path) -> None:
+def test_each_scope_is_ended_by_itself(
+    said: Transcript, settings: Settings, cli: Cli, tmp_path: Path
+) -> None:
     shop = repository(tmp_path / "the shop")
     git(shop, "worktree", "add", "-q", str(tmp_path / "tree"))
     for words in ([], ["--repo", tmp_path / "tree"], ["--session", said.session_id[:6]]):
@@ -117,14 +123,21 @@ def test_each_scope_is_ended_by_itself(said: Transcript, settings: Settings, cli
     assert told["repository"]["repository"] == str(shop)
     assert told["repository"]["resume"] == f"whyfor resume --repo '{shop}'"
     assert told["session"]["session"] == f"claude:{said.session_id}"
-    assert [item["what"] for item in cli("resume", "--json").json["paused"]] == ["repository", "session"]
-    assert [item["what"] for item in cli("resume", "--repo", shop, "--json").json["paused"]] == ["session"]
+    assert [item["what"] for item in cli("resume", "--json").json["paused"]] == [
+        "repository",
+        "session",
+    ]
+    assert [item["what"] for item in cli("resume", "--repo", shop, "--json").json["paused"]] == [
+        "session"
+    ]
     assert cli("resume", "--session", said.session_id, "--json").json["paused"] == []
     done = cli("resume")
     assert (done.code, done.out) == (0, "That was not paused.\n")
 
 
-def test_a_paused_repository_that_is_gone_can_be_resumed(settings: Settings, cli: Cli, tmp_path: Path) -> None:
+def test_a_paused_repository_that_is_gone_can_be_resumed(
+    settings: Settings, cli: Cli, tmp_path: Path
+) -> None:
     shop = repository(tmp_path / "shop")
     cli("pause", "--repo", shop)
     shop.rename(tmp_path / "moved")
@@ -165,13 +178,16 @@ def test_what_cannot_be_meant_is_refused_and_pauses_nothing(
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("30m", 1800), ("90min", 5400), ("2h", 7200), ("1h30m", 5400), ("3 d", 259200)]
+    ("text", "seconds"),
+    [("90s", 90), ("30m", 1800), ("90min", 5400), ("2h", 7200), ("1h30m", 5400), ("3 d", 259200)],
 )
 def test_a_length_of_time(text: str, seconds: int) -> None:
     assert seconds_of(text) == seconds
 
 
-def test_a_home_that_cannot_be_written_says_that_nothing_is_paused(settings: Settings, cli: Cli) -> None:
+def test_a_home_that_cannot_be_written_says_that_nothing_is_paused(
+    settings: Settings, cli: Cli
+) -> None:
     settings.home.parent.joinpath(settings.home.name).write_text("a file")
     done = cli("pause")
     assert done.code == 2
@@ -180,7 +196,10 @@ def test_a_home_that_cannot_be_written_says_that_nothing_is_paused(settings: Set
 
 def test_twenty_at_once_lose_none(settings: Settings) -> None:
     command = [sys.executable, "-m", "whyfor", "pause", "--session"]
-    running = [subprocess.Popen([*command, f"claude:s-{number}"], stdout=subprocess.DEVNULL) for number in range(20)]
+    running = [
+        subprocess.Popen([*command, f"claude:s-{number}"], stdout=subprocess.DEVNULL)
+        for number in range(20)
+    ]
     assert [process.wait() for process in running] == [0] * 20
     assert {pause.session_id for pause in pauses.pending_pauses(settings.home)} == {
         f"s-{number}" for number in range(20)

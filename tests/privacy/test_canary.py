@@ -1,4 +1,5 @@
-"""A word in private places of every agent's files is found nowhere: no byte of ours holds it, whatever happens."""
+"""A word in private places of every agent's files is found nowhere: no byte of ours holds it,
+whatever happens."""
 
 from __future__ import annotations
 
@@ -56,21 +57,30 @@ def test_no_byte_of_it_is_kept_and_what_stands_beside_it_is(kept: Settings) -> N
 def test_every_agents_open_words_are_found_by_search(kept: Settings, cli: Cli) -> None:
     hits = cli("search", OPEN, "--json", "--limit", "50").json
     assert {hit["agent"] for hit in hits} == {"claude", "codex", "gemini", "copilot", "opencode"}
-    third = {hit["session_id"] for hit in cli("search", f"{OPEN} third", "--json", "--limit", "50").json}
-    assert len(third) == 8, "after a private turn each goes on: two of each but OpenCode, and one packed"
+    third = {
+        hit["session_id"] for hit in cli("search", f"{OPEN} third", "--json", "--limit", "50").json
+    }
+    assert len(third) == 8, (
+        "after a private turn each goes on: two of each but OpenCode, and one packed"
+    )
     assert cli("search", CANARY, "--json").json == []
 
 
-def test_a_rebuild_gives_the_same_and_the_next_ingest_reads_nothing_again(kept: Settings, cli: Cli) -> None:
+def test_a_rebuild_gives_the_same_and_the_next_ingest_reads_nothing_again(
+    kept: Settings, cli: Cli
+) -> None:
     before = derived(kept, observed=True, segments=True)
     assert cli("rebuild").code == 0
-    before["sources"] = [row for row in before["sources"] if not row[1].endswith(".db")]  # it is no file of records
+    # it is no file of records
+    before["sources"] = [row for row in before["sources"] if not row[1].endswith(".db")]
     assert_equal(derived(kept, observed=True, segments=True), before)
     assert cli("ingest", "--json").json["new_records"] == 0
     assert found(kept.home) == []
 
 
-def test_doctor_and_export_and_restore_know_nothing_of_it(kept: Settings, home: Path, cli: Cli) -> None:
+def test_doctor_and_export_and_restore_know_nothing_of_it(
+    kept: Settings, home: Path, cli: Cli
+) -> None:
     doctor = cli("doctor")
     assert CANARY not in doctor.out + doctor.err
     for session in ("claude:" + claude_turn().session_id, f"codex:{CODEX}"):
@@ -84,15 +94,22 @@ def test_doctor_and_export_and_restore_know_nothing_of_it(kept: Settings, home: 
 
 def test_a_private_turn_shows_that_there_was_one(kept: Settings, cli: Cli) -> None:
     shown = cli("show", "claude:" + claude_turn().session_id, "--json").json
-    said = [(e["turn"], e["kind"], e["text"]) for e in shown["events"] if e["kind"] != "session.started"]
-    assert [item for item in said if item[0] == 2] == [(2, "user.prompt", "\n[private] [private]\n")]
+    said = [
+        (e["turn"], e["kind"], e["text"]) for e in shown["events"] if e["kind"] != "session.started"
+    ]
+    assert [item for item in said if item[0] == 2] == [
+        (2, "user.prompt", "\n[private] [private]\n")
+    ]
     assert (3, "assistant.message", "done again") in said
     assert shown["session"]["title"] == f"{OPEN} first"
 
 
 @pytest.mark.parametrize("step", [1, 7, 113, 1000])
-def test_a_session_that_comes_in_pieces_gives_nothing_away(step: int, home: Path, settings: Settings, cli: Cli) -> None:
-    """Also inside a line, a tag or a private turn; and in the end all is as if it had come at once."""
+def test_a_session_that_comes_in_pieces_gives_nothing_away(
+    step: int, home: Path, settings: Settings, cli: Cli
+) -> None:
+    """Also inside a line, a tag or a private turn; and in the end all is as if it had come at
+    once."""
     whole = claude_turn().text().encode()
     path = claude_turn().path(home)
     path.parent.mkdir(parents=True)
@@ -114,10 +131,16 @@ def test_codex_in_pieces(home: Path, settings: Settings, cli: Cli) -> None:
     whole = codex().splitlines(keepends=True)
     for number in range(1, len(whole) + 1):
         for half in (len(whole[number - 1]) // 2, None):
-            path.write_text("".join([*whole[: number - 1], whole[number - 1][:half]]), encoding="utf-8")
+            path.write_text(
+                "".join([*whole[: number - 1], whole[number - 1][:half]]), encoding="utf-8"
+            )
             assert cli("ingest").code == 0
             assert found(settings.home) == [], whole[number - 1]
-    models = [e["data"]["model"] for e in cli("show", CODEX, "--json").json["events"] if e["text"] == "fine"]
+    models = [
+        e["data"]["model"]
+        for e in cli("show", CODEX, "--json").json["events"]
+        if e["text"] == "fine"
+    ]
     assert models == ["m-9"], "what the next turn says of itself stays"
 
 
@@ -134,7 +157,9 @@ def test_a_subagents_file_in_pieces(home: Path, settings: Settings, cli: Cli) ->
         assert found(settings.home) == []
 
 
-def test_rows_that_change_later_keep_their_turn_hidden(home: Path, settings: Settings, cli: Cli) -> None:
+def test_rows_that_change_later_keep_their_turn_hidden(
+    home: Path, settings: Settings, cli: Cli
+) -> None:
     database = OpenCode(home)
     database.fill()
     assert cli("ingest").code == 0
@@ -149,7 +174,9 @@ def test_rows_that_change_later_keep_their_turn_hidden(home: Path, settings: Set
     assert "[private]" in texts
 
 
-def test_events_are_what_they_are_without_private_text(home: Path, settings: Settings, cli: Cli) -> None:
+def test_events_are_what_they_are_without_private_text(
+    home: Path, settings: Settings, cli: Cli
+) -> None:
     """Ids, keys, places and numbers do not depend on what is not kept."""
 
     def events(secret: str) -> list[tuple[object, ...]]:
@@ -163,7 +190,11 @@ def test_events_are_what_they_are_without_private_text(home: Path, settings: Set
                 file.unlink()
         assert cli("ingest").code == 0
         db = apsw.Connection(str(settings.database), flags=apsw.SQLITE_OPEN_READONLY)
-        rows = list(db.execute("SELECT id, key, turn, kind, created_at, actor, name FROM events ORDER BY id"))
+        rows = list(
+            db.execute(
+                "SELECT id, key, turn, kind, created_at, actor, name FROM events ORDER BY id"
+            )
+        )
         rows += list(db.execute("SELECT key, turn, input, output FROM usage ORDER BY key"))
         db.close()
         return rows
@@ -171,7 +202,9 @@ def test_events_are_what_they_are_without_private_text(home: Path, settings: Set
     assert events(f"<private>{CANARY}</private>") == events("nothing")
 
 
-def test_a_database_from_before_is_brought_forward_and_goes_on_hiding(home: Path, settings: Settings, cli: Cli) -> None:
+def test_a_database_from_before_is_brought_forward_and_goes_on_hiding(
+    home: Path, settings: Settings, cli: Cli
+) -> None:
     t = Transcript("before")
     t.prompt(f"{OPEN} one")
     t.save(home)
@@ -179,7 +212,9 @@ def test_a_database_from_before_is_brought_forward_and_goes_on_hiding(home: Path
     db = apsw.Connection(str(settings.database))
     for kind, name in re.findall(r"CREATE (INDEX|TABLE) (\w+)", "".join(schema.MIGRATIONS[2:])):
         db.execute(f"DROP {kind} IF EXISTS {name}")
-    for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", "".join(schema.MIGRATIONS[2:])):
+    for table, column in re.findall(
+        r"ALTER TABLE (\w+) ADD COLUMN (\w+)", "".join(schema.MIGRATIONS[2:])
+    ):
         db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     db.pragma("user_version", 2)
     db.close()
@@ -196,6 +231,8 @@ def test_the_journal_of_an_older_version_is_read(home: Path, settings: Settings,
     t.save(home)
     cli("ingest")
     entries = [json.loads(line) for line in settings.journal.read_text().splitlines()]
-    assert all("gaps" not in entry and "hiding" not in entry for entry in entries), "nothing hidden costs nothing"
+    assert all("gaps" not in entry and "hiding" not in entry for entry in entries), (
+        "nothing hidden costs nothing"
+    )
     assert cli("rebuild").code == 0
     assert cli("search", OPEN, "--json").json != []

@@ -105,7 +105,11 @@ def test_base64_of_a_secret_alone_is_one_and_of_other_things_is_not() -> None:
         return base64.b64encode(data).decode()
 
     assert packed(SECRET.encode()) not in left(f"data:\n  blob: {packed(SECRET.encode())}")
-    for harmless in (b"hello world, this is a greeting", b"\x89PNG\r\n\x1a\n" + bytes(range(200)), HEX.encode()):
+    for harmless in (
+        b"hello world, this is a greeting",
+        b"\x89PNG\r\n\x1a\n" + bytes(range(200)),
+        HEX.encode(),
+    ):
         line = f"data:\n  blob: {packed(harmless)}"
         assert left(line) == line
 
@@ -127,9 +131,21 @@ def test_records_keep_their_structure_and_their_ids() -> None:
         "message": {
             "id": "msg_01" + expand("{A22}"),
             "content": [
-                {"type": "thinking", "thinking": f"the token: {SECRET}", "signature": expand("{b200}") + GITHUB},
-                {"type": "tool_use", "id": "toolu_01" + expand("{A22}"), "input": {"GITHUB_TOKEN": GITHUB, GITHUB: 1}},
-                {"type": "tool_result", "content": f'{{"token": "{SECRET}", "sha": "{HEX}"}}', "is_error": False},
+                {
+                    "type": "thinking",
+                    "thinking": f"the token: {SECRET}",
+                    "signature": expand("{b200}") + GITHUB,
+                },
+                {
+                    "type": "tool_use",
+                    "id": "toolu_01" + expand("{A22}"),
+                    "input": {"GITHUB_TOKEN": GITHUB, GITHUB: 1},
+                },
+                {
+                    "type": "tool_result",
+                    "content": f'{{"token": "{SECRET}", "sha": "{HEX}"}}',
+                    "is_error": False,
+                },
             ],
         },
         "token": uuid,
@@ -143,7 +159,10 @@ def test_records_keep_their_structure_and_their_ids() -> None:
     assert after["token"] == "[REDACTED:token#2]"
     assert thinking["thinking"] == "the token: [REDACTED:token#1]"
     assert thinking["signature"] == record["message"]["content"][0]["signature"]  # type: ignore[index]
-    assert call["input"] == {"GITHUB_TOKEN": "[REDACTED:github-token#1]", "[REDACTED:github-token#1]": 1}
+    assert call["input"] == {
+        "GITHUB_TOKEN": "[REDACTED:github-token#1]",
+        "[REDACTED:github-token#1]": 1,
+    }
     assert json.loads(result["content"]) == {"token": "[REDACTED:token#1]", "sha": HEX}
     assert SECRET.encode() not in clean
 
@@ -178,7 +197,10 @@ def test_a_record_is_never_read_across_its_line() -> None:
 )
 def test_what_is_no_secret_stays(line: str) -> None:
     assert left(line) == line
-    assert Redactor(engine()).jsonl(json.dumps({"content": line}).encode()) == json.dumps({"content": line}).encode()
+    assert (
+        Redactor(engine()).jsonl(json.dumps({"content": line}).encode())
+        == json.dumps({"content": line}).encode()
+    )
 
 
 HOSTILE = {

@@ -19,7 +19,9 @@ UMASKS = ("000", "022", "077")
 
 
 def sh(umask: str, command: str, cwd: Path, given: bytes = b"") -> bytes:
-    done = subprocess.run(["/bin/sh", "-c", f"umask {umask}; {command}"], cwd=cwd, input=given, capture_output=True)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"umask {umask}; {command}"], cwd=cwd, input=given, capture_output=True
+    )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
@@ -75,7 +77,9 @@ def test_everything_we_write_is_its_owners_alone(umask: str, home: Path, tmp_pat
     assert list((own / "segments").rglob("*.zst"))
     assert modes(own) == {}
     files = [tmp_path / "story.md", *(path for path in restored if path.is_file())]
-    assert {path.name: oct(path.stat().st_mode & 0o777) for path in files if path.stat().st_mode & 0o077} == {}
+    assert {
+        path.name: oct(path.stat().st_mode & 0o777) for path in files if path.stat().st_mode & 0o077
+    } == {}
     assert restored
 
 
@@ -83,7 +87,10 @@ def test_sqlite_keeps_its_own_files_as_closed_while_it_runs(home: Path, tmp_path
     """The write-ahead log comes and goes; while it is there it is as closed as the database."""
     whyfor("000", tmp_path, "ingest")
     own = Path(os.environ["WHYFOR_HOME"])
-    program = "import apsw,sys,os;d=apsw.Connection(sys.argv[1]);d.execute('create table x(y)');os._exit(0)"
+    program = (
+        "import apsw,sys,os;d=apsw.Connection(sys.argv[1]);d.execute('create table "
+        "x(y)');os._exit(0)"
+    )
     sh("000", shlex.join([sys.executable, "-c", program, str(own / "whyfor.db")]), tmp_path)
     assert (own / "whyfor.db-wal").exists()
     assert modes(own) == {}

@@ -31,7 +31,7 @@ from whyfor.store.write import EventWriter
 Cli = Callable[..., Result]
 
 
-# -- gaps ------------------------------------------------------------------------------------------
+# -- gaps ----------------------------------------------------------------------------------------
 
 
 @given(st.binary(min_size=1, max_size=60), st.data())
@@ -39,7 +39,9 @@ def test_what_is_kept_and_what_is_not_make_up_the_source(data: bytes, draw: st.D
     start = draw.draw(st.integers(0, 1000))
     places = st.integers(0, len(data) - 1)
     drawn = draw.draw(st.lists(st.tuples(places, st.integers(1, 9)), max_size=5))
-    gaps = joined(clipped([(start + place, size) for place, size in drawn], start, start + len(data)))
+    gaps = joined(
+        clipped([(start + place, size) for place, size in drawn], start, start + len(data))
+    )
     kept = without(data, start, gaps)
     rebuilt = bytearray(len(data))
     for offset, run in runs(kept, start, gaps):
@@ -71,11 +73,13 @@ def test_a_forks_beginning_is_cut_at_its_place_in_the_source() -> None:
         (1000 + source.index(b'{"c"'), ["a", "b"]),
         (2000, ["a", "b", "c"]),
     ):
-        assert [next(iter(record)) for _, _, record in records(lines, [piece.before(last)])] == wanted
+        assert [
+            next(iter(record)) for _, _, record in records(lines, [piece.before(last)])
+        ] == wanted
     assert list(records(lines, [piece.before(900)])) == []
 
 
-# -- tags ------------------------------------------------------------------------------------------
+# -- tags ----------------------------------------------------------------------------------------
 
 
 def left(value: Any, lists: frozenset[bytes] = frozenset()) -> Any:
@@ -112,11 +116,22 @@ def test_what_is_a_tag_and_what_is_not(given: str, kept: str) -> None:
 def test_a_tag_reaches_over_blocks_of_a_message_but_not_into_the_next() -> None:
     message = {
         "id": "m1",
-        "content": [{"type": "text", "text": "a<private>s"}, {"type": "image", "data": "s"}, "s</private>b"],
+        "content": [
+            {"type": "text", "text": "a<private>s"},
+            {"type": "image", "data": "s"},
+            "s</private>b",
+        ],
     }
-    assert left(message) == {"id": "m1", "content": [{"type": "text", "text": "a"}, {"type": "image", "data": ""}, "b"]}
+    assert left(message) == {
+        "id": "m1",
+        "content": [{"type": "text", "text": "a"}, {"type": "image", "data": ""}, "b"],
+    }
     two = {
-        "messages": [{"id": "1", "text": "a<private>s"}, {"id": "2", "text": "k"}, {"id": "3", "text": "k</private>"}]
+        "messages": [
+            {"id": "1", "text": "a<private>s"},
+            {"id": "2", "text": "k"},
+            {"id": "3", "text": "k</private>"},
+        ]
     }
     assert left(two, frozenset([b"messages"]))["messages"][1] == {"id": "2", "text": "k"}
 
@@ -130,29 +145,56 @@ def test_json_inside_json_stays_json() -> None:
 
 @pytest.mark.parametrize(("tags", "whole"), [(100, False), (101, True)])
 def test_of_a_message_with_more_than_a_hundred_tags_nothing_is_left(tags: int, whole: bool) -> None:
-    message = {"uuid": "u1", "type": "user", "text": "k" + "<private>s</private>" * tags, "other": "k"}
-    assert left(message) == {"uuid": "u1", "type": "user", "text": "" if whole else "k", "other": "" if whole else "k"}
+    message = {
+        "uuid": "u1",
+        "type": "user",
+        "text": "k" + "<private>s</private>" * tags,
+        "other": "k",
+    }
+    assert left(message) == {
+        "uuid": "u1",
+        "type": "user",
+        "text": "" if whole else "k",
+        "other": "" if whole else "k",
+    }
 
 
 # Text as people write it, private or not; what is private says so in capitals.
-words = st.text(string.ascii_lowercase + ' "\\/{}[]:,<>é\n\t\u2028😀', max_size=8).filter(lambda t: "private" not in t)
+words = st.text(string.ascii_lowercase + ' "\\/{}[]:,<>é\n\t\u2028😀', max_size=8).filter(
+    lambda t: "private" not in t
+)
 secrets = st.lists(words, max_size=3).map(lambda parts: "SECRET".join(["", *parts, ""]))
-opening = st.sampled_from(["<private>", "<PRIVATE>", "< private >", "<private\n>", "<private x='1'>"])
+opening = st.sampled_from(
+    ["<private>", "<PRIVATE>", "< private >", "<private\n>", "<private x='1'>"]
+)
 closing = st.sampled_from(["</private>", "</Private >", "< / private>"])
-closed = st.tuples(opening, secrets, opening, secrets, closing, secrets, closing) | st.tuples(opening, secrets, closing)
+closed = st.tuples(opening, secrets, opening, secrets, closing, secrets, closing) | st.tuples(
+    opening, secrets, closing
+)
 texts = st.tuples(
-    words.map(lambda t: t.replace("<", "")), closed, words.map(lambda t: t.replace("<", "").replace(">", ""))
+    words.map(lambda t: t.replace("<", "")),
+    closed,
+    words.map(lambda t: t.replace("<", "").replace(">", "")),
 )
 unclosed = st.tuples(words.map(lambda t: t.replace("<", "")), opening, secrets)
-said = (texts | unclosed).map(lambda parts: "".join(p if isinstance(p, str) else "".join(p) for p in parts)) | words
+said = (texts | unclosed).map(
+    lambda parts: "".join(p if isinstance(p, str) else "".join(p) for p in parts)
+) | words
 values = st.recursive(
-    said, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
+    said,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=6,
 )
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.dictionaries(st.sampled_from(["text", "content", "tool_input", "x"]), values, max_size=3), st.data())
-def test_no_private_byte_survives_and_structure_does(record: dict[str, Any], draw: st.DataObject) -> None:
+@given(
+    st.dictionaries(st.sampled_from(["text", "content", "tool_input", "x"]), values, max_size=3),
+    st.data(),
+)
+def test_no_private_byte_survives_and_structure_does(
+    record: dict[str, Any], draw: st.DataObject
+) -> None:
     if draw.draw(st.booleans()):
         record = {"data": json.dumps(record)}
     raw = json.dumps(record, ensure_ascii=draw.draw(st.booleans())).encode()
@@ -176,12 +218,16 @@ def _skeleton(value: Any) -> Any:
 @given(st.text(max_size=200) | st.text('<>/privateu03ce\\" {}[]:,', max_size=200))
 def test_any_text_at_all_is_dealt_with(text: str) -> None:
     raw = text.encode("utf-8", "replace")
-    for spans in (private.spans(raw), private.text_spans(raw), private.spans(json.dumps({"x": text}).encode())):
+    for spans in (
+        private.spans(raw),
+        private.text_spans(raw),
+        private.spans(json.dumps({"x": text}).encode()),
+    ):
         assert spans is None or all(low < high for low, high in spans)
     assert private.spans(json.dumps({"x": text}).encode()) is not None
 
 
-# -- hostile text ------------------------------------------------------------------------------------
+# -- hostile text --------------------------------------------------------------------------------
 
 
 class Counted(bytes):
@@ -234,7 +280,7 @@ def test_twice_the_text_is_at_most_about_twice_the_work(piece: bytes, ending: by
     assert large <= 4.4 * small + 10_000
 
 
-# -- hooks -------------------------------------------------------------------------------------------
+# -- hooks ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -243,12 +289,16 @@ def hook(tmp_path: Path) -> Installed:
 
 
 def payload(**fields: Any) -> bytes:
-    return json.dumps({"session_id": "s-1", "transcript_path": "/t.jsonl", "cwd": "/w", **fields}).encode()
+    return json.dumps(
+        {"session_id": "s-1", "transcript_path": "/t.jsonl", "cwd": "/w", **fields}
+    ).encode()
 
 
 def test_a_private_prompt_silences_the_hooks_of_its_turn(hook: Installed) -> None:
     hook.run("claude", "UserPromptSubmit", payload=payload(prompt=f" {ONLY}\n"))
-    hook.run("claude", "PostToolUse", payload=payload(tool_name="Bash", tool_input={"command": CANARY}))
+    hook.run(
+        "claude", "PostToolUse", payload=payload(tool_name="Bash", tool_input={"command": CANARY})
+    )
     hook.run("claude", "Stop", payload=payload(last_assistant_message=CANARY))
     other = {"session_id": "s-2", "transcript_path": "/u.jsonl", "message": OPEN}
     hook.run("claude", "Notification", payload=json.dumps(other).encode())
@@ -276,7 +326,9 @@ def test_a_prompt_that_only_mentions_a_private_place_is_told(hook: Installed) ->
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.dictionaries(st.sampled_from(["prompt", "tool_input", "tool_response"]), values, max_size=3))
+@given(
+    st.dictionaries(st.sampled_from(["prompt", "tool_input", "tool_response"]), values, max_size=3)
+)
 def test_ingest_finds_nothing_that_a_hook_has_let_through(fields: dict[str, Any]) -> None:
     """And of what no hook has seen it drops exactly the same."""
     told = payload(**fields)
@@ -294,11 +346,16 @@ def test_ingest_finds_nothing_that_a_hook_has_let_through(fields: dict[str, Any]
 _nothing: Any = None  # the spool needs no store
 
 
-def test_an_old_hooks_line_is_cleaned_when_it_is_read(home: Path, tmp_path: Path, settings: Settings, cli: Cli) -> None:
+def test_an_old_hooks_line_is_cleaned_when_it_is_read(
+    home: Path, tmp_path: Path, settings: Settings, cli: Cli
+) -> None:
     folder = settings.home / "spool"
     folder.mkdir(parents=True)
     header = b'{"v":1,"at":1777629600000,"agent":"claude","event":"Stop","cwd":"/w","chain":[]}'
-    lines = [header + b"\t" + payload(reason=f"{OPEN} {ONLY}"), header + b'\t{"torn <private>' + CANARY.encode()]
+    lines = [
+        header + b"\t" + payload(reason=f"{OPEN} {ONLY}"),
+        header + b'\t{"torn <private>' + CANARY.encode(),
+    ]
     (folder / "2026-05-01.spool").write_bytes(b"".join(line + b"\n" for line in lines))
     assert cli("ingest").code == 0
     (folder / "2026-05-01.spool").unlink()
@@ -307,31 +364,42 @@ def test_an_old_hooks_line_is_cleaned_when_it_is_read(home: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_tag_reaches_over_the_records_of_a_message(at_once: bool, tmp_path: Path, cli: Cli) -> None:
+def test_a_tag_reaches_over_the_records_of_a_message(
+    at_once: bool, tmp_path: Path, cli: Cli
+) -> None:
     t = Transcript("split")
     t.prompt("go")
     t.say(f"{OPEN} one <private> {CANARY}")
     opened = t.text().encode()
     message = json.loads(opened.splitlines()[-1])["message"]["id"]
     for text in (f"between {CANARY}", f"{CANARY}</private> {OPEN} two", f"{OPEN} three"):
-        t.add("assistant", {"id": message, "role": "assistant", "content": [{"type": "text", "text": text}]})
+        t.add(
+            "assistant",
+            {"id": message, "role": "assistant", "content": [{"type": "text", "text": text}]},
+        )
     t.say(f"{OPEN} four </private> as it is")
     data = t.text().encode()
     if at_once:
         (tmp_path / "split.jsonl").write_bytes(data)
         assert CANARY not in cli("redact", tmp_path / "split.jsonl").out
     db = connect(tmp_path / "x.db")
-    source = Source(id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={})
+    source = Source(
+        id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={}
+    )
     withholding = CaptureGate(EventWriter(db))
     cut = len(data) if at_once else len(opened)
-    chunks = [Chunk(low, data[low:high], False) for low, high in ((0, cut), (cut, len(data))) if low < high]
+    chunks = [
+        Chunk(low, data[low:high], False)
+        for low, high in ((0, cut), (cut, len(data)))
+        if low < high
+    ]
     kept = b"".join(withholding.kept(source, chunk).data for chunk in chunks)
     assert CANARY.encode() not in kept
     assert kept.count(OPEN.encode()) == 4
     db.close()
 
 
-# -- what it costs -----------------------------------------------------------------------------------
+# -- what it costs -------------------------------------------------------------------------------
 
 
 def test_where_nothing_is_private_nothing_is_decoded(
@@ -341,7 +409,9 @@ def test_where_nothing_is_private_nothing_is_decoded(
     t.prompt("private static void main; List<String> p; if (a < b) private = c > d")
     data = t.text().encode()
     db = connect(tmp_path / "x.db")
-    source = Source(id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={})
+    source = Source(
+        id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={}
+    )
     monkeypatch.setattr(decode, "records", lambda line, offset: pytest.fail("decoded"))
     kept = CaptureGate(EventWriter(db)).kept(source, Chunk(0, data, False))
     assert kept.data is data

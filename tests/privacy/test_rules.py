@@ -1,4 +1,5 @@
-"""Every rule finds its own samples wherever they stand, nothing finds its counter-samples, and no text is costly."""
+"""Every rule finds its own samples wherever they stand, nothing finds its counter-samples, and
+no text is costly."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def _named(rule: Rule) -> str:
 
 
 def _lines(mark: Callable[[int], str]) -> Callable[[str], str]:
-    return lambda text: "\n".join(mark(number) + line for number, line in enumerate(text.split("\n"), 9))
+    return lambda text: "\n".join(
+        mark(number) + line for number, line in enumerate(text.split("\n"), 9)
+    )
 
 
 CARRIERS: dict[str, Callable[[str], str]] = {
@@ -77,7 +80,9 @@ def _secret(rule: Rule, sample: str) -> str:
 
 
 @pytest.mark.parametrize("rule", OURS, ids=_named)
-def test_a_rule_finds_its_samples_wherever_they_stand(rule: Rule, engine: Engine, personal: Engine) -> None:
+def test_a_rule_finds_its_samples_wherever_they_stand(
+    rule: Rule, engine: Engine, personal: Engine
+) -> None:
     for template in rule.match:
         sample = expand(template)
         secret = _secret(rule, sample)
@@ -95,7 +100,10 @@ def test_no_rule_finds_a_counter_sample(rule: Rule, engine: Engine, personal: En
     for template in rule.ignore:
         for name, carry in CARRIERS.items():
             text = carry(expand(template))
-            assert (personal if rule in PERSONAL else engine).find(text.encode()) == [], (name, text)
+            assert (personal if rule in PERSONAL else engine).find(text.encode()) == [], (
+                name,
+                text,
+            )
 
 
 @pytest.mark.parametrize("rule", OURS, ids=_named)
@@ -115,10 +123,13 @@ def test_no_rule_is_there_twice() -> None:
 
 def test_the_home_folder_becomes_a_tilde() -> None:
     assert {rule.id for rule in OURS if rule.replace == "~"} == {"home-folder"}
-    assert _secret(next(r for r in PERSONAL if r.id == "home-folder"), "cd /home/alice/x") == "/home/alice"
+    assert (
+        _secret(next(r for r in PERSONAL if r.id == "home-folder"), "cd /home/alice/x")
+        == "/home/alice"
+    )
 
 
-# -- a name near by ------------------------------------------------------------------------------------------------
+# -- a name near by ------------------------------------------------------------------------------
 
 NEAR = Rule(id="acme-key", title="Acme", anchors=["acme"], near=True, pattern="[0-9a-f]{40}")
 VALUE = expand("{h40}")
@@ -183,7 +194,14 @@ def test_a_name_that_does_not_give_the_value_says_nothing(text: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["AccessKey", "todoSecret", "legacyPassword", "policy_key", "taskAuthToken", "compatKey2Secret"],
+    [
+        "AccessKey",
+        "todoSecret",
+        "legacyPassword",
+        "policy_key",
+        "taskAuthToken",
+        "compatKey2Secret",
+    ],
 )
 def test_no_anchor_hides_a_name_that_promises_a_secret(name: str, engine: Engine) -> None:
     value = expand("{A32}")
@@ -196,7 +214,7 @@ def test_a_second_secret_right_after_the_first_is_found_too(engine: Engine) -> N
     assert not any(key in left for key in keys)
 
 
-# -- what is no secret ---------------------------------------------------------------------------------------------
+# -- what is no secret ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,21 +255,23 @@ def test_what_the_tools_of_a_developer_print_is_left_alone(template: str, forms:
         assert forms.find(carry(expand(template)).encode()) == []
 
 
-# -- cost ----------------------------------------------------------------------------------------------------------
+# -- cost ----------------------------------------------------------------------------------------
 
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 
 
 @pytest.mark.parametrize("rule", OURS, ids=_named)
 def test_nothing_unbounded_is_repeated_in_a_pattern(rule: Rule) -> None:
-    """A quantifier without an end may follow a character or a class, never after a group, which may hold another."""
+    """A quantifier without an end may follow a character or a class, never after a group, which
+    may hold another."""
     bare = re.sub(r"\\.", "e", _CLASS.sub("c", compiled(rule).pattern.decode("latin-1")))
     assert re.search(r"\)(?:[*+]|\{\d*,\})", bare) is None
 
 
 @pytest.mark.parametrize("rule", OURS, ids=_named)
 def test_one_look_is_cheap_whatever_stands_there(rule: Rule) -> None:
-    """A look reads no further than the rule says; here the text is made to keep it busy all that way."""
+    """A look reads no further than the rule says; here the text is made to keep it busy all that
+    way."""
     alone = _alone(rule)
     anchor = rule.anchors[0].encode()
     sample = expand(rule.match[0]).encode()
@@ -283,7 +303,9 @@ def test_one_look_is_cheap_whatever_stands_there(rule: Rule) -> None:
 
 
 def test_hostile_text_costs_in_proportion_to_its_size(engine: Engine) -> None:
-    anchors = "".join(f"{anchor}{anchor} = " for rule in SHIPPED for anchor in rule.anchors[:2]).encode()
+    anchors = "".join(
+        f"{anchor}{anchor} = " for rule in SHIPPED for anchor in rule.anchors[:2]
+    ).encode()
 
     def cost(times: int) -> float:
         start = time.process_time()
@@ -294,7 +316,7 @@ def test_hostile_text_costs_in_proportion_to_its_size(engine: Engine) -> None:
     assert cost(16) < 12 * cost(4)
 
 
-# -- rules that are not right --------------------------------------------------------------------------------------
+# -- rules that are not right --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

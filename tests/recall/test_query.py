@@ -34,7 +34,9 @@ def test_a_query_is_understood(text: str, query: Query) -> None:
     assert parse(text) == query
 
 
-@pytest.mark.parametrize("text", ["", "   ", "!!!", '"', 'a "b', "-a", "OR a", "a OR", "a OR OR b", '""'])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "!!!", '"', 'a "b', "-a", "OR a", "a OR", "a OR OR b", '""']
+)
 def test_a_query_without_sense_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
         parse(text)

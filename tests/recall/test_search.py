@@ -34,18 +34,33 @@ def search(cli: Cli) -> Callable[..., list[dict[str, Any]]]:
 
 @pytest.fixture
 def shop(home: Path, cli: Cli) -> dict[str, Transcript]:
-    made = {name: Transcript(name, day=day) for name, day in (("retry", "2026-05-01"), ("later", "2026-05-09"))}
+    made = {
+        name: Transcript(name, day=day)
+        for name, day in (("retry", "2026-05-01"), ("later", "2026-05-09"))
+    }
     retry = made["retry"]
     retry.prompt("The payment webhook times out sometimes")
     retry.think("Perhaps a kingfisher of a bug: idempotency keys are missing")
-    retry.call("Read", {"file_path": "/code/shop/src/pay/webhook.py"}, "def handle_event(payload): ...")
-    retry.call("Bash", {"command": "git commit -m 'Retry the payment webhook with backoff'"}, "[main abc1234]")
-    retry.say("Retries wait with exponential backoff, naïvely at first. See `retry_policy.max_attempts`.")
+    retry.call(
+        "Read", {"file_path": "/code/shop/src/pay/webhook.py"}, "def handle_event(payload): ..."
+    )
+    retry.call(
+        "Bash",
+        {"command": "git commit -m 'Retry the payment webhook with backoff'"},
+        "[main abc1234]",
+    )
+    retry.say(
+        "Retries wait with exponential backoff, naïvely at first. See `retry_policy.max_attempts`."
+    )
     retry.prompt("Thanks. Now the invoices")
     retry.say("Invoices are rendered by the zebra-striped table component.")
     later = made["later"]
     later.prompt("What happened lately?")
-    later.call("Bash", {"command": "git log --oneline"}, "abc1234 Retry the payment webhook with backoff\nfff0000 Init")
+    later.call(
+        "Bash",
+        {"command": "git log --oneline"},
+        "abc1234 Retry the payment webhook with backoff\nfff0000 Init",
+    )
     later.say("Two commits.")
     for transcript in made.values():
         transcript.save(home)
@@ -73,7 +88,10 @@ def shop(home: Path, cli: Cli) -> dict[str, Transcript]:
     ],
 )
 def test_words_are_found_where_they_stand(
-    shop: dict[str, Transcript], search: Callable[..., list[dict[str, Any]]], query: list[str], kind: str
+    shop: dict[str, Transcript],
+    search: Callable[..., list[dict[str, Any]]],
+    query: list[str],
+    kind: str,
 ) -> None:
     best = search(*query)[0]
     assert best["session_id"] == shop["retry"].session_id
@@ -84,7 +102,9 @@ def test_hits_have_every_promised_field_and_a_snippet_with_the_word(
     shop: dict[str, Transcript], search: Callable[..., list[dict[str, Any]]]
 ) -> None:
     (hit,) = search("zebra")
-    assert set(hit) == set("agent session_id seq turn kind created_at project title snippet score".split())
+    assert set(hit) == set(
+        "agent session_id seq turn kind created_at project title snippet score".split()
+    )
     assert "zebra-striped" in hit["snippet"]
     assert hit["turn"] == 2
 
@@ -93,25 +113,36 @@ def test_what_was_done_outranks_what_a_later_log_printed(
     shop: dict[str, Transcript], search: Callable[..., list[dict[str, Any]]]
 ) -> None:
     found = search("Retry the payment webhook with backoff")
-    assert [hit["session_id"] for hit in found] == [shop["retry"].session_id, shop["later"].session_id]
+    assert [hit["session_id"] for hit in found] == [
+        shop["retry"].session_id,
+        shop["later"].session_id,
+    ]
     assert found[0]["score"] > found[1]["score"]
 
 
-def test_a_turn_is_at_most_one_hit(shop: object, search: Callable[..., list[dict[str, Any]]]) -> None:
+def test_a_turn_is_at_most_one_hit(
+    shop: object, search: Callable[..., list[dict[str, Any]]]
+) -> None:
     found = search("webhook")
     assert len({(hit["session_id"], hit["turn"]) for hit in found}) == len(found)
 
 
-def test_a_word_to_leave_out_leaves_its_turns_out(shop: object, search: Callable[..., list[dict[str, Any]]]) -> None:
+def test_a_word_to_leave_out_leaves_its_turns_out(
+    shop: object, search: Callable[..., list[dict[str, Any]]]
+) -> None:
     assert [hit["turn"] for hit in search("retry", "-kingfisher")] == [1]
     assert search("zebra", "-invoices") == []
 
 
-def test_two_words_in_different_sessions_are_no_hit(shop: object, search: Callable[..., list[dict[str, Any]]]) -> None:
+def test_two_words_in_different_sessions_are_no_hit(
+    shop: object, search: Callable[..., list[dict[str, Any]]]
+) -> None:
     assert search("kingfisher", "lately") == []
 
 
-def test_most_of_many_words_are_enough(shop: object, search: Callable[..., list[dict[str, Any]]]) -> None:
+def test_most_of_many_words_are_enough(
+    shop: object, search: Callable[..., list[dict[str, Any]]]
+) -> None:
     assert search("payment", "webhook", "exponential", "unheardof")[0]["turn"] == 1
 
 
@@ -122,7 +153,8 @@ def test_the_tool_and_the_words_must_meet_in_one_call(
 
 
 @pytest.mark.parametrize(
-    ("fields", "hits"), [("prompts", 1), ("answers", 0), ("thinking", 0), ("tools", 2), ("prompts,tools", 2)]
+    ("fields", "hits"),
+    [("prompts", 1), ("answers", 0), ("thinking", 0), ("tools", 2), ("prompts,tools", 2)],
 )
 def test_search_in_some_fields_only(
     shop: object, search: Callable[..., list[dict[str, Any]]], fields: str, hits: int
@@ -130,7 +162,9 @@ def test_search_in_some_fields_only(
     assert len(search("webhook", "--in", fields)) == hits
 
 
-def test_filters_and_order_by_time(shop: dict[str, Transcript], search: Callable[..., list[dict[str, Any]]]) -> None:
+def test_filters_and_order_by_time(
+    shop: dict[str, Transcript], search: Callable[..., list[dict[str, Any]]]
+) -> None:
     both = [shop["later"].session_id, shop["retry"].session_id]
     assert [hit["session_id"] for hit in search("webhook", "--sort", "time")] == both
     assert [hit["session_id"] for hit in search("webhook", "--since", "2026-05-05")] == both[:1]
@@ -144,20 +178,29 @@ def test_a_title_is_found_and_leads_to_the_first_prompt(
 ) -> None:
     titled = Transcript("titled")
     titled.prompt("Please help")
-    titled.lines.append({"type": "ai-title", "aiTitle": "Migrate the albatross", "sessionId": titled.session_id})
+    titled.lines.append(
+        {"type": "ai-title", "aiTitle": "Migrate the albatross", "sessionId": titled.session_id}
+    )
     titled.save(home)
     cli("ingest")
     (hit,) = search("albatross")
     assert (hit["kind"], hit["turn"], hit["title"]) == ("user.prompt", 1, "Migrate the albatross")
-    assert [hit.named for hit in find(config.load(), "albatross", SessionFilter(), limit=1, newest=False)] == [True]
+    assert [
+        hit.named
+        for hit in find(config.load(), "albatross", SessionFilter(), limit=1, newest=False)
+    ] == [True]
 
 
-def test_every_word_of_every_event_is_found(home: Path, cli: Cli, search: Callable[..., list[dict[str, Any]]]) -> None:
+def test_every_word_of_every_event_is_found(
+    home: Path, cli: Cli, search: Callable[..., list[dict[str, Any]]]
+) -> None:
     """Also far into a long turn, whose text is split over several documents."""
     long = Transcript("long")
     long.prompt("Begin")
     for number in range(40):
-        long.call("Bash", {"command": f"step{number}x"}, f"filler {'lorem ipsum ' * 500} needle{number}x")
+        long.call(
+            "Bash", {"command": f"step{number}x"}, f"filler {'lorem ipsum ' * 500} needle{number}x"
+        )
     long.save(home)
     cli("ingest")
     for number in (0, 17, 39):
@@ -165,7 +208,12 @@ def test_every_word_of_every_event_is_found(home: Path, cli: Cli, search: Callab
         assert [hit["kind"] for hit in search(f"step{number}x")] == ["tool.call"]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(words=st.text(alphabet=st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=30))
 def test_any_text_is_a_query_or_a_clear_error(shop: object, cli: Cli, words: str) -> None:
     result = cli("search", "--json", "--", words)

@@ -1,4 +1,5 @@
-"""A transcript redacted again after it grew: only what is new is read, and the result is as if all had been."""
+"""A transcript redacted again after it grew: only what is new is read, and the result is as if
+all had been."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def same_as_from_scratch(cli: Cli, source: Path, out: Path) -> bool:
     return fresh.read_bytes() == out.read_bytes()
 
 
-def test_only_new_lines_are_read_whatever_was_before(cli: Cli, source: Path, out: Path, read: Read) -> None:
+def test_only_new_lines_are_read_whatever_was_before(
+    cli: Cli, source: Path, out: Path, read: Read
+) -> None:
     costs = []
     for size in (10, 10_000):
         source.unlink(missing_ok=True)
@@ -84,14 +87,19 @@ def test_only_new_lines_are_read_whatever_was_before(cli: Cli, source: Path, out
     assert costs[0] == costs[1] < 600
 
 
-def test_numbers_go_on_and_known_values_stay_known(cli: Cli, source: Path, out: Path, read: Read) -> None:
+def test_numbers_go_on_and_known_values_stay_known(
+    cli: Cli, source: Path, out: Path, read: Read
+) -> None:
     append(source, f"{TOKENS[1]} {TOKENS[0]}", f"API_TOKEN={SECRET}")
     cli("redact", source, "--output", out)
     inode = out.stat().st_ino
     append(source, f"{TOKENS[2]}, {TOKENS[0]}", f"only {SECRET}")
     cli("redact", source, "--output", out)
     lines = [json.loads(line)["text"] for line in out.read_text().splitlines()]
-    assert lines[2:] == ["[REDACTED:github-token#3], [REDACTED:github-token#2]", "only [REDACTED:token#1]"]
+    assert lines[2:] == [
+        "[REDACTED:github-token#3], [REDACTED:github-token#2]",
+        "only [REDACTED:token#1]",
+    ]
     assert out.stat().st_ino == inode
     assert same_as_from_scratch(cli, source, out)
 
@@ -109,7 +117,9 @@ def test_a_value_named_only_later_is_taken_out_of_what_was_before(
     assert same_as_from_scratch(cli, source, out)
 
 
-def test_an_unfinished_line_is_replaced_when_it_is_finished(cli: Cli, source: Path, out: Path, read: Read) -> None:
+def test_an_unfinished_line_is_replaced_when_it_is_finished(
+    cli: Cli, source: Path, out: Path, read: Read
+) -> None:
     append(source, *(f"line {n}" for n in range(100)))
     whole = json.dumps({"text": f"pass {TOKENS[3]} on"}) + "\n"
     for cut in (20, 30, len(whole) - 1, len(whole)):
@@ -122,7 +132,9 @@ def test_an_unfinished_line_is_replaced_when_it_is_finished(cli: Cli, source: Pa
     assert read.bytes < 300
 
 
-def test_what_is_remembered_holds_no_secret(cli: Cli, source: Path, out: Path, tmp_path: Path) -> None:
+def test_what_is_remembered_holds_no_secret(
+    cli: Cli, source: Path, out: Path, tmp_path: Path
+) -> None:
     append(source, f"password = '{SECRET}'", *TOKENS)
     cli("redact", source, "--output", out)
     folder = tmp_path / "whyfor" / "redacted"
@@ -170,7 +182,16 @@ def test_whatever_is_not_as_it_was_left_is_redone(
     def changed() -> None:
         out.write_bytes(out.read_bytes()[:-3] + b"??\n")
 
-    for harm in (torn, edited, shorter, replaced, other_rules, changed, out.unlink, lambda: out.write_text("")):
+    for harm in (
+        torn,
+        edited,
+        shorter,
+        replaced,
+        other_rules,
+        changed,
+        out.unlink,
+        lambda: out.write_text(""),
+    ):
         start()
         harm()
         append(source, "new")
@@ -184,7 +205,9 @@ def test_whatever_is_not_as_it_was_left_is_redone(
     assert same_as_from_scratch(cli, source, out)
 
 
-def test_personal_data_is_another_set_of_rules(cli: Cli, source: Path, out: Path, read: Read) -> None:
+def test_personal_data_is_another_set_of_rules(
+    cli: Cli, source: Path, out: Path, read: Read
+) -> None:
     append(source, "write to ada.lovelace@mail.test.org soon")
     cli("redact", source, "--output", out)
     assert "ada.lovelace@" in out.read_text()
@@ -239,7 +262,9 @@ def test_an_append_that_fails_leaves_the_output_as_it_was(
     assert same_as_from_scratch(cli, source, out)
 
 
-def test_text_that_is_no_transcript_is_always_redone(cli: Cli, source: Path, out: Path, tmp_path: Path) -> None:
+def test_text_that_is_no_transcript_is_always_redone(
+    cli: Cli, source: Path, out: Path, tmp_path: Path
+) -> None:
     source.write_text("the key:\n-----BEGIN RSA PRIVATE KEY-----\n")
     cli("redact", source, "--output", out)
     with source.open("a") as file:
@@ -249,12 +274,20 @@ def test_text_that_is_no_transcript_is_always_redone(cli: Cli, source: Path, out
     assert list((tmp_path / "whyfor").glob("redacted/*")) == []
 
 
-def test_any_way_of_growing_comes_to_the_same(cli: Cli, source: Path, out: Path, home: Path) -> None:
+def test_any_way_of_growing_comes_to_the_same(
+    cli: Cli, source: Path, out: Path, home: Path
+) -> None:
     chance = random.Random(7)
     session = Transcript("grows")
     for number in range(40):
         secret = chance.choice(
-            [TOKENS[number % 6], SECRET, f"password={expand('{A20}')}", "nothing", f"TOKEN={SECRET}"]
+            [
+                TOKENS[number % 6],
+                SECRET,
+                f"password={expand('{A20}')}",
+                "nothing",
+                f"TOKEN={SECRET}",
+            ]
         )
         session.prompt(f"number {number}: {secret}")
         session.call("Bash", {"command": f"echo {secret}"}, f"{secret}\n" * chance.randrange(3))

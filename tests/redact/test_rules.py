@@ -44,13 +44,19 @@ def text(tmp_path: Path) -> Path:
 
 def problems(cli: Cli) -> list[tuple[bool, str]]:
     found = cli("doctor", "--json").json["problems"]
-    return [(problem["dropped"], problem["what"]) for problem in found if "[redact]" in problem["what"]]
+    return [
+        (problem["dropped"], problem["what"]) for problem in found if "[redact]" in problem["what"]
+    ]
 
 
-def test_a_rule_of_ones_own_is_used_like_the_others(cli: Cli, write: Callable[[str], None], text: Path) -> None:
+def test_a_rule_of_ones_own_is_used_like_the_others(
+    cli: Cli, write: Callable[[str], None], text: Path
+) -> None:
     assert KEY in cli("redact", text).out
     write(ACME)
-    assert cli("redact", text).out.startswith("use [REDACTED:acme-key#1] and [REDACTED:github-token#1]\n")
+    assert cli("redact", text).out.startswith(
+        "use [REDACTED:acme-key#1] and [REDACTED:github-token#1]\n"
+    )
     assert problems(cli) == []
 
 
@@ -59,7 +65,9 @@ def test_what_is_allowed_stays(cli: Cli, write: Callable[[str], None], text: Pat
     assert cli("redact", text).out.startswith(f"use [REDACTED:acme-key#1] and {TOKEN}\n")
 
 
-def test_personal_data_stays_unless_it_is_asked_for(cli: Cli, write: Callable[[str], None], text: Path) -> None:
+def test_personal_data_stays_unless_it_is_asked_for(
+    cli: Cli, write: Callable[[str], None], text: Path
+) -> None:
     assert "ada.lovelace@mail.test.org" in cli("redact", text).out
     assert "ada.lovelace@mail.test.org" not in cli("redact", text, "--personal").out
     write("[redact]\npersonal = true\n")
@@ -71,7 +79,10 @@ def test_personal_data_stays_unless_it_is_asked_for(cli: Cli, write: Callable[[s
     [
         (ACME.replace("{24}'", "{24'"), "not found"),
         (ACME.replace("acme_[a-z0-9]{24}'", "acme_(['"), "rule acme-key: its pattern is not right"),
-        (ACME.replace('["acme_"]', '["ACME_"]'), "rule acme-key: anchors must be given, in small letters"),
+        (
+            ACME.replace('["acme_"]', '["ACME_"]'),
+            "rule acme-key: anchors must be given, in small letters",
+        ),
         (ACME.replace('["acme_"]', "[]"), "rule acme-key: anchors must be given, in small letters"),
         (ACME + "chek = 'varied'\n", "chek"),
         (ACME + "check = 'sure'\n", "no such check: sure"),
@@ -99,9 +110,17 @@ def test_a_broken_rule_stops_what_leaves_and_nothing_else(
     ("old", "new", "message"),
     [
         ('"acme_{a24}", ', '"acme_{a20}", ', "its sample 'acme_{a20}' is not found"),
-        ("pattern = 'acme_[a-z0-9]{24}'", "edges = false\npattern = 'acme_[a-z0-9]{20}'", "is found, but not whole"),
+        (
+            "pattern = 'acme_[a-z0-9]{24}'",
+            "edges = false\npattern = 'acme_[a-z0-9]{20}'",
+            "is found, but not whole",
+        ),
         ('"acme_short"', '"acme_{a24}"', "is found, and is no secret"),
-        ('"key acme_{a24}, please"', '"{user} acme_{a9} {x1}"', "its sample '{user} acme_{a9} {x1}' is not found"),
+        (
+            '"key acme_{a24}, please"',
+            '"{user} acme_{a9} {x1}"',
+            "its sample '{user} acme_{a9} {x1}' is not found",
+        ),
         ('match = ["acme_{a24}", "key acme_{a24}, please"]', "", "it has no sample in match"),
     ],
 )

@@ -35,7 +35,9 @@ def redacted(engine: Engine, data: bytes) -> bytes:
 
 
 def files(corpus: Path, share: int) -> list[Path]:
-    found = sorted(path for path in corpus.rglob("*") if path.suffix in (".jsonl", ".json") and path.is_file())
+    found = sorted(
+        path for path in corpus.rglob("*") if path.suffix in (".jsonl", ".json") and path.is_file()
+    )
     assert len(found) > 300
     return found[share::ROOTS]
 
@@ -48,7 +50,8 @@ def parsed(line: bytes) -> Any:
 
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that is no list and no object, with the key above it; keys of objects as values of nothing."""
+    """Every value that is no list and no object, with the key above it; keys of objects as
+    values of nothing."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield "", name
@@ -71,7 +74,9 @@ def documents(path: Path, data: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("share", range(ROOTS))
-def test_every_real_transcript_is_the_same_session_after(corpus: Path, engine: Engine, share: int) -> None:
+def test_every_real_transcript_is_the_same_session_after(
+    corpus: Path, engine: Engine, share: int
+) -> None:
     for path in files(corpus, share):
         before = path.read_bytes()
         after = redacted(engine, before)
@@ -109,13 +114,20 @@ def planted(record: Any, chance: random.Random, number: int) -> tuple[Any, str] 
     places = [
         (key, value)
         for key, value in leaves(record)
-        if isinstance(value, str) and key and " " in value and key.lower() not in IDENTITIES | SEALED
+        if isinstance(value, str)
+        and key
+        and " " in value
+        and key.lower() not in IDENTITIES | SEALED
     ]
     if not places or any(LABEL.search(value) for _, value in places):
         return None
     key, value = chance.choice(places)
     template, carrier = TEMPLATES[number % len(TEMPLATES)]
-    secret = expand(template.replace("{", "{", 1)) if number < 7 else expand(f"{template}" + " " * number).strip()
+    secret = (
+        expand(template.replace("{", "{", 1))
+        if number < 7
+        else expand(f"{template}" + " " * number).strip()
+    )
     words = value.split(" ")
     words.insert(chance.randrange(len(words) + 1), f"\n{carrier.format(secret)}\n")
     return put(record, key, value, " ".join(words)), secret
@@ -130,7 +142,9 @@ def put(value: Any, key: str, old: str, new: str, above: str = "") -> Any:
 
 
 @pytest.mark.parametrize("share", range(ROOTS))
-def test_secrets_planted_in_real_records_go_and_nothing_else_does(corpus: Path, engine: Engine, share: int) -> None:
+def test_secrets_planted_in_real_records_go_and_nothing_else_does(
+    corpus: Path, engine: Engine, share: int
+) -> None:
     chance = random.Random(f"planted {share}")
     count = 0
     for path in files(corpus, share)[::3]:
@@ -138,24 +152,33 @@ def test_secrets_planted_in_real_records_go_and_nothing_else_does(corpus: Path, 
         whole = b"\n".join(lines)
         if path.suffix != ".jsonl" or len(whole) > 1_500_000 or redacted(engine, whole) != whole:
             continue
-        records = {n: record for n, line in enumerate(lines) if isinstance(record := parsed(line), dict)}
+        records = {
+            n: record for n, line in enumerate(lines) if isinstance(record := parsed(line), dict)
+        }
         secrets = {}
         for number in chance.sample(sorted(records), min(5, len(records))):
             if (made := planted(records[number], chance, count)) is None:
                 continue
             records[number], secrets[number] = made
-            lines[number] = json.dumps(made[0], ensure_ascii=chance.random() < 0.5, separators=(",", ":")).encode()
+            lines[number] = json.dumps(
+                made[0], ensure_ascii=chance.random() < 0.5, separators=(",", ":")
+            ).encode()
             count += 1
         after = redacted(engine, b"\n".join(lines)).split(b"\n")
         assert len(after) == len(lines)
-        assert not [secret for secret in secrets.values() if secret.encode() in b"\n".join(after)], path
+        assert not [
+            secret for secret in secrets.values() if secret.encode() in b"\n".join(after)
+        ], path
         for number, line in enumerate(after):
             if number not in secrets:
                 assert line == lines[number], path
                 continue
             hidden = [
-                (k, v.replace(secrets[number], "|") if isinstance(v, str) else v) for k, v in leaves(records[number])
+                (k, v.replace(secrets[number], "|") if isinstance(v, str) else v)
+                for k, v in leaves(records[number])
             ]
-            shown = [(k, LABEL.sub("|", v) if isinstance(v, str) else v) for k, v in leaves(parsed(line))]
+            shown = [
+                (k, LABEL.sub("|", v) if isinstance(v, str) else v) for k, v in leaves(parsed(line))
+            ]
             assert hidden == shown, path
     assert count > 30

@@ -1,4 +1,5 @@
-"""Redacting twice is redacting once, and what is not in a span is left alone: on texts made to break it."""
+"""Redacting twice is redacting once, and what is not in a span is left alone: on texts made to
+break it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ from whyfor.service.redact.passes import Text
 
 LABEL = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]|~")
 ENGINE = Engine(rules.load(personal=True))
-SECRETS = [expand(t) for t in ("ghp_{A36}", "{A32}", "{p14}", "{h40}", "{uuid}", "{jwt}", "{A12}", "{a20}", "{b64}=")]
+SECRETS = [
+    expand(t)
+    for t in ("ghp_{A36}", "{A32}", "{p14}", "{h40}", "{uuid}", "{jwt}", "{A12}", "{a20}", "{b64}=")
+]
 NAMES = [
     "password",
     "API_KEY",
@@ -50,15 +54,49 @@ BETWEEN = [
     "'",
 ]
 NOISE = [
-    *("\x1b[31m", "\x1b[0m", "\\u001b[1m", "[REDACTED:token#1]", "[REDACTED:password]", "[REDACTED:", "#2]"),
-    *("<private>", "</private>", "-----BEGIN RSA PRIVATE KEY-----\n", "\n-----END RSA PRIVATE KEY-----", "Bearer "),
-    *("curl -u ", "\\n", "\\", "{", "}", "[", "]", ",", "\x00", "\udcff", "é", "ada@mail.test.org", "+", "-", "12→"),
+    *(
+        "\x1b[31m",
+        "\x1b[0m",
+        "\\u001b[1m",
+        "[REDACTED:token#1]",
+        "[REDACTED:password]",
+        "[REDACTED:",
+        "#2]",
+    ),
+    *(
+        "<private>",
+        "</private>",
+        "-----BEGIN RSA PRIVATE KEY-----\n",
+        "\n-----END RSA PRIVATE KEY-----",
+        "Bearer ",
+    ),
+    *(
+        "curl -u ",
+        "\\n",
+        "\\",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "\x00",
+        "\udcff",
+        "é",
+        "ada@mail.test.org",
+        "+",
+        "-",
+        "12→",
+    ),
     *("<", ">", "export ", "echo ", " ", "/home/ada/x"),
 ]
 WORDS = st.sampled_from([*SECRETS, *NAMES, *BETWEEN, *NOISE])
 TEXTS = st.lists(WORDS, max_size=24).map("".join)
 MANY = settings(
-    max_examples=400, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 
 
@@ -85,7 +123,8 @@ HARD = {
     "many after one name": "the token is " + " ".join(LONG),
     "the next comes into sight": f"password {LONG[0]} {'word ' * 14} {LONG[1]} {LONG[2]}",
     "records beside text": f'{{"token": 544657872402763, "x": "{LONG[0]}="}}\nuse {expand("dop_v1_{h64}")} pwd\n',
-    "far below in a table": "id,token,note\n" + "".join(f"{n},{one},{'w ' * 900}\n" for n, one in enumerate(LONG)),
+    "far below in a table": "id,token,note\n"
+    + "".join(f"{n},{one},{'w ' * 900}\n" for n, one in enumerate(LONG)),
     "escapes far apart": f"%20{'w ' * 1500}%20 API_KEY%3D{LONG[0]}{'w ' * 1500}%20token%3D{LONG[1]}",
 }
 
@@ -99,7 +138,12 @@ def test_what_replacing_brings_into_sight_goes_the_first_time(text: str) -> None
 
 def test_a_structure_redacted_twice_is_the_same_structure() -> None:
     odd = f'key "{LONG[0]}" and \\ {LONG[1]}'
-    given = {"client_secret": odd, "the token \udcff": "x", "id": f"ghp_{LONG[3][:36]} token={LONG[4]}", "n": [odd]}
+    given = {
+        "client_secret": odd,
+        "the token \udcff": "x",
+        "id": f"ghp_{LONG[3][:36]} token={LONG[4]}",
+        "n": [odd],
+    }
     once = Redactor(ENGINE).anything(given)
     assert Redactor(ENGINE).anything(once) == once
     assert not any(secret in str(once) for secret in (*LONG[:2], LONG[3][:36]))
@@ -107,11 +151,20 @@ def test_a_structure_redacted_twice_is_the_same_structure() -> None:
 
 @MANY
 @given(
-    st.lists(st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3), max_size=3), min_size=1, max_size=4),
+    st.lists(
+        st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=3), max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
     st.booleans(),
 )
-def test_records_redacted_twice_are_the_same_records(bodies: list[dict[str, object]], plain: bool) -> None:
-    lines = [json.dumps(body, ensure_ascii=not plain).encode("utf-8", "surrogateescape") for body in bodies]
+def test_records_redacted_twice_are_the_same_records(
+    bodies: list[dict[str, object]], plain: bool
+) -> None:
+    lines = [
+        json.dumps(body, ensure_ascii=not plain).encode("utf-8", "surrogateescape")
+        for body in bodies
+    ]
     data = b"\n".join(lines)
     once = left(read(data))
     after = once.split(b"\n")

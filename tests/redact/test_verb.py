@@ -26,7 +26,9 @@ TEXT = f"see {TOKEN}\r\nünï token: {TOKEN} and {OTHER}\n\n{KEY}\nlast {TOKEN}"
 
 def piped(data: bytes, *arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "whyfor", "redact", *arguments]
-    return subprocess.run(command, input=data, capture_output=True, check=False, env=dict(os.environ))
+    return subprocess.run(
+        command, input=data, capture_output=True, check=False, env=dict(os.environ)
+    )
 
 
 def redacted(data: bytes) -> bytes:
@@ -35,12 +37,16 @@ def redacted(data: bytes) -> bytes:
     return done.stdout
 
 
-def test_a_text_comes_out_without_its_secrets_and_otherwise_as_it_was(cli: Cli, tmp_path: Path) -> None:
+def test_a_text_comes_out_without_its_secrets_and_otherwise_as_it_was(
+    cli: Cli, tmp_path: Path
+) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(TEXT.encode())
     result = cli("redact", path)
     label, other = "[REDACTED:github-token#1]", "[REDACTED:github-token#2]"
-    expected = TEXT.replace(TOKEN, label).replace(OTHER, other).replace(KEY, "[REDACTED:private-key#1]")
+    expected = (
+        TEXT.replace(TOKEN, label).replace(OTHER, other).replace(KEY, "[REDACTED:private-key#1]")
+    )
     assert result.code == 0
     assert path.read_bytes() == TEXT.encode()
     assert redacted(TEXT.encode()) == expected.encode()
@@ -90,10 +96,22 @@ def test_spans_are_characters_of_the_whole_text(cli: Cli, tmp_path: Path) -> Non
     result = cli("redact", path, "--json")
     assert (result.code, result.err) == (0, "")
     found = result.json
-    assert [text[span["start"] : span["end"]] for span in found["spans"]] == [TOKEN, TOKEN, OTHER, KEY, TOKEN]
+    assert [text[span["start"] : span["end"]] for span in found["spans"]] == [
+        TOKEN,
+        TOKEN,
+        OTHER,
+        KEY,
+        TOKEN,
+    ]
     places = [(span["line"], span["column"], span["rule"]) for span in found["spans"]]
     token = "github-token"
-    assert places == [(1, 6, token), (2, 12, token), (2, 57, token), (4, 1, "private-key"), (9, 6, token)]
+    assert places == [
+        (1, 6, token),
+        (2, 12, token),
+        (2, 57, token),
+        (4, 1, "private-key"),
+        (9, 6, token),
+    ]
     assert found["counts"] == {"github-token": 4, "private-key": 1}
     assert found["values"] == {"github-token": 2, "private-key": 1}
     assert found["bytes"] == path.stat().st_size
@@ -101,7 +119,11 @@ def test_spans_are_characters_of_the_whole_text(cli: Cli, tmp_path: Path) -> Non
     for span in found["spans"]:
         kept, done = kept + text[done : span["start"]] + "|", span["end"]
     left = piped(path.read_bytes()).stdout.decode("utf-8", "surrogateescape")
-    for label in ("[REDACTED:github-token#1]", "[REDACTED:github-token#2]", "[REDACTED:private-key#1]"):
+    for label in (
+        "[REDACTED:github-token#1]",
+        "[REDACTED:github-token#2]",
+        "[REDACTED:private-key#1]",
+    ):
         left = left.replace(label, "|")
     assert kept + text[done:] == left
 
@@ -123,12 +145,16 @@ def test_a_table_goes_where_the_text_does_not(cli: Cli, tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-def test_records_keep_their_shape_and_copies_before_the_name_go_too(cli: Cli, tmp_path: Path) -> None:
+def test_records_keep_their_shape_and_copies_before_the_name_go_too(
+    cli: Cli, tmp_path: Path
+) -> None:
     value = expand("{A32}")
     session = Transcript("shape")
     session.prompt(f"use {value} please")
     session.call(
-        "Bash", {"command": f"curl -H 'x: {value}'", "env": {value: 1}}, f"API_TOKEN={value}\n<private>x</private>"
+        "Bash",
+        {"command": f"curl -H 'x: {value}'", "env": {value: 1}},
+        f"API_TOKEN={value}\n<private>x</private>",
     )
     path = session.save(tmp_path)
     after = redacted(path.read_bytes()).decode()
@@ -141,12 +167,17 @@ def test_records_keep_their_shape_and_copies_before_the_name_go_too(cli: Cli, tm
         }
     assert records[0]["message"]["content"] == "use [REDACTED:token#1] please"
     assert records[1]["message"]["content"][0]["input"]["env"] == {"[REDACTED:token#1]": 1}
-    assert records[2]["toolUseResult"]["stdout"] == "API_TOKEN=[REDACTED:token#1]\n[REDACTED:private]"
+    assert (
+        records[2]["toolUseResult"]["stdout"] == "API_TOKEN=[REDACTED:token#1]\n[REDACTED:private]"
+    )
 
 
 def test_a_packed_transcript_is_read_like_any_other(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "rollout.jsonl.zst"
-    path.write_bytes(zstandard.compress(json.dumps({"a": TOKEN}).encode() + b"\n") + zstandard.compress(b'{"b":1}\n'))
+    path.write_bytes(
+        zstandard.compress(json.dumps({"a": TOKEN}).encode() + b"\n")
+        + zstandard.compress(b'{"b":1}\n')
+    )
     assert cli("redact", path).out == '{"a": "[REDACTED:github-token#1]"}\n{"b":1}\n'
     path.write_bytes(path.read_bytes()[:20])
     short = cli("redact", path)
@@ -158,13 +189,21 @@ def test_a_packed_transcript_is_read_like_any_other(cli: Cli, tmp_path: Path) ->
 
 def test_one_json_document_over_many_lines_stays_one(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
-    body = {"id": "x" * 30, "servers": [{"password": expand("{A24}"), "port": 1}], "key": KEY, "list": [TOKEN, None]}
+    body = {
+        "id": "x" * 30,
+        "servers": [{"password": expand("{A24}"), "port": 1}],
+        "key": KEY,
+        "list": [TOKEN, None],
+    }
     path.write_text(json.dumps(body, indent=2))
     after = cli("redact", path)
     assert after.code == 0, after.err
     made = json.loads(after.out)
     assert made["servers"] == [{"password": "[REDACTED:password#1]", "port": 1}]
-    assert (made["key"], made["list"]) == ("[REDACTED:private-key#1]", ["[REDACTED:github-token#1]", None])
+    assert (made["key"], made["list"]) == (
+        "[REDACTED:private-key#1]",
+        ["[REDACTED:github-token#1]", None],
+    )
     assert made["id"] == body["id"]
 
 
@@ -172,29 +211,42 @@ def test_secrets_over_several_lines_are_found_among_records(cli: Cli, tmp_path: 
     path = tmp_path / "mixed.log"
     path.write_text(f'{{"a":1}}\n{KEY}\n{{"b":"{TOKEN}"}}\n{{"c":2}}\n{KEY}')
     key = "[REDACTED:private-key#1]"
-    assert cli("redact", path).out == f'{{"a":1}}\n{key}\n{{"b":"[REDACTED:github-token#1]"}}\n{{"c":2}}\n{key}'
+    assert (
+        cli("redact", path).out
+        == f'{{"a":1}}\n{key}\n{{"b":"[REDACTED:github-token#1]"}}\n{{"c":2}}\n{key}'
+    )
 
 
-def test_private_text_goes_however_long_it_is(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_text_goes_however_long_it_is(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(passages, "BLOCK", 2000)
     monkeypatch.setattr(passages, "AROUND", 1000)
     path = tmp_path / "notes.txt"
     inside = "\n".join(f"line {n} <private>{n}</private>" for n in range(500))
     path.write_text(
-        f"before\n<PRIVATE>{inside}</private > after\n</private>{TOKEN}<private>to the end\n" + "x\n" * 3000
+        f"before\n<PRIVATE>{inside}</private > after\n</private>{TOKEN}<private>to the end\n"
+        + "x\n" * 3000
     )
-    expected = "before\n[REDACTED:private] after\n</private>[REDACTED:github-token#1][REDACTED:private]"
+    expected = (
+        "before\n[REDACTED:private] after\n</private>[REDACTED:github-token#1][REDACTED:private]"
+    )
     assert cli("redact", path).out == expected
     path.write_text(
-        '{"a":"<private>one"}\n' + f'{{"b":"{TOKEN}"}}\n' + '{"c":"\\u003cprivate\\u003etwo\\u003c/private>"}\n'
+        '{"a":"<private>one"}\n'
+        + f'{{"b":"{TOKEN}"}}\n'
+        + '{"c":"\\u003cprivate\\u003etwo\\u003c/private>"}\n'
     )
     assert cli("redact", path).out == (
         '{"a":"[REDACTED:private]"}\n{"b":"[REDACTED:github-token#1]"}\n{"c":"[REDACTED:private]"}\n'
     )
 
 
-def test_where_a_text_is_cut_makes_no_difference(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of a few hundred bytes: keys, pairs and values lie across every cut sooner or later."""
+def test_where_a_text_is_cut_makes_no_difference(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of a few hundred bytes: keys, pairs and values lie across every cut sooner or
+    later."""
     value = expand("{A40}")
     parts = [
         KEY,
@@ -220,11 +272,17 @@ def test_where_a_text_is_cut_makes_no_difference(cli: Cli, tmp_path: Path, monke
 def test_a_line_of_any_length_is_read(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     record = json.dumps({"text": "lorem ipsum " * 900_000 + TOKEN, "id": "1"})
-    for line, end in ((record, "\n"), (record, ""), ("é" * 5_000_001 + TOKEN + " y" * 3_000_000, "")):
+    for line, end in (
+        (record, "\n"),
+        (record, ""),
+        ("é" * 5_000_001 + TOKEN + " y" * 3_000_000, ""),
+    ):
         path.write_text(line + end)
         result = cli("redact", path, "--output", tmp_path / "out")
         assert result.code == 0, result.err
-        assert (tmp_path / "out").read_text() == line.replace(TOKEN, "[REDACTED:github-token#1]") + end
+        assert (tmp_path / "out").read_text() == line.replace(
+            TOKEN, "[REDACTED:github-token#1]"
+        ) + end
 
 
 def test_errors_leave_nothing_behind(cli: Cli, tmp_path: Path) -> None:
@@ -303,9 +361,16 @@ def test_a_number_that_is_a_secret_becomes_a_string(cli: Cli, tmp_path: Path) ->
     path = tmp_path / "numbers.jsonl"
     path.write_text('{"apiKey": 8374928374928312, "n": 1}\n{"a": "apiKey: 8374928374928312, n"}\n')
     label = "[REDACTED:api-key#1]"
-    assert cli("redact", path).out == f'{{"apiKey": "{label}", "n": 1}}\n{{"a": "apiKey: {label}, n"}}\n'
+    assert (
+        cli("redact", path).out
+        == f'{{"apiKey": "{label}", "n": 1}}\n{{"a": "apiKey: {label}, n"}}\n'
+    )
     path.write_text(json.dumps({"apiKey": 8374928374928312, "b": ["<private>x"], "c": 2}, indent=1))
-    assert json.loads(cli("redact", path).out) == {"apiKey": label, "b": ["[REDACTED:private]"], "c": 2}
+    assert json.loads(cli("redact", path).out) == {
+        "apiKey": label,
+        "b": ["[REDACTED:private]"],
+        "c": 2,
+    }
 
 
 def test_a_string_that_never_ends_is_read_once(cli: Cli, tmp_path: Path) -> None:

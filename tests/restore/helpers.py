@@ -22,7 +22,10 @@ def lines(path: str | Path) -> list[Json]:
 
 
 def bring_back(
-    cwd: Path, *taken: RestoredSource, agent: str = "claude", title: str = "Restored 126e95e0: Ferns"
+    cwd: Path,
+    *taken: RestoredSource,
+    agent: str = "claude",
+    title: str = "Restored 126e95e0: Ferns",
 ) -> RestoreReport:
     return restore(config.load(), RestoreRequest(list(taken), title, agent, cwd))
 
@@ -47,13 +50,18 @@ def tree(records: Sequence[Json]) -> list[Json]:
 
 def blocks(record: Json, kind: str) -> list[Json]:
     content = record.get("message", {}).get("content")
-    return [block for block in content if block["type"] == kind] if isinstance(content, list) else []
+    return (
+        [block for block in content if block["type"] == kind] if isinstance(content, list) else []
+    )
 
 
 def assert_one_chain(records: Sequence[Json]) -> None:
     """Each line hangs on the one before, and only the first on none."""
     found = tree(records)
-    assert [record["parentUuid"] for record in found] == [None, *(record["uuid"] for record in found[:-1])]
+    assert [record["parentUuid"] for record in found] == [
+        None,
+        *(record["uuid"] for record in found[:-1]),
+    ]
     assert len({record["uuid"] for record in found}) == len(found)
 
 
@@ -84,11 +92,18 @@ def talked(name: str = "s1", day: str = "2026-05-01") -> Transcript:
 
 
 def parallel(t: Transcript, *calls: tuple[str, str | None]) -> None:
-    """Calls made at once: a line each, then their results, each hanging on its call; None is never answered."""
+    """Calls made at once: a line each, then their results, each hanging on its call; None is
+    never answered."""
     opened = []
     for name, result in calls:
         opened.append(
-            (name, result, t.block({"type": "tool_use", "id": name, "name": "Bash", "input": {"command": name}}))
+            (
+                name,
+                result,
+                t.block(
+                    {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": name}}
+                ),
+            )
         )
     for name, result, parent in opened:
         if result is not None:
@@ -98,5 +113,7 @@ def parallel(t: Transcript, *calls: tuple[str, str | None]) -> None:
 
 def as_subagent(t: Transcript, agent_id: str, parent: str) -> str:
     """A transcript's text as that of a subagent."""
-    t.lines = [{**line, "sessionId": parent, "isSidechain": True, "agentId": agent_id} for line in t.lines]
+    t.lines = [
+        {**line, "sessionId": parent, "isSidechain": True, "agentId": agent_id} for line in t.lines
+    ]
     return t.text()

@@ -1,4 +1,5 @@
-"""Claude Code's sessions, restored: the same lines under a new id, or several sessions as one chain."""
+"""Claude Code's sessions, restored: the same lines under a new id, or several sessions as one
+chain."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ Cli = Callable[..., Result]
 MOVED = ("sessionId", "cwd", "forkedFrom")
 
 
-def test_a_restored_session_is_the_same_lines_under_a_new_id(home: Path, cwd: Path, cli: Cli) -> None:
+def test_a_restored_session_is_the_same_lines_under_a_new_id(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     t = talked()
     path = t.save(home)
     before = (path.read_bytes(), path.stat().st_mtime_ns)
@@ -39,7 +42,9 @@ def test_a_restored_session_is_the_same_lines_under_a_new_id(home: Path, cwd: Pa
 
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     folder = "".join(c if c.isalnum() else "-" for c in os.path.realpath(cwd))
-    assert made["path"] == str(home / ".claude" / "projects" / folder / f"{made['session_id']}.jsonl")
+    assert made["path"] == str(
+        home / ".claude" / "projects" / folder / f"{made['session_id']}.jsonl"
+    )
     assert (made["agent"], made["cwd"]) == ("claude", str(cwd))
     assert made["command"] == f"claude --resume {made['session_id']}"
     last = seqs("claude", t.session_id, "assistant.message")[-1]
@@ -62,7 +67,14 @@ def test_a_restored_session_is_the_same_lines_under_a_new_id(home: Path, cwd: Pa
 
 def test_nothing_after_the_cut_is_in_it(home: Path, cwd: Path, cli: Cli) -> None:
     t = talked()
-    t.lines.append({"type": "last-prompt", "lastPrompt": "Now the cactus", "leafUuid": "x", "sessionId": t.session_id})
+    t.lines.append(
+        {
+            "type": "last-prompt",
+            "lastPrompt": "Now the cactus",
+            "leafUuid": "x",
+            "sessionId": t.session_id,
+        }
+    )
     t.lines.insert(3, {"type": "ai-title", "aiTitle": "Ferns and cacti", "sessionId": t.session_id})
     t.save(home)
     cli("ingest")
@@ -82,7 +94,9 @@ def test_nothing_after_the_cut_is_in_it(home: Path, cwd: Path, cli: Cli) -> None
     assert blocks(found[-2], "tool_result")[0]["content"] == "[main 126e95e] fern"
 
 
-def test_results_of_parallel_calls_are_kept_and_a_call_without_one_is_not(home: Path, cwd: Path, cli: Cli) -> None:
+def test_results_of_parallel_calls_are_kept_and_a_call_without_one_is_not(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     t = Transcript("s1")
     t.prompt("Three at once")
     parallel(t, ("toolu_a", "committed"), ("toolu_b", "late"), ("toolu_c", None))
@@ -111,12 +125,18 @@ def test_a_call_the_model_did_not_wait_for_stays(home: Path, cwd: Path, cli: Cli
     assert [b["id"] for r in found for b in blocks(r, "tool_use")][:2] == ["toolu_a", "toolu_b"]
 
 
-def test_lines_hang_together_though_some_are_lost_or_of_no_message(home: Path, cwd: Path, cli: Cli) -> None:
+def test_lines_hang_together_though_some_are_lost_or_of_no_message(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     t = Transcript("s1")
     t.prompt("Ask")
     t.add("progress", {}, data={"type": "hook_progress"})
     t.say("After the progress line.")
-    t.add("user", {"role": "user", "content": "Its parent is lost"}, parentUuid="11111111-1111-4111-8111-111111111111")
+    t.add(
+        "user",
+        {"role": "user", "content": "Its parent is lost"},
+        parentUuid="11111111-1111-4111-8111-111111111111",
+    )
     t.lines.append(dict(t.lines[0]))
     t.save(home)
     cli("ingest")
@@ -135,7 +155,11 @@ def test_a_child_written_before_its_parent_stays_its_child(home: Path, cwd: Path
     cli("ingest")
     alone = lines(bring_back(cwd, RestoredSource("claude", a.session_id)).path)
     assert [r["parentUuid"] for r in tree(alone)] == [line["parentUuid"] for line in a.lines]
-    both = lines(bring_back(cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", b.session_id)).path)
+    both = lines(
+        bring_back(
+            cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", b.session_id)
+        ).path
+    )
     assert {line["uuid"] for line in a.lines} <= {record["uuid"] for record in tree(both)}
 
 
@@ -160,13 +184,17 @@ def test_several_sessions_are_one_chain_by_time(home: Path, cwd: Path, cli: Cli)
         t.save(home)
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
-    made = bring_back(cwd, RestoredSource("claude", b.session_id), RestoredSource("claude", a.session_id))
+    made = bring_back(
+        cwd, RestoredSource("claude", b.session_id), RestoredSource("claude", a.session_id)
+    )
 
     found = lines(made.path)
     assert_sound(found, made.session_id)
     assert_one_chain(found)
     said = [
-        r["message"]["content"] for r in tree(found) if r["type"] == "user" and isinstance(r["message"]["content"], str)
+        r["message"]["content"]
+        for r in tree(found)
+        if r["type"] == "user" and isinstance(r["message"]["content"], str)
     ]
     assert [text.split(" (")[0][:40] for text in said] == [
         "Plant a fern",
@@ -184,7 +212,9 @@ def test_several_sessions_are_one_chain_by_time(home: Path, cwd: Path, cli: Cli)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_however_sessions_interleave_calls_keep_their_results(home: Path, cwd: Path, cli: Cli, seed: int) -> None:
+def test_however_sessions_interleave_calls_keep_their_results(
+    home: Path, cwd: Path, cli: Cli, seed: int
+) -> None:
     chance = random.Random(seed)
     made_of = [Transcript(f"s{number}") for number in range(3)]
     for _ in range(12):
@@ -193,7 +223,10 @@ def test_however_sessions_interleave_calls_keep_their_results(home: Path, cwd: P
             other._seconds = t._seconds
         t.prompt(f"Ask {chance.random()}")
         for call in range(chance.randrange(3)):
-            names = [f"toolu_{t.session_id[:4]}_{len(t.lines)}_{call}_{n}" for n in range(chance.randint(1, 3))]
+            names = [
+                f"toolu_{t.session_id[:4]}_{len(t.lines)}_{call}_{n}"
+                for n in range(chance.randint(1, 3))
+            ]
             parallel(t, *((name, f"result of {name}") for name in names))
         t.say("Done.")
     for t in made_of:
@@ -207,7 +240,11 @@ def test_however_sessions_interleave_calls_keep_their_results(home: Path, cwd: P
     assert_sound(lines(made.path), made.session_id)
     original = [line for t in made_of for line in t.lines]
     assert {r["uuid"] for r in found} >= {line["uuid"] for line in original}
-    prompts = [r["timestamp"] for r in found if isinstance(r["message"]["content"], str) and r["type"] == "user"]
+    prompts = [
+        r["timestamp"]
+        for r in found
+        if isinstance(r["message"]["content"], str) and r["type"] == "user"
+    ]
     assert prompts == sorted(prompts)
     whose = ""
     waiting: set[str] = set()
@@ -229,11 +266,15 @@ def test_what_forks_share_is_said_once(home: Path, cwd: Path, cli: Cli) -> None:
     for t in (a, fork):
         t.save(home)
     cli("ingest")
-    made = bring_back(cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", fork.session_id))
+    made = bring_back(
+        cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", fork.session_id)
+    )
 
     found = tree(lines(made.path))
     assert_one_chain(found)
-    assert [r["uuid"] for r in found if "forkedFrom" in r] == [line["uuid"] for line in (*a.lines, fork.lines[-1])]
+    assert [r["uuid"] for r in found if "forkedFrom" in r] == [
+        line["uuid"] for line in (*a.lines, fork.lines[-1])
+    ]
     assert {r["forkedFrom"]["sessionId"] for r in found[:-2]} == {a.session_id}
 
 
@@ -246,7 +287,9 @@ def test_only_the_branch_that_was_gone_on_with_is_merged(home: Path, cwd: Path, 
     cli("ingest")
 
     text = Path(
-        bring_back(cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", b.session_id)).path
+        bring_back(
+            cwd, RestoredSource("claude", a.session_id), RestoredSource("claude", b.session_id)
+        ).path
     ).read_text()
     assert "Rather a rose" in text
     assert text.count("Now the cactus") == 1, "the one of b"
@@ -254,7 +297,9 @@ def test_only_the_branch_that_was_gone_on_with_is_merged(home: Path, cwd: Path, 
     assert "Now the cactus" in alone, "a session by itself keeps its other branches"
 
 
-def test_large_results_and_subagents_come_along_if_they_are_named(home: Path, cwd: Path, cli: Cli) -> None:
+def test_large_results_and_subagents_come_along_if_they_are_named(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     t = Transcript("s1")
     folder = t.path(home).with_suffix("")
     (folder / "tool-results").mkdir(parents=True)
@@ -264,7 +309,13 @@ def test_large_results_and_subagents_come_along_if_they_are_named(home: Path, cw
     t.prompt("Show me")
     t.block({"type": "tool_use", "id": "toolu_big", "name": "Bash", "input": {"command": "cat"}})
     told = f"<persisted-output>\nSaved to: {folder}/tool-results/toolu_big.txt"
-    t.add("user", {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_big", "content": told}]})
+    t.add(
+        "user",
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "toolu_big", "content": told}],
+        },
+    )
     t.block({"type": "tool_use", "id": "toolu_sub", "name": "Agent", "input": {"prompt": "look"}})
     answer = {"type": "tool_result", "tool_use_id": "toolu_sub", "content": "looked"}
     t.add("user", {"role": "user", "content": [answer]}, toolUseResult={"agentId": "a1b2c3d"})
@@ -274,9 +325,15 @@ def test_large_results_and_subagents_come_along_if_they_are_named(home: Path, cw
     child = Transcript("child")
     child.prompt("look")
     child.say("looked")
-    (folder / "subagents" / "agent-a1b2c3d.jsonl").write_text(as_subagent(child, "a1b2c3d", t.session_id))
-    (folder / "subagents" / "agent-a1b2c3d.meta.json").write_text('{"agentType":"Explore","toolUseId":"toolu_sub"}')
-    (folder / "subagents" / "agent-fffffff.jsonl").write_text(child.text().replace("a1b2c3d", "fffffff"))
+    (folder / "subagents" / "agent-a1b2c3d.jsonl").write_text(
+        as_subagent(child, "a1b2c3d", t.session_id)
+    )
+    (folder / "subagents" / "agent-a1b2c3d.meta.json").write_text(
+        '{"agentType":"Explore","toolUseId":"toolu_sub"}'
+    )
+    (folder / "subagents" / "agent-fffffff.jsonl").write_text(
+        child.text().replace("a1b2c3d", "fffffff")
+    )
     cli("ingest")
     cut = seqs("claude", t.session_id, "user.prompt")[1] - 1
     made = bring_back(cwd, RestoredSource("claude", t.session_id, cut))
@@ -289,28 +346,38 @@ def test_large_results_and_subagents_come_along_if_they_are_named(home: Path, cw
         "tool-results/toolu_big.txt",
     ]
     assert (new / "tool-results" / "toolu_big.txt").read_text() == "all of toolu_big"
-    assert {line["sessionId"] for line in lines(new / "subagents" / "agent-a1b2c3d.jsonl")} == {made.session_id}
+    assert {line["sessionId"] for line in lines(new / "subagents" / "agent-a1b2c3d.jsonl")} == {
+        made.session_id
+    }
     (saved,) = [
-        b["content"] for r in lines(made.path) for b in blocks(r, "tool_result") if b["tool_use_id"] == "toolu_big"
+        b["content"]
+        for r in lines(made.path)
+        for b in blocks(r, "tool_result")
+        if b["tool_use_id"] == "toolu_big"
     ]
     assert saved.endswith(str(new / "tool-results" / "toolu_big.txt"))
 
 
-def test_the_work_of_a_subagent_is_resumed_by_the_session_that_called_it(home: Path, cwd: Path, cli: Cli) -> None:
+def test_the_work_of_a_subagent_is_resumed_by_the_session_that_called_it(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     t = talked()
     t.save(home)
     child = Transcript("child")
     child.prompt("look")
     child.say("looked")
     child.lines = [
-        {**line, "sessionId": t.session_id, "isSidechain": True, "agentId": "a1b2c3d"} for line in child.lines
+        {**line, "sessionId": t.session_id, "isSidechain": True, "agentId": "a1b2c3d"}
+        for line in child.lines
     ]
     folder = t.path(home).with_suffix("") / "subagents"
     folder.mkdir(parents=True)
     (folder / "agent-a1b2c3d.jsonl").write_text(as_subagent(child, "a1b2c3d", t.session_id))
     cli("ingest")
     name = f"agent-a1b2c3d@{t.session_id}"
-    made = bring_back(cwd, RestoredSource("claude", name, seqs("claude", name, "assistant.message")[0]))
+    made = bring_back(
+        cwd, RestoredSource("claude", name, seqs("claude", name, "assistant.message")[0])
+    )
 
     assert [one["session_id"] for one in made.sessions] == [t.session_id]
     assert "Plant a fern (s1)" in Path(made.path).read_text()

@@ -1,4 +1,5 @@
-"""Every session of the corpus that an agent could resume is restored, and read back it says the same."""
+"""Every session of the corpus that an agent could resume is restored, and read back it says the
+same."""
 
 from __future__ import annotations
 
@@ -26,7 +27,11 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
     with reading(settings) as library:
         found = library.reader.sessions(Filters(), limit=None, subagents=False)
     before = stats(settings, SessionFilter()).tokens
-    made = {s.id: (s, restored) for s in found if s.agent in WRITERS and (restored := try_restore(s, cwd))}
+    made = {
+        s.id: (s, restored)
+        for s in found
+        if s.agent in WRITERS and (restored := try_restore(s, cwd))
+    }
     assert {session.agent for session, _ in made.values()} == set(WRITERS)
     ingest(settings)
 
@@ -40,15 +45,22 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
 
 def try_restore(session: Session, cwd: Path) -> RestoreReport | None:
     try:
-        return bring_back(cwd, RestoredSource(session.agent, session.session_id), agent=session.agent)
+        return bring_back(
+            cwd, RestoredSource(session.agent, session.session_id), agent=session.agent
+        )
     except NotFound:
         assert session.messages == 0, "only what has no messages cannot be resumed"
         return None
 
 
 def told(library: OpenStore, session: Session) -> list[tuple[str, str]]:
-    """The conversation; a last call that never got its result is not restored, so none without one is compared."""
-    events = [event for event in library.reader.events(session.id) if event.kind in TOLD and not _apart(event)]
+    """The conversation; a last call that never got its result is not restored, so none without
+    one is compared."""
+    events = [
+        event
+        for event in library.reader.events(session.id)
+        if event.kind in TOLD and not _apart(event)
+    ]
     answered = {ident(event) for event in events if event.kind == "tool.result"}
     return [(e.kind, e.text) for e in events if e.kind != "tool.call" or ident(e) in answered]
 

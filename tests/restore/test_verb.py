@@ -58,7 +58,9 @@ def listing(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-def test_a_commit_gives_its_sessions_up_to_it(home: Path, cwd: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_gives_its_sessions_up_to_it(
+    home: Path, cwd: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b = talked("a"), talked("b", "2026-05-02")
     for t in (a, b):
         t.save(home)
@@ -67,7 +69,10 @@ def test_a_commit_gives_its_sessions_up_to_it(home: Path, cwd: Path, cli: Cli, m
     commits(monkeypatch, part("claude", a.session_id, 1, last), part("claude", b.session_id, 1, 3))
 
     both = cli("restore", "--json").json
-    assert [(one["session_id"], one["up_to"]) for one in both["sessions"]] == [(a.session_id, last), (b.session_id, 3)]
+    assert [(one["session_id"], one["up_to"]) for one in both["sessions"]] == [
+        (a.session_id, last),
+        (b.session_id, 3),
+    ]
     assert lines(both["path"])[-1]["customTitle"] == "Restored 126e95e0: Ferns"
     one = cli("restore", "126e95e0", "--session", a.session_id[:8], "--json").json
     assert [session["session_id"] for session in one["sessions"]] == [a.session_id]
@@ -90,17 +95,24 @@ def test_the_agent_that_said_most_takes_the_others_words_in(
     made = cli("restore", "--json").json
 
     assert made["agent"] == "codex"
-    assert made["warnings"][0] == "most of it was said in Codex; what was said in Claude Code is told as text"
+    assert (
+        made["warnings"][0]
+        == "most of it was said in Codex; what was said in Claude Code is told as text"
+    )
     text = Path(made["path"]).read_text()
     assert "Plant a fern (s1)" in text and "Plant a fern (1)" in text
-    assert text.count(f"from here on session {t.session_id}") == 2, "once for the model, once for the screen"
+    assert text.count(f"from here on session {t.session_id}") == 2, (
+        "once for the model, once for the screen"
+    )
     assert f"from here on session {r.id}, Codex" in text
     chosen = cli("restore", "--agent", "claude", "--json").json
     assert chosen["agent"] == "claude"
     assert not [warning for warning in chosen["warnings"] if "most of it" in warning]
 
 
-def test_an_agent_that_cannot_resume_is_refused_but_its_sessions_are_not(home: Path, cwd: Path, cli: Cli) -> None:
+def test_an_agent_that_cannot_resume_is_refused_but_its_sessions_are_not(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     folder = home / ".copilot" / "session-state" / "11111111-1111-4111-8111-111111111111"
     folder.mkdir(parents=True)
     said = [
@@ -110,7 +122,15 @@ def test_an_agent_that_cannot_resume_is_refused_but_its_sessions_are_not(home: P
     ]
     (folder / "events.jsonl").write_text(
         "".join(
-            json.dumps({"type": kind, "data": data, "id": f"e{n}", "timestamp": f"2026-05-01T10:00:0{n}.000Z"}) + "\n"
+            json.dumps(
+                {
+                    "type": kind,
+                    "data": data,
+                    "id": f"e{n}",
+                    "timestamp": f"2026-05-01T10:00:0{n}.000Z",
+                }
+            )
+            + "\n"
             for n, (kind, data) in enumerate(said)
         )
     )
@@ -143,8 +163,12 @@ def test_a_converted_session_says_in_words_what_tools_did(home: Path, cwd: Path,
         'Digging.\n\n[Tool call: Bash]\n{"command":"git commit -m fern"}',
         "[Whyfor: tool result]\n[main 126e95e] fern",
     ]
-    assert said[-1].startswith("[Whyfor: tool result (failed)]\nyyy") and said[-1].endswith("[1000 more characters]")
-    assert "Ferns like shade." not in Path(made.path).read_text(), "thinking stays with who thought it"
+    assert said[-1].startswith("[Whyfor: tool result (failed)]\nyyy") and said[-1].endswith(
+        "[1000 more characters]"
+    )
+    assert "Ferns like shade." not in Path(made.path).read_text(), (
+        "thinking stays with who thought it"
+    )
     assert {m["model"] for m in rest if m["type"] == "gemini"} == {"claude-test-1"}
     cli("ingest")
     assert len(texts("gemini", made.session_id, "user.prompt")) == 2
@@ -165,7 +189,7 @@ def test_a_subagent_whose_caller_is_gone_speaks_for_itself(home: Path, cwd: Path
     ]
 
 
-# -- somebody is at work ---------------------------------------------------------------------------
+# -- somebody is at work -------------------------------------------------------------------------
 
 
 def test_a_session_at_work_in_the_folder_asks_for_yes(home: Path, cwd: Path, cli: Cli) -> None:
@@ -194,12 +218,16 @@ def test_at_a_terminal_it_asks(home: Path, cwd: Path, cli: Cli, answer: bytes, c
     cli("ingest")
     registry = home / ".claude" / "sessions"
     registry.mkdir()
-    (registry / "1.json").write_text(json.dumps({"pid": os.getpid(), "sessionId": "5e551011", "cwd": str(cwd)}))
+    (registry / "1.json").write_text(
+        json.dumps({"pid": os.getpid(), "sessionId": "5e551011", "cwd": str(cwd)})
+    )
     before = set(listing(home))
     ours, theirs = os.openpty()
     os.write(ours, answer)
     argv = [sys.executable, "-m", "whyfor", "restore", "--session", t.session_id]
-    done = subprocess.run(argv, stdin=theirs, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        argv, stdin=theirs, capture_output=True, text=True, timeout=60, check=False
+    )
     os.close(ours)
     os.close(theirs)
 
@@ -208,7 +236,9 @@ def test_at_a_terminal_it_asks(home: Path, cwd: Path, cli: Cli, answer: bytes, c
     assert (set(listing(home)) == before) == (code == 1)
 
 
-def test_what_a_dead_process_left_or_another_folder_holds_does_not_count(home: Path, cwd: Path, cli: Cli) -> None:
+def test_what_a_dead_process_left_or_another_folder_holds_does_not_count(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
     t = talked()
     t.save(home)
     cli("ingest")
@@ -216,8 +246,12 @@ def test_what_a_dead_process_left_or_another_folder_holds_does_not_count(home: P
     dead.wait()
     registry = home / ".claude" / "sessions"
     registry.mkdir()
-    (registry / "1.json").write_text(json.dumps({"pid": dead.pid, "sessionId": "a", "cwd": str(cwd)}))
-    (registry / "2.json").write_text(json.dumps({"pid": os.getpid(), "sessionId": "b", "cwd": "/code/other"}))
+    (registry / "1.json").write_text(
+        json.dumps({"pid": dead.pid, "sessionId": "a", "cwd": str(cwd)})
+    )
+    (registry / "2.json").write_text(
+        json.dumps({"pid": os.getpid(), "sessionId": "b", "cwd": "/code/other"})
+    )
     (registry / "3.json").write_text("not JSON")
     assert restoring.active(config.load(), cwd) == []
 
@@ -230,7 +264,9 @@ def test_a_session_that_wrote_a_moment_ago_counts(home: Path, cwd: Path, cli: Cl
     assert restoring.active(config.load(), cwd) == []
     with path.open("a") as file:
         file.write(t.text())
-    assert [one.session_id for one in restoring.active(config.load(), cwd)] == [t.session_id], "not read yet"
+    assert [one.session_id for one in restoring.active(config.load(), cwd)] == [t.session_id], (
+        "not read yet"
+    )
 
     now = Transcript("s2", cwd=str(cwd))
     now.prompt("Hello")
@@ -252,7 +288,7 @@ def test_a_session_just_restored_is_not_at_work(home: Path, cwd: Path, cli: Cli)
     assert restoring.active(config.load(), cwd) == []
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- what goes wrong -----------------------------------------------------------------------------
 
 
 def test_a_place_that_cannot_be_written_to_leaves_nothing(home: Path, cwd: Path, cli: Cli) -> None:

@@ -23,7 +23,9 @@ def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
     after = ""
     while True:
         joint = "&" if "?" in path else "?"
-        answer = server.get(f"/api/v1/{path}{joint}limit={limit}" + (f"&after={after}" if after else ""))
+        answer = server.get(
+            f"/api/v1/{path}{joint}limit={limit}" + (f"&after={after}" if after else "")
+        )
         assert answer.status == 200, answer.body
         found.append(answer.json["items"])
         if answer.json["next"] is None:
@@ -38,16 +40,20 @@ def _session(server: Served) -> str:
     return f"sessions/{longest['agent']}/{longest['session_id']}"
 
 
-# -- sessions --------------------------------------------------------------------------------------
+# -- sessions ------------------------------------------------------------------------------------
 
 
 def test_sessions_come_newest_first_and_each_once(server: Served) -> None:
     (whole,) = _pages(server, "sessions", 200)
-    assert [item["started_at"] for item in whole] == sorted((item["started_at"] for item in whole), reverse=True)
+    assert [item["started_at"] for item in whole] == sorted(
+        (item["started_at"] for item in whole), reverse=True
+    )
     assert _pages(server, "sessions", 1) == [[item] for item in whole]
     everyone = server.get("/api/v1/sessions?subagents=true").json["items"]
     assert len(everyone) > len(whole)
-    assert server.get("/api/v1/sessions?agent=codex").json["items"] == [i for i in whole if i["agent"] == "codex"]
+    assert server.get("/api/v1/sessions?agent=codex").json["items"] == [
+        i for i in whole if i["agent"] == "codex"
+    ]
 
 
 def test_a_list_stays_right_while_new_sessions_come(settings: Settings, home: Path) -> None:
@@ -69,7 +75,9 @@ def test_a_list_stays_right_while_new_sessions_come(settings: Settings, home: Pa
         assert second["next"] is None
 
 
-def test_a_session_is_told_with_its_subagents_and_by_the_beginning_of_its_id(server: Served) -> None:
+def test_a_session_is_told_with_its_subagents_and_by_the_beginning_of_its_id(
+    server: Served,
+) -> None:
     path = _session(server)
     whole = server.get(f"/api/v1/{path}").json
     assert whole["session"]["title"] == "Retry dropped connections to the harbour server"
@@ -84,7 +92,9 @@ def test_events_come_after_a_seq_in_pages(server: Served) -> None:
     assert all(len(page) == 7 for page in pages[:-1])
     events = [event for page in pages for event in page]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
-    assert {"user.prompt", "assistant.message", "tool.call", "tool.result"} <= {event["kind"] for event in events}
+    assert {"user.prompt", "assistant.message", "tool.call", "tool.result"} <= {
+        event["kind"] for event in events
+    }
     last = server.get(f"/api/v1/{path}/events?after={len(events)}").json
     assert last == {"items": [], "next": None}
 
@@ -117,7 +127,7 @@ def test_a_summary_is_three_lines(server: Served) -> None:
     assert "fetch" in told["recent"]
 
 
-# -- commits ---------------------------------------------------------------------------------------
+# -- commits -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -127,12 +137,16 @@ def project(server: Served) -> str:
     return quote(found["identity"], safe="")
 
 
-def test_a_timeline_tells_what_log_tells(server: Served, shown: Settings, demo: Demo, project: str) -> None:
+def test_a_timeline_tells_what_log_tells(
+    server: Served, shown: Settings, demo: Demo, project: str
+) -> None:
     expected = [commit_story_json(told) for told in log(shown, demo.repository, None, 0)]
     told = server.get(f"/api/v1/commits?project={project}&limit=200").json
     assert (told["items"], told["next"], told["branches"]) == (expected, None, ["main"])
     for size in (1, 2, 4):
-        assert [item for page in _pages(server, f"commits?project={project}", size) for item in page] == expected
+        assert [
+            item for page in _pages(server, f"commits?project={project}", size) for item in page
+        ] == expected
     everywhere = server.get(f"/api/v1/commits?project={project}&branch=%2A").json["items"]
     assert {item["commit"] for item in everywhere} == {item["commit"] for item in expected}
 
@@ -174,10 +188,22 @@ def test_a_commit_nobody_has_looked_at_yet_is_told(settings: Settings, tmp_path:
     from whyfor.demo import build
 
     demo = build(tmp_path / "other")
-    other = config.load({**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
+    other = config.load(
+        {**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)}
+    )
     ingest(other)
     name = ["-c", "user.name=Robin", "-c", "user.email=robin@example.com"]
-    commit = ["git", "-C", str(demo.repository), *name, "commit", "-q", "--allow-empty", "-m", "Just now"]
+    commit = [
+        "git",
+        "-C",
+        str(demo.repository),
+        *name,
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "Just now",
+    ]
     subprocess.run(commit, check=True)
     with served(other) as server:
         identity = quote(server.get("/api/v1/projects").json["items"][0]["identity"], safe="")
@@ -186,14 +212,18 @@ def test_a_commit_nobody_has_looked_at_yet_is_told(settings: Settings, tmp_path:
         assert server.get(f"/api/v1/commits/{newest['commit']}").json["subject"] == "Just now"
 
 
-def test_a_repository_that_is_gone_is_said_and_its_stories_are_still_told(settings: Settings, tmp_path: Path) -> None:
+def test_a_repository_that_is_gone_is_said_and_its_stories_are_still_told(
+    settings: Settings, tmp_path: Path
+) -> None:
     import shutil
 
     from whyfor import config
     from whyfor.demo import build
 
     demo = build(tmp_path / "other")
-    other = config.load({**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)})
+    other = config.load(
+        {**settings.env, "HOME": str(demo.home), "WHYFOR_HOME": str(demo.whyfor_home)}
+    )
     ingest(other)
     with served(other) as server:
         identity = quote(server.get("/api/v1/projects").json["items"][0]["identity"], safe="")
@@ -201,10 +231,12 @@ def test_a_repository_that_is_gone_is_said_and_its_stories_are_still_told(settin
         shutil.rmtree(demo.repository)
         assert server.get(f"/api/v1/commits?project={identity}").json["kind"] == "not_found"
         assert server.get("/api/v1/projects").json["items"][0]["here"] is False
-        assert server.get(f"/api/v1/commits/{commit['commit']}").json["subject"] == commit["subject"]
+        assert (
+            server.get(f"/api/v1/commits/{commit['commit']}").json["subject"] == commit["subject"]
+        )
 
 
-# -- the rest --------------------------------------------------------------------------------------
+# -- the rest ------------------------------------------------------------------------------------
 
 
 def test_search_marks_the_words(server: Served) -> None:
@@ -265,12 +297,18 @@ def test_an_id_that_fits_several_says_so(settings: Settings, home: Path) -> None
     ingest(settings)
     with served(settings) as server:
         ids = [item["session_id"] for item in server.get("/api/v1/sessions").json["items"]]
-        first = next(letter for letter in "0123456789abcdef" if sum(name.startswith(letter) for name in ids) > 1)
+        first = next(
+            letter
+            for letter in "0123456789abcdef"
+            if sum(name.startswith(letter) for name in ids) > 1
+        )
         answer = server.get(f"/api/v1/sessions/claude/{first}")
         assert (answer.status, answer.json["kind"]) == (409, "ambiguous")
 
 
-@pytest.mark.parametrize("branch", ["--all", "-n1", "..", "HEAD", "main%00", "main..HEAD", "refs/heads/main", "%ff"])
+@pytest.mark.parametrize(
+    "branch", ["--all", "-n1", "..", "HEAD", "main%00", "main..HEAD", "refs/heads/main", "%ff"]
+)
 def test_nothing_but_a_branch_is_a_branch(server: Served, project: str, branch: str) -> None:
     assert server.get(f"/api/v1/commits?project={project}&branch={branch}").status in (400, 404)
 
@@ -279,7 +317,16 @@ def test_a_cursor_cannot_be_made_to_ask_git_something_else(server: Served, proje
     import base64
     import json
 
-    for value in (["--all", 0], ["HEAD", 0], ["main", 0], ["*", -1], [0, 0], ["0" * 40, 10**30], "x", None):
+    for value in (
+        ["--all", 0],
+        ["HEAD", 0],
+        ["main", 0],
+        ["*", -1],
+        [0, 0],
+        ["0" * 40, 10**30],
+        "x",
+        None,
+    ):
         cursor = base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
         answer = server.get(f"/api/v1/commits?project={project}&after={cursor}")
         assert (answer.status, answer.json["kind"]) == (400, "bad_input"), value
@@ -287,11 +334,21 @@ def test_a_cursor_cannot_be_made_to_ask_git_something_else(server: Served, proje
 
 def test_reading_writes_nothing(server: Served, demo: Demo, project: str) -> None:
     def state() -> dict[str, tuple[int, int]]:
-        paths = [p for p in demo.whyfor_home.rglob("*") if p.is_file() and not p.name.endswith("-shm")]
+        paths = [
+            p for p in demo.whyfor_home.rglob("*") if p.is_file() and not p.name.endswith("-shm")
+        ]
         return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
 
     before = state()
-    for path in ("sessions", "projects", f"commits?project={project}", "search?q=tide", "stats", "health", "status"):
+    for path in (
+        "sessions",
+        "projects",
+        f"commits?project={project}",
+        "search?q=tide",
+        "stats",
+        "health",
+        "status",
+    ):
         assert server.get(f"/api/v1/{path}").status == 200
     for path in ("/", "/timeline", "/search?q=tide", "/insights"):
         assert server.get(path).status == 200

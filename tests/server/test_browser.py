@@ -74,8 +74,13 @@ def test_a_link_opens_the_page_and_leaves_no_code_behind(server: Served, browser
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
 
 
-def test_a_link_in_another_page_opens_it_too(server: Served, browser: Browser, tmp_path: Path) -> None:
-    with another_site(f'<a href="{server.url}{server.link()}">open</a>') as site, browser.new_context() as context:
+def test_a_link_in_another_page_opens_it_too(
+    server: Served, browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        another_site(f'<a href="{server.url}{server.link()}">open</a>') as site,
+        browser.new_context() as context,
+    ):
         page = context.new_page()
         page.goto(site)
         page.click("a")
@@ -83,7 +88,9 @@ def test_a_link_in_another_page_opens_it_too(server: Served, browser: Browser, t
         assert page.title().startswith("Now")
 
 
-def test_another_site_gets_nothing_from_a_browser_that_may_look(server: Served, browser: Browser) -> None:
+def test_another_site_gets_nothing_from_a_browser_that_may_look(
+    server: Served, browser: Browser
+) -> None:
     with another_site(STEAL.replace("URL", server.url)) as site, browser.new_context() as context:
         context.new_page().goto(server.url + server.link())
         page = context.new_page()

@@ -1,4 +1,5 @@
-"""A place in the feed: from any place on, everything that follows, once and in order; or it is said that it is lost."""
+"""A place in the feed: from any place on, everything that follows, once and in order; or it is
+said that it is lost."""
 
 from __future__ import annotations
 
@@ -43,8 +44,16 @@ class Store:
         (last,) = next(self.db.execute("SELECT last_seq FROM sessions WHERE id=?", (session,)))
         for seq in range(last + 1, last + events + 1):
             self.db.execute(
-                "INSERT INTO events VALUES(?,?,?,1,'user.prompt','transcript','high',?,?,'user',NULL,?,NULL)",
-                ((session << SEQ_BITS) + seq, session, seq, self.now, self.now, f"s{session} {seq}"),
+                "INSERT INTO events "
+                "VALUES(?,?,?,1,'user.prompt','transcript','high',?,?,'user',NULL,?,NULL)",
+                (
+                    (session << SEQ_BITS) + seq,
+                    session,
+                    seq,
+                    self.now,
+                    self.now,
+                    f"s{session} {seq}",
+                ),
             )
         self.db.execute("UPDATE sessions SET last_seq=? WHERE id=?", (last + events, session))
 
@@ -69,7 +78,9 @@ def _store(folder: Path, name: str = "x") -> Iterator[Store]:
     db = connect(folder / f"{name}.db")
     try:
         db.pragma("synchronous", "off")
-        db.execute("DELETE FROM events; DELETE FROM sessions; DELETE FROM changes; DELETE FROM marks")
+        db.execute(
+            "DELETE FROM events; DELETE FROM sessions; DELETE FROM changes; DELETE FROM marks"
+        )
         yield Store(db)
     finally:
         db.close()
@@ -82,7 +93,9 @@ def _all(feed: Feed, limit: int = 3) -> list[FeedItem]:
     return found
 
 
-@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(BATCHES, BATCHES)
 def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(
     tmp_path: Path, before: list[tuple[int, int, int]], after: list[tuple[int, int, int]]
@@ -108,14 +121,20 @@ def _copied(items: list[FeedItem], copy: dict[tuple[str, int], str]) -> dict[tup
     for item in items:
         told = json.loads(item.data)
         key = (told["session"], told["seq"])
-        assert told["changed"] == (key in copy), "new is told once, and only what is known can change"
+        assert told["changed"] == (key in copy), (
+            "new is told once, and only what is known can change"
+        )
         copy[key] = told["text"]
     return copy
 
 
-@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(CHANGED)
-def test_a_copy_is_right_from_whatever_place_it_goes_on(tmp_path: Path, steps: list[tuple[bool, int, int]]) -> None:
+def test_a_copy_is_right_from_whatever_place_it_goes_on(
+    tmp_path: Path, steps: list[tuple[bool, int, int]]
+) -> None:
     with _store(tmp_path) as store:
         live = store.feed()
         heard: list[FeedItem] = []
@@ -147,7 +166,11 @@ def test_of_a_change_nobody_hears_before_the_thing_itself(tmp_path: Path) -> Non
         seen = feed.changes.after(0, 9)
         assert feed._changed(seen) == []
         feed.cursor = Cursor()
-        assert [json.loads(item.data)["text"] for item in _all(feed)] == ["otherwise", "s1 2", "otherwise"]
+        assert [json.loads(item.data)["text"] for item in _all(feed)] == [
+            "otherwise",
+            "s1 2",
+            "otherwise",
+        ]
 
 
 @pytest.mark.parametrize("how", ["anew", "pruned", "future"])
@@ -255,7 +278,13 @@ def test_one_who_listens_is_not_led_astray_by_a_clock_that_goes_back(tmp_path: P
         store.add(1, 1)
         heard += _all(feed)
         assert [(item.session, item.cursor.total) for item in heard if item.cursor] == [
-            *(("claude:s1", 1), ("claude:s1", 2), ("claude:s2", 3), ("claude:s2", 4), ("claude:s1", 5))
+            *(
+                ("claude:s1", 1),
+                ("claude:s1", 2),
+                ("claude:s2", 3),
+                ("claude:s2", 4),
+                ("claude:s1", 5),
+            )
         ]
 
 
@@ -274,7 +303,9 @@ def test_events_that_are_not_there_any_more_leave_no_one_behind(tmp_path: Path) 
     with _store(tmp_path) as store:
         store.add(1, 6)
         store.add(2, 2)
-        store.db.execute("DELETE FROM events WHERE id IN (?, ?)", ((1 << SEQ_BITS) + 3, (1 << SEQ_BITS) + 6))
+        store.db.execute(
+            "DELETE FROM events WHERE id IN (?, ?)", ((1 << SEQ_BITS) + 3, (1 << SEQ_BITS) + 6)
+        )
         heard = _all(store.feed())
         assert len(heard) == 6
         for place, item in enumerate(heard, start=1):
@@ -284,7 +315,19 @@ def test_events_that_are_not_there_any_more_leave_no_one_behind(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1-2", "1-2-3-4-5", "1-2-3-", "-1-2-3", "1-2-" + "9" * 30, "１-2-3", "1-2-3\n", "1 -2-3"]
+    "text",
+    [
+        "",
+        "x",
+        "1-2",
+        "1-2-3-4-5",
+        "1-2-3-",
+        "-1-2-3",
+        "1-2-" + "9" * 30,
+        "１-2-3",
+        "1-2-3\n",
+        "1 -2-3",
+    ],
 )
 def test_what_is_no_cursor_is_none(text: str) -> None:
     assert parse_cursor(text) is None

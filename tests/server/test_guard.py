@@ -1,4 +1,5 @@
-"""Nobody gets in by another name, from another site, or without a key; and no answer helps anybody to."""
+"""Nobody gets in by another name, from another site, or without a key; and no answer helps
+anybody to."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ SECRET = "backoff"  # a word of the demo's sessions
 
 def _filled(route: Any, values: dict[str, str]) -> str:
     """A route's path with something in the place of its parameters."""
-    parts = (part if isinstance(part, str) else values.get(part.name, "x") for part in route.path_components)
+    parts = (
+        part if isinstance(part, str) else values.get(part.name, "x")
+        for part in route.path_components
+    )
     return "/" + "/".join(parts)
 
 
@@ -32,19 +36,37 @@ def _paths(server: Served) -> list[str]:
 
 
 def _climbed(server: Served, climb: str) -> list[str]:
-    """Every route with it in the place of each of its parameters, and every query that names something."""
+    """Every route with it in the place of each of its parameters, and every query that names
+    something."""
     found = {
         _filled(route, {"agent": "claude", part.name: climb})
         for route in server.app.routes
         for part in route.path_components
         if not isinstance(part, str)
     }
-    asked = ["sessions?project=", "sessions?branch=", "sessions?after=", "commits?project=", "stats?project="]
-    found |= {f"/api/v1/{path}{climb}" for path in [*asked, "search?q=x&project=", "stream?after=", "stream?kind="]}
-    return sorted({*found, f"/{climb}", f"/timeline?project={climb}", f"/search?q=x&project={climb}", f"/open/{climb}"})
+    asked = [
+        "sessions?project=",
+        "sessions?branch=",
+        "sessions?after=",
+        "commits?project=",
+        "stats?project=",
+    ]
+    found |= {
+        f"/api/v1/{path}{climb}"
+        for path in [*asked, "search?q=x&project=", "stream?after=", "stream?kind="]
+    }
+    return sorted(
+        {
+            *found,
+            f"/{climb}",
+            f"/timeline?project={climb}",
+            f"/search?q=x&project={climb}",
+            f"/open/{climb}",
+        }
+    )
 
 
-# -- Host ------------------------------------------------------------------------------------------
+# -- Host ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -105,7 +127,7 @@ def test_only_this_machine_is_listened_to(server: Served) -> None:
         socket.create_connection((outer, server.port), timeout=2)
 
 
-# -- Origin ----------------------------------------------------------------------------------------
+# -- Origin --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -116,7 +138,8 @@ def test_only_this_machine_is_listened_to(server: Served) -> None:
         {"origin": "http://127.0.0.1:1"},
         {"origin": "http://127.0.0.1"},
         {"origin": "https://127.0.0.1:{port}"},
-        {"origin": "http://localhost:{port}"},  # another origin than 127.0.0.1, whatever it resolves to
+        # another origin than 127.0.0.1, whatever it resolves to
+        {"origin": "http://localhost:{port}"},
         {"origin": ""},
         {"sec_fetch_site": "cross-site"},
         {"sec_fetch_site": "same-site"},  # another port of this machine
@@ -124,7 +147,9 @@ def test_only_this_machine_is_listened_to(server: Served) -> None:
         {"origin": "http://127.0.0.1:{port}", "sec_fetch_site": "cross-site"},
     ],
 )
-def test_another_site_gets_nothing_even_with_the_key(server: Served, headers: dict[str, str]) -> None:
+def test_another_site_gets_nothing_even_with_the_key(
+    server: Served, headers: dict[str, str]
+) -> None:
     told = {name: value.format(port=server.port) for name, value in headers.items()}
     for path in ("/", "/api/v1/sessions", "/api/v1/stream", "/static/tokens.css"):
         answer = server.get(path, **told)
@@ -145,12 +170,20 @@ def test_no_preflight_is_granted(server: Served) -> None:
     assert not any(name.startswith("access-control") for name in answer.headers)
 
 
-# -- keys ------------------------------------------------------------------------------------------
+# -- keys ----------------------------------------------------------------------------------------
 
 
 def test_every_route_is_known_to_these_tests(server: Served) -> None:
     paths = _paths(server)
-    assert {"/", "/timeline", "/search", "/insights", "/api/v1/stream", "/api/v1/sessions", "/api/schema"} <= set(paths)
+    assert {
+        "/",
+        "/timeline",
+        "/search",
+        "/insights",
+        "/api/v1/stream",
+        "/api/v1/sessions",
+        "/api/schema",
+    } <= set(paths)
     assert len(paths) > 20
 
 
@@ -166,7 +199,10 @@ def test_every_route_needs_a_key(server: Served) -> None:
         {"authorization": f"Bearer {server.cookie}"},
         {"authorization": f"Basic {token}"},
         {"authorization": token},
-        {"authorization": f"Bearer {token[::-1]}", "cookie": f"whyfor-{server.port}={server.cookie}"},
+        {
+            "authorization": f"Bearer {token[::-1]}",
+            "cookie": f"whyfor-{server.port}={server.cookie}",
+        },
         {"cookie": f"whyfor-{server.port}={token}"},
         {"cookie": f"whyfor-{server.port}="},
         {"cookie": f"whyfor={server.cookie}"},
@@ -193,7 +229,9 @@ def test_the_key_opens_every_route(server: Served) -> None:
 def test_nothing_can_be_changed(server: Served) -> None:
     for path in _paths(server):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
-            assert server.ask(path, method, authorization=server.bearer["Authorization"]).status in (404, 405), path
+            assert server.ask(
+                path, method, authorization=server.bearer["Authorization"]
+            ).status in (404, 405), path
 
 
 def test_a_key_is_long_its_owners_alone_and_made_once(server: Served, demo: Demo) -> None:
@@ -204,11 +242,16 @@ def test_a_key_is_long_its_owners_alone_and_made_once(server: Served, demo: Demo
 
 
 def test_an_upgrade_to_another_protocol_is_not_granted(server: Served) -> None:
-    upgrade = {"upgrade": "websocket", "sec_websocket_key": "x", "sec_websocket_version": "13", "connection": "upgrade"}
+    upgrade = {
+        "upgrade": "websocket",
+        "sec_websocket_key": "x",
+        "sec_websocket_version": "13",
+        "connection": "upgrade",
+    }
     assert server.ask("/api/v1/stream", **upgrade).status == 401
 
 
-# -- the link --------------------------------------------------------------------------------------
+# -- the link ------------------------------------------------------------------------------------
 
 
 def test_a_link_opens_once(server: Served) -> None:
@@ -234,7 +277,9 @@ def test_a_link_is_refused_when_it_is_old(server: Served, demo: Demo) -> None:
     assert not made.exists()
 
 
-@pytest.mark.parametrize("code", ["", "x", "../serve.token", "%2e%2e%2fserve.token", "%00", "%ff", "a" * 4000])
+@pytest.mark.parametrize(
+    "code", ["", "x", "../serve.token", "%2e%2e%2fserve.token", "%00", "%ff", "a" * 4000]
+)
 def test_a_code_nobody_gave_out_opens_nothing(server: Served, demo: Demo, code: str) -> None:
     assert server.ask(f"/open?once={code}").status == 401
     assert (demo.whyfor_home / "serve.token").exists()
@@ -270,7 +315,7 @@ def test_no_answer_holds_a_key(server: Served) -> None:
         assert cookie not in answer.everything
 
 
-# -- what every answer says ------------------------------------------------------------------------
+# -- what every answer says ----------------------------------------------------------------------
 
 
 def test_every_answer_forbids_what_it_does_not_need(server: Served) -> None:
@@ -288,7 +333,9 @@ def test_every_answer_forbids_what_it_does_not_need(server: Served) -> None:
         if answer.status in (401, 403, 421):
             assert policy == REFUSED["content-security-policy"]  # it loads nothing at all
         else:
-            assert {parts[f"{name}-src"] for name in ("script", "style", "img", "connect")} == {"'self'"}
+            assert {parts[f"{name}-src"] for name in ("script", "style", "img", "connect")} == {
+                "'self'"
+            }
             assert (parts["base-uri"], parts["form-action"]) == ("'none'", "'self'")
         assert parts["frame-ancestors"] == "'none'"
         assert "unsafe" not in policy
@@ -300,15 +347,23 @@ def test_every_answer_forbids_what_it_does_not_need(server: Served) -> None:
         assert "server" not in answer.headers
 
 
-def test_an_error_while_an_error_is_told_is_no_bare_answer(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_an_error_is_told_is_no_bare_answer(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken() -> int:
         raise RuntimeError(SECRET)
 
-    monkeypatch.setitem(server.app.templates.globals, "approvals", broken)  # every page has it in its frame
+    # every page has it in its frame
+    monkeypatch.setitem(server.app.templates.globals, "approvals", broken)
     page = server.get("/no/such/place", accept="text/html")
     assert (page.status, page.headers["content-type"]) == (500, "text/html; charset=utf-8")
-    assert page.headers.items() >= REFUSED.items() and "Unexpected" in page.everything and SECRET not in page.everything
-    assert server.get("/api/v1/no/such/place").status == 404  # what needs no page is answered as ever
+    assert (
+        page.headers.items() >= REFUSED.items()
+        and "Unexpected" in page.everything
+        and SECRET not in page.everything
+    )
+    # what needs no page is answered as ever
+    assert server.get("/api/v1/no/such/place").status == 404
 
 
 def test_what_is_kept_is_stored_by_no_cache(server: Served) -> None:
@@ -316,7 +371,7 @@ def test_what_is_kept_is_stored_by_no_cache(server: Served) -> None:
         assert server.get(path).headers["cache-control"] == "no-store"
 
 
-# -- paths and sizes -------------------------------------------------------------------------------
+# -- paths and sizes -----------------------------------------------------------------------------
 
 CLIMBS = [
     "..",
@@ -340,7 +395,12 @@ def test_no_parameter_of_a_path_leads_to_a_file(server: Served, demo: Demo) -> N
     canary = "canary-" + "c4f1"
     for folder in (demo.whyfor_home, demo.whyfor_home.parent, demo.home):
         (folder / "canary.txt").write_text(canary)
-    climbs = [*CLIMBS, "../canary.txt", "..%2fcanary.txt", quote(str(demo.home / "canary.txt"), safe="")]
+    climbs = [
+        *CLIMBS,
+        "../canary.txt",
+        "..%2fcanary.txt",
+        quote(str(demo.home / "canary.txt"), safe=""),
+    ]
     for climb in climbs:
         for path in _climbed(server, climb):
             answer = server.get(path)
@@ -351,14 +411,23 @@ def test_no_parameter_of_a_path_leads_to_a_file(server: Served, demo: Demo) -> N
 
 def test_these_tests_climb_through_every_parameter(server: Served) -> None:
     paths = _climbed(server, "CLIMB")
-    assert {"/sessions/claude/CLIMB", "/sessions/CLIMB/x", "/commits/CLIMB", "/static/CLIMB"} <= set(paths)
+    assert {
+        "/sessions/claude/CLIMB",
+        "/sessions/CLIMB/x",
+        "/commits/CLIMB",
+        "/static/CLIMB",
+    } <= set(paths)
     assert {"/api/v1/sessions/claude/CLIMB/events", "/api/v1/commits/CLIMB"} <= set(paths)
 
 
 def test_a_folder_is_no_name_of_a_project(server: Served, demo: Demo) -> None:
     """The command line takes a path for a project; a client's words never become one."""
     for folder in (str(demo.repository), "."):
-        for path in ("/api/v1/sessions?project=", "/api/v1/search?q=backoff&project=", "/api/v1/stats?project="):
+        for path in (
+            "/api/v1/sessions?project=",
+            "/api/v1/search?q=backoff&project=",
+            "/api/v1/stats?project=",
+        ):
             assert server.get(path + quote(folder, safe="")).status == 404, path
         page = server.get("/search?q=backoff&project=" + quote(folder, safe=""))
         assert "Retry dropped connections" not in page.everything
@@ -378,13 +447,17 @@ def test_what_is_too_big_is_refused_before_it_is_read(server: Served) -> None:
 
 def test_a_head_without_end_is_cut_off(server: Served) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as line:
-        line.sendall(f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\nX-Long: ".encode() + b"x" * 40_000)
+        line.sendall(
+            f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\nX-Long: ".encode() + b"x" * 40_000
+        )
         assert line.recv(12) == b"HTTP/1.1 400"
 
 
 def test_a_request_in_pieces_is_read_as_one(server: Served) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as line:
-        text = f"GET /api/v1/health HTTP/1.1\r\nHost: localhost:{server.port}\r\nConnection: close\r\n"
+        text = (
+            f"GET /api/v1/health HTTP/1.1\r\nHost: localhost:{server.port}\r\nConnection: close\r\n"
+        )
         for byte in (text + f"Authorization: {server.bearer['Authorization']}\r\n\r\n").encode():
             line.send(bytes([byte]))
         assert line.recv(12) == b"HTTP/1.1 200"

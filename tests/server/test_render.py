@@ -1,4 +1,5 @@
-"""Words of a transcript in a page: they cannot act, nothing of them is lost, and none of them holds up the page."""
+"""Words of a transcript in a page: they cannot act, nothing of them is lost, and none of them
+holds up the page."""
 
 from __future__ import annotations
 
@@ -21,12 +22,26 @@ from whyfor.model.text import clean
 from whyfor.server import render, warm
 
 ALLOWED = {
-    *("p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td".split()),
+    *(
+        "p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td".split()
+    ),
     "a",
     "span",
     "mark",
 }
-LANGUAGES = ["python", "js", "html", "json", "bash", "a/b.tsx", "main.go", "x.unknown", "", "<script>", "no such"]
+LANGUAGES = [
+    "python",
+    "js",
+    "html",
+    "json",
+    "bash",
+    "a/b.tsx",
+    "main.go",
+    "x.unknown",
+    "",
+    "<script>",
+    "no such",
+]
 
 
 class Read(HTMLParser):
@@ -91,7 +106,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_in_a_text_acts(text: str) -> None:
-    for made in (render.prose(text), render.typed(text), render.marked(text, [(0, 3), (2, 5)]), render.inline(text)):
+    for made in (
+        render.prose(text),
+        render.typed(text),
+        render.marked(text, [(0, 3), (2, 5)]),
+        render.inline(text),
+    ):
         assert isinstance(made, Markup)
         Read(str(made))
     for language in LANGUAGES:
@@ -113,8 +133,12 @@ def test_the_hostile_texts_of_the_export_do_not_act_either() -> None:
 def test_no_text_is_lost_or_becomes_markup(text: str, language: str) -> None:
     Read(str(render.prose(text)))
     shown = render.lines(text, language)
-    assert [Read(str(line)).text for line in shown] == show_code(text).removesuffix("\n").split("\n")
-    assert Read(str(render.marked(text, [(1, 4)]))).text == clean(text[:1]) + clean(text[1:4]) + clean(text[4:])
+    assert [Read(str(line)).text for line in shown] == show_code(text).removesuffix("\n").split(
+        "\n"
+    )
+    assert Read(str(render.marked(text, [(1, 4)]))).text == clean(text[:1]) + clean(
+        text[1:4]
+    ) + clean(text[4:])
 
 
 def test_languages_give_back_what_it_got() -> None:
@@ -170,7 +194,11 @@ def test_ages_numbers_and_durations_are_said_as_the_design_says() -> None:
     assert render.project("git:0123456789abcdef") == "git:01234567"
     assert render.project(None) == "no project"
     home = PurePath("/home/ada")
-    for path, said in {"/home/ada/code/shop": "~/code/shop", "/home/ada": "~", "/home/adam": "/home/adam"}.items():
+    for path, said in {
+        "/home/ada/code/shop": "~/code/shop",
+        "/home/ada": "~",
+        "/home/adam": "/home/adam",
+    }.items():
         assert render.at_home(path, home) == said
     assert render.at_home(None, home) == ""
 
@@ -182,13 +210,19 @@ def test_a_template_escapes_by_default_and_misses_nothing() -> None:
     assert environment.from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
     with pytest.raises(UndefinedError):
         environment.from_string("{{ nowhere }}").render()
-    sources = [path.read_text(encoding="utf-8") for path in (render.WEB / "templates").rglob("*.html")]
+    sources = [
+        path.read_text(encoding="utf-8") for path in (render.WEB / "templates").rglob("*.html")
+    ]
     for source in sources:
         assert not re.search(
-            r"\|\s*safe\b|autoescape|<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|javascript:", source
+            r"\|\s*safe\b|autoescape|<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|javascript:",
+            source,
         )
 
 
 def test_what_is_made_ready_beforehand_is_there() -> None:
     assert {*warm.FIRST} <= {*render.environment().list_templates()}
-    assert all("<span" in render.highlight("if x: 1 // y\n", language) for language in ("x.py", "x.ts", "bash"))
+    assert all(
+        "<span" in render.highlight("if x: 1 // y\n", language)
+        for language in ("x.py", "x.ts", "bash")
+    )

@@ -14,7 +14,8 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 
 from tests.server.wire import Served
 
-# Dates and queries are judged by more than a schema can say; and the key is always sent, also where it is left out.
+# Dates and queries are judged by more than a schema can say; and the key is always sent, also where
+# it is left out.
 BEYOND: list[Any] = [positive_data_acceptance, negative_data_rejection]
 EXAMPLES = {GenerationMode.POSITIVE: 15, GenerationMode.NEGATIVE: 6}
 STREAM = "/api/v1/stream"  # never ends; its own tests ask for what it does not allow

@@ -36,7 +36,11 @@ class Process:
 
     def __init__(self, *options: str) -> None:
         self.popen = subprocess.Popen(
-            [*COMMAND, *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*COMMAND, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self.popen.stdout is not None
         self.said: dict[str, Any] = json.loads(self.popen.stdout.readline())
@@ -91,7 +95,9 @@ def test_it_goes_when_it_is_told_and_leaves_nothing(settings: Settings, name: st
         headers = {"Authorization": f"Bearer {token}"}
         with (
             httpx.Client(timeout=30) as client,
-            client.stream("GET", process.said["address"] + "/api/v1/stream", headers=headers) as stream,
+            client.stream(
+                "GET", process.said["address"] + "/api/v1/stream", headers=headers
+            ) as stream,
         ):  # one who listens does not keep it
             assert stream.status_code == 200
             begin = time.monotonic()
@@ -113,7 +119,10 @@ def test_a_second_one_gives_a_link_into_the_first(settings: Settings) -> None:
 
 
 def test_many_at_once_are_one(settings: Settings) -> None:
-    started = [subprocess.Popen([*COMMAND, "--port", "0"], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    started = [
+        subprocess.Popen([*COMMAND, "--port", "0"], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     try:
         said = [json.loads(popen.stdout.readline()) for popen in started if popen.stdout]
         assert len({told["pid"] for told in said}) == 1
@@ -137,7 +146,9 @@ def test_one_that_was_killed_is_not_in_the_way(settings: Settings) -> None:
 def test_nobody_who_reads_what_it_prints_is_no_traceback(settings: Settings) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with subprocess.Popen([*COMMAND, "--port", "0"], stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*COMMAND, "--port", "0"], stdout=writer, stderr=subprocess.PIPE, text=True
+    ) as process:
         os.close(writer)
         assert process.communicate(timeout=30)[1] == ""
     assert _left(settings) == set()
@@ -153,7 +164,9 @@ def test_the_key_outlives_the_server(settings: Settings) -> None:
     assert tokens[0] == tokens[1]
 
 
-def test_a_port_that_is_taken_is_an_error_if_asked_for_and_none_if_not(settings: Settings, cli: Any) -> None:
+def test_a_port_that_is_taken_is_an_error_if_asked_for_and_none_if_not(
+    settings: Settings, cli: Any
+) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -178,7 +191,9 @@ def test_answers_are_sent_at_once() -> None:
         told: asyncio.Future[int] = loop.create_future()
 
         def met(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            told.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            told.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            )
             writer.close()
 
         with bound(0) as listener:
@@ -190,7 +205,9 @@ def test_answers_are_sent_at_once() -> None:
     assert asyncio.run(ask())
 
 
-def test_a_port_that_is_not_ours_to_use_is_not_called_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_is_not_ours_to_use_is_not_called_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(self: socket.socket, address: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -209,9 +226,14 @@ def test_a_home_that_cannot_be_written_is_said(name: str, settings: Settings, cl
 
 def test_it_goes_with_its_terminal(settings: Settings) -> None:
     terminal, inner = pty.openpty()
-    own = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    own = (
+        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
     command = [sys.executable, "-c", own, *COMMAND, "--port", "0"]
-    popen = subprocess.Popen(command, stdin=inner, stdout=inner, stderr=inner, start_new_session=True)
+    popen = subprocess.Popen(
+        command, stdin=inner, stdout=inner, stderr=inner, start_new_session=True
+    )
     os.close(inner)
     told = b""
     while b"}" not in told:
@@ -278,7 +300,9 @@ def test_what_agents_write_is_seen_without_an_ingest(settings: Settings, home: P
         headers = {"Authorization": f"Bearer {token}"}
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            answer = httpx.get(process.said["address"] + "/api/v1/sessions", headers=headers, timeout=30)
+            answer = httpx.get(
+                process.said["address"] + "/api/v1/sessions", headers=headers, timeout=30
+            )
             if answer.status_code == 200 and answer.json()["items"]:
                 break
             time.sleep(0.05)

@@ -1,4 +1,5 @@
-"""The stream: every event once and in order, over restarts and for the slowest, in bounded memory."""
+"""The stream: every event once and in order, over restarts and for the slowest, in bounded
+memory."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Message(dict[str, str]):
 
 
 @contextmanager
-def listening(server: Served, query: str = "", last: str | None = None) -> Iterator[Iterator[Message]]:
+def listening(
+    server: Served, query: str = "", last: str | None = None
+) -> Iterator[Iterator[Message]]:
     headers = {**server.bearer, **({"Last-Event-ID": last} if last else {})}
     with (
         httpx.Client(timeout=20) as client,
@@ -92,7 +95,9 @@ def spoken(settings: Settings, home: Path, *sessions: tuple[str, list[str]]) -> 
     ingest(settings)
 
 
-def test_events_come_as_they_are_stored_by_whoever_stores_them(settings: Settings, home: Path) -> None:
+def test_events_come_as_they_are_stored_by_whoever_stores_them(
+    settings: Settings, home: Path
+) -> None:
     spoken(settings, home, ("a", ["before"]))
     with served(settings) as server, listening(server) as messages:
         begun(messages)
@@ -105,7 +110,9 @@ def test_events_come_as_they_are_stored_by_whoever_stores_them(settings: Setting
         assert (told["cut"], told["actor"], told["parent_session_id"]) == (False, "assistant", None)
 
 
-def test_a_client_goes_on_over_a_restart_without_gap_or_repetition(settings: Settings, home: Path) -> None:
+def test_a_client_goes_on_over_a_restart_without_gap_or_repetition(
+    settings: Settings, home: Path
+) -> None:
     names = [f"{number}" for number in range(60)]
     spoken(settings, home, ("a", []), ("b", ["first"]))
     heard: list[Message] = []
@@ -139,7 +146,9 @@ def test_a_page_hears_of_what_came_while_it_was_made(settings: Settings, home: P
             assert texts(events(messages, 1)) == ["new"]
 
 
-def test_only_what_is_wanted_comes_and_the_place_moves_on_all_the_same(settings: Settings, home: Path) -> None:
+def test_only_what_is_wanted_comes_and_the_place_moves_on_all_the_same(
+    settings: Settings, home: Path
+) -> None:
     spoken(settings, home, ("a", []), ("b", ["x"]))
     other = f"claude:{Transcript('b').session_id}"
     with served(settings, heartbeat=0.05) as server:
@@ -179,7 +188,7 @@ def test_long_texts_travel_cut_and_say_so(settings: Settings, home: Path) -> Non
         assert len(server.get(path).json["items"][0]["text"]) == 100_000
 
 
-# -- those who are slow, and those who are lost ----------------------------------------------------
+# -- those who are slow, and those who are lost --------------------------------------------------
 
 
 def test_the_slowest_gets_everything_and_costs_no_memory(
@@ -189,7 +198,8 @@ def test_the_slowest_gets_everything_and_costs_no_memory(
     monkeypatch.setattr(live, "RING_BYTES", 100_000)
     monkeypatch.setattr(live, "BATCH", 40)
     spoken(settings, home, ("a", ["begin"]))
-    names = ["begin", *(f"{number} " + "x" * 3000 for number in range(500))]  # far more than fits between us
+    # far more than fits between us
+    names = ["begin", *(f"{number} " + "x" * 3000 for number in range(500))]
     with (
         served(settings, narrow=True) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=30) as line,
@@ -223,7 +233,9 @@ def _unchunked(line: socket.socket) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("cursor", ["999-1-1", "1-99999999999999-5", "0-0-0-999999999999999"])
-def test_whoever_comes_from_a_place_that_never_was_begins_anew(settings: Settings, home: Path, cursor: str) -> None:
+def test_whoever_comes_from_a_place_that_never_was_begins_anew(
+    settings: Settings, home: Path, cursor: str
+) -> None:
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server, last=cursor) as messages:
         message = said(messages)
@@ -258,11 +270,17 @@ def test_what_was_forgotten_is_told_to_nobody_any_more(settings: Settings, home:
         assert not any(b"heron" in item.data for _, item in server.hub._ring)
         with listening(server, last=start) as messages:
             spoken(settings, home, ("a", ["x", "a heron stands here", "y", "z"]))
-            told = next(m for m in messages if m.get("event") == "reset" or m.get("data", "").find('"z"') >= 0)
+            told = next(
+                m
+                for m in messages
+                if m.get("event") == "reset" or m.get("data", "").find('"z"') >= 0
+            )
             assert "heron" not in json.dumps(told)
 
 
-def test_a_store_that_comes_into_being_is_heard_from_its_first_event(settings: Settings, home: Path) -> None:
+def test_a_store_that_comes_into_being_is_heard_from_its_first_event(
+    settings: Settings, home: Path
+) -> None:
     with served(settings) as server, listening(server) as messages:
         begun(messages)
         assert server.get("/api/v1/sessions").json["kind"] == "not_found"
@@ -285,7 +303,9 @@ def test_a_rebuilt_store_is_the_same_place(settings: Settings, home: Path) -> No
             assert texts(events(again, 1)) == ["z"]
 
 
-def test_there_is_a_limit_to_those_who_listen(settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_limit_to_those_who_listen(
+    settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(live, "LISTENERS", 2)
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server:
@@ -302,13 +322,17 @@ def test_there_is_a_limit_to_those_who_listen(settings: Settings, home: Path, mo
             begun(three)
 
 
-@pytest.mark.parametrize("query", ["after=x", "kind=nonsense", "kind=status&kind=x", "after=" + "1" * 81])
+@pytest.mark.parametrize(
+    "query", ["after=x", "kind=nonsense", "kind=status&kind=x", "after=" + "1" * 81]
+)
 def test_what_cannot_be_understood_is_no_stream(server: Served, query: str) -> None:
     answer = server.get(f"/api/v1/stream?{query}")
     assert (answer.status, answer.json["kind"]) == (400, "bad_input")
 
 
-def test_streams_end_with_the_server(settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_end_with_the_server(
+    settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run, "STOPPING", 3600)  # not cut off then: asked to go
     spoken(settings, home, ("a", ["x"]))
     ended = threading.Event()
@@ -329,7 +353,7 @@ def test_streams_end_with_the_server(settings: Settings, home: Path, monkeypatch
     assert ended.is_set()
 
 
-# -- status ----------------------------------------------------------------------------------------
+# -- status --------------------------------------------------------------------------------------
 
 
 def _standing(name: str, phase: str, **more: Any) -> LiveStatus:
@@ -356,7 +380,9 @@ def _statuses(messages: Iterator[Message], number: int) -> list[tuple[str, str, 
     raise AssertionError
 
 
-def test_a_status_is_told_at_the_beginning_and_when_it_changes(settings: Settings, home: Path) -> None:
+def test_a_status_is_told_at_the_beginning_and_when_it_changes(
+    settings: Settings, home: Path
+) -> None:
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server:
         server.hub.stand([_standing("s1", "running"), _standing("s2", "waiting")])
@@ -366,7 +392,13 @@ def test_a_status_is_told_at_the_beginning_and_when_it_changes(settings: Setting
             assert _statuses(messages, 2) == [("s1", "running", False), ("s2", "waiting", False)]
             server.hub.stand([_standing("s1", "running", heard_at=5), _standing("s2", "idle")])
             server.hub.stand(
-                [_standing("s1", "waiting_approval", approval=PendingApproval("permission", 7, action="rm x"))]
+                [
+                    _standing(
+                        "s1",
+                        "waiting_approval",
+                        approval=PendingApproval("permission", 7, action="rm x"),
+                    )
+                ]
             )
             assert _statuses(messages, 3) == [
                 ("s2", "idle", False),
@@ -374,15 +406,18 @@ def test_a_status_is_told_at_the_beginning_and_when_it_changes(settings: Setting
                 ("s2", "idle", True),
             ]
         answer = server.get("/api/v1/status").json["items"]
-        assert [(each["session_id"], each["phase"], each["approval"]["action"]) for each in answer] == [
-            ("s1", "waiting_approval", "rm x")
-        ]
+        assert [
+            (each["session_id"], each["phase"], each["approval"]["action"]) for each in answer
+        ] == [("s1", "waiting_approval", "rm x")]
         assert answer[0]["since"] == "2023-11-14T22:13:20.000Z"
 
 
 def test_status_alone_can_be_wanted(settings: Settings, home: Path) -> None:
     spoken(settings, home, ("a", ["x"]))
-    with served(settings) as server, listening(server, "?kind=status&session=claude:s2") as messages:
+    with (
+        served(settings) as server,
+        listening(server, "?kind=status&session=claude:s2") as messages,
+    ):
         begun(messages)
         spoken(settings, home, ("a", ["x", "y"]))
         server.hub.stand([_standing("s1", "running"), _standing("s2", "running")])
@@ -390,10 +425,12 @@ def test_status_alone_can_be_wanted(settings: Settings, home: Path) -> None:
         assert (message["event"], message.told["session"]) == ("status", "claude:s2")
 
 
-# -- trouble ---------------------------------------------------------------------------------------
+# -- trouble -------------------------------------------------------------------------------------
 
 
-def test_a_damaged_store_is_said_and_a_sound_one_found_again(settings: Settings, home: Path) -> None:
+def test_a_damaged_store_is_said_and_a_sound_one_found_again(
+    settings: Settings, home: Path
+) -> None:
     from whyfor.service.ingest import rebuild
 
     spoken(settings, home, ("a", ["x"]))
@@ -409,7 +446,8 @@ def test_a_damaged_store_is_said_and_a_sound_one_found_again(settings: Settings,
         answer = server.get("/api/v1/sessions")
         assert (answer.status, answer.json["kind"]) == (500, "corrupt_store")
         rebuild(settings)
-        assert any(message.get("event") == "reset" for message in messages)  # what changed meanwhile, nobody knows
+        # what changed meanwhile, nobody knows
+        assert any(message.get("event") == "reset" for message in messages)
         spoken(settings, home, ("a", ["x", "y"]))
         told = (message.told for message in messages if message.get("event") == "event")
         assert any(event["text"] == "y" for event in told)

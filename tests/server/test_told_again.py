@@ -1,4 +1,5 @@
-"""What was told and is otherwise now: it is told again, to those who were away too, or they are told to look again."""
+"""What was told and is otherwise now: it is told again, to those who were away too, or they are
+told to look again."""
 
 from __future__ import annotations
 
@@ -51,10 +52,12 @@ def told(messages: Iterator[Message], kind: str) -> Message:
     raise AssertionError
 
 
-# -- events ----------------------------------------------------------------------------------------
+# -- events --------------------------------------------------------------------------------------
 
 
-def test_a_message_that_is_completed_later_is_told_again(settings: Settings, opencode: Writer) -> None:
+def test_a_message_that_is_completed_later_is_told_again(
+    settings: Settings, opencode: Writer
+) -> None:
     ingest(settings)
     with served(settings) as server:
         start = str(server.hub.cursor)
@@ -63,7 +66,10 @@ def test_a_message_that_is_completed_later_is_told_again(settings: Settings, ope
             opencode.part("p2", "m2", "text", text="I looked, and it is fixed.")
             ingest(settings)
             (message,) = events(messages, 1)
-            assert (message.told["text"], message.told["changed"]) == ("I looked, and it is fixed.", True)
+            assert (message.told["text"], message.told["changed"]) == (
+                "I looked, and it is fixed.",
+                True,
+            )
             path = f"/api/v1/sessions/opencode/ses_1/events?after={message.told['seq'] - 1}"
             assert server.get(path).json["items"][0]["text"] == "I looked, and it is fixed."
             opencode.user("m3")
@@ -73,7 +79,8 @@ def test_a_message_that_is_completed_later_is_told_again(settings: Settings, ope
             ingest(settings)
             (new,) = events(messages, 1)
             assert (new.told["text"], new.told["changed"]) == ("Gladly.", False)
-        with listening(server, "?kind=assistant.message", last=start) as messages:  # who was away all the time
+        # who was away all the time
+        with listening(server, "?kind=assistant.message", last=start) as messages:
             found = events(messages, 2)
             assert sorted(texts(found)) == ["Gladly.", "I looked, and it is fixed."]
         with listening(server, last=new["id"]) as messages:  # who has heard of it
@@ -81,10 +88,14 @@ def test_a_message_that_is_completed_later_is_told_again(settings: Settings, ope
             assert texts(events(messages, 1)) == ["x"]
 
 
-def test_a_document_that_is_written_anew_tells_only_what_is_otherwise(settings: Settings, home: Path) -> None:
+def test_a_document_that_is_written_anew_tells_only_what_is_otherwise(
+    settings: Settings, home: Path
+) -> None:
     path = home / ".gemini" / "tmp" / "ab12" / "chats" / "session-2026-05-01T10-00-5e551011.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({**HEADER, "messages": [user("m1", "Fix it."), gemini("m2", "I lo")]}))
+    path.write_text(
+        json.dumps({**HEADER, "messages": [user("m1", "Fix it."), gemini("m2", "I lo")]})
+    )
     ingest(settings)
     with served(settings) as server, listening(server) as messages:
         begun(messages)
@@ -112,7 +123,7 @@ def test_too_many_changes_to_keep_are_not_passed_over(
             assert told(messages, "reset")["id"] == str(server.hub.cursor)
 
 
-# -- stories ---------------------------------------------------------------------------------------
+# -- stories -------------------------------------------------------------------------------------
 
 
 def test_a_commit_is_told_when_it_gets_its_story_and_when_it_loses_it(
@@ -149,24 +160,42 @@ def test_a_commit_is_told_when_it_gets_its_story_and_when_it_loses_it(
             agent.say("It has another message now.")
             agent.save(home)
             ingest(settings)
-            again = {found["commit"]: found for found in (told(messages, "commit").told for _ in range(2))}
-            assert (again[sha]["superseded_by"], again[repo.head]["subject"]) == (repo.head, "Add apples, green ones")
+            again = {
+                found["commit"]: found
+                for found in (told(messages, "commit").told for _ in range(2))
+            }
+            assert (again[sha]["superseded_by"], again[repo.head]["subject"]) == (
+                repo.head,
+                "Add apples, green ones",
+            )
             unlink(settings, repo.path, repo.head, None)
-            gone = next(found for found in (told(messages, "commit") for _ in range(9)) if not found.told["checkpoint"])
+            gone = next(
+                found
+                for found in (told(messages, "commit") for _ in range(9))
+                if not found.told["checkpoint"]
+            )
             assert (gone.told["commit"], gone.told["sessions"]) == (repo.head, [])
             assert gone.told["project"] == message.told["project"]
         for wanted in (f"?session={name}", f"?kind=commit&project={message.told['project']}"):
-            with listening(server, wanted, last=start) as messages:  # the one that lost it, too, was told of both
-                assert {told(messages, "commit").told["commit"] for _ in range(2)} == {sha, repo.head}
-        with listening(server, f"?session=claude:{Transcript('a').session_id}", last=start) as messages:
+            # the one that lost it, too, was told of both
+            with listening(server, wanted, last=start) as messages:
+                assert {told(messages, "commit").told["commit"] for _ in range(2)} == {
+                    sha,
+                    repo.head,
+                }
+        with listening(
+            server, f"?session=claude:{Transcript('a').session_id}", last=start
+        ) as messages:
             spoken(settings, home, ("a", ["x", "y"]))
             assert said(messages).told["text"] == "y"  # nothing of another's commit
 
 
-# -- places that are lost --------------------------------------------------------------------------
+# -- places that are lost ------------------------------------------------------------------------
 
 
-def test_who_was_away_while_something_was_forgotten_is_told_to_look_again(settings: Settings, home: Path) -> None:
+def test_who_was_away_while_something_was_forgotten_is_told_to_look_again(
+    settings: Settings, home: Path
+) -> None:
     """Also if it was in the middle of a session, so that nothing became shorter."""
     spoken(settings, home, ("a", ["x", "a heron stands here", "y"]), ("b", ["z"]))
     with served(settings) as server:
@@ -179,11 +208,14 @@ def test_who_was_away_while_something_was_forgotten_is_told_to_look_again(settin
             last = told(messages, "reset")["id"]
             spoken(settings, home, ("a", ["x", "a heron stands here", "y", "w"]))
             assert texts(events(messages, 1)) == ["w"]
-    with served(settings) as server, listening(server, last=last) as messages:  # the same by another server
+    # the same by another server
+    with served(settings) as server, listening(server, last=last) as messages:
         assert texts(events(messages, 1)) == ["w"]
 
 
-def test_a_store_that_was_lost_and_made_again_is_another_place(settings: Settings, home: Path) -> None:
+def test_a_store_that_was_lost_and_made_again_is_another_place(
+    settings: Settings, home: Path
+) -> None:
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:
         begun(messages)
@@ -205,7 +237,9 @@ def test_an_id_of_an_older_server_is_understood(settings: Settings, home: Path) 
             assert texts(events(messages, 1)) == ["y"]
 
 
-def test_while_nobody_listens_nothing_is_read(settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_nobody_listens_nothing_is_read(
+    settings: Settings, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[int] = []
     news = Feed.news
 
@@ -232,7 +266,7 @@ def test_while_nobody_listens_nothing_is_read(settings: Settings, home: Path, mo
             assert texts(events(messages, 3)) == ["x", "y", "z"]
 
 
-# -- standings -------------------------------------------------------------------------------------
+# -- standings -----------------------------------------------------------------------------------
 
 
 def test_another_branch_or_project_alone_is_news() -> None:

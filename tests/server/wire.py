@@ -1,4 +1,5 @@
-"""Requests byte by byte, as no well-behaved client would send them, and a real server to send them to."""
+"""Requests byte by byte, as no well-behaved client would send them, and a real server to send
+them to."""
 
 from __future__ import annotations
 
@@ -69,7 +70,10 @@ class Served(msgspec.Struct):
         """A plain request; a header given as None is left away, underscores are dashes."""
         told: dict[str, str | None] = {"host": f"127.0.0.1:{self.port}"}
         told |= {name.replace("_", "-").lower(): value for name, value in headers.items()}
-        lines = [f"{method} {target} HTTP/1.1", *(f"{n}: {v}" for n, v in told.items() if v is not None)]
+        lines = [
+            f"{method} {target} HTTP/1.1",
+            *(f"{n}: {v}" for n, v in told.items() if v is not None),
+        ]
         return self.raw("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1"))
 
     def get(self, target: str, **headers: str | None) -> Answer:
@@ -82,17 +86,25 @@ def _answer(line: socket.socket, method: str) -> Answer:
         response.begin()
         streams = (response.getheader("content-type") or "").startswith("text/event-stream")
         body = b"" if streams else response.read()
-        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+        return Answer(
+            response.status, {name.lower(): value for name, value in response.getheaders()}, body
+        )
 
 
 @contextmanager
 def served(
-    settings: Settings, port: int = 0, *, narrow: bool = False, beside: bool = False, **options: float
+    settings: Settings,
+    port: int = 0,
+    *,
+    narrow: bool = False,
+    beside: bool = False,
+    **options: float,
 ) -> Iterator[Served]:
-    """The real server on the real loopback, in a thread; gone, with everything it began, at the end.
+    """The real server on the real loopback, in a thread; gone, with everything it began, at the
+    end.
 
-    A narrow one has little room between itself and a client that does not read. One beside another cannot tell which
-    threads are its own.
+    A narrow one has little room between itself and a client that does not read. One beside
+    another cannot tell which threads are its own.
     """
     before = set(threading.enumerate())
     hub = Hub(settings, **{"poll": 0.02, **options})

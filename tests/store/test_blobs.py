@@ -105,7 +105,9 @@ def test_an_object_that_claims_to_be_huge_is_not_unpacked(blobs: FolderBlobs) ->
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x28\xb5\x2f\xfd"])
-def test_content_that_is_put_again_heals_a_damaged_object(damage: bytes, blobs: FolderBlobs) -> None:
+def test_content_that_is_put_again_heals_a_damaged_object(
+    damage: bytes, blobs: FolderBlobs
+) -> None:
     # After a power loss an object that was never synced may be there, but empty.
     digest = blobs.put(CONTENT)
     object_of(blobs, digest).write_bytes(damage)
@@ -134,7 +136,9 @@ def test_an_address_from_before_a_merge_still_leads_there(blobs: FolderBlobs) ->
         assert (each.get(one), each.get(two), each.get(f"{two}@1+2")) == (b"one", b"two", b"wo")
         assert each.has(two)
     assert blobs.put(b"two") == two
-    assert object_of(blobs, two).is_file(), "what is put has an object of its own, wherever else it is"
+    assert object_of(blobs, two).is_file(), (
+        "what is put has an object of its own, wherever else it is"
+    )
 
 
 class Synced:
@@ -151,7 +155,9 @@ class Synced:
         monkeypatch.setattr(os, "fsync", fsync)
 
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names of open files come from /proc")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="names of open files come from /proc"
+)
 
 
 @needs_proc
@@ -162,11 +168,17 @@ def test_a_flush_makes_new_objects_and_their_folders_safe_once(
     made = [object_of(blobs, blobs.put(CONTENT + bytes([number]))) for number in range(3)]
     blobs.flush()
     # A name in a folder is safe when the folder is: from the object up to where the segments lie.
-    assert set(synced.paths) >= {*made, *(path.parent for path in made), blobs.folder, blobs.folder.parent}
+    assert set(synced.paths) >= {
+        *made,
+        *(path.parent for path in made),
+        blobs.folder,
+        blobs.folder.parent,
+    }
     synced.paths.clear()
     blobs.flush()
     assert synced.paths == []
-    # The folders' own names are safe by now: of another object in one of them, only itself and its name there.
+    # The folders' own names are safe by now: of another object in one of them, only itself and its
+    # name there.
     contents = (CONTENT + bytes([number]) for number in range(3, 256))
     content = next(c for c in contents if hashlib.sha256(c).hexdigest()[0] == made[0].parent.name)
     path = object_of(blobs, blobs.put(content))
@@ -175,7 +187,9 @@ def test_a_flush_makes_new_objects_and_their_folders_safe_once(
 
 
 @needs_proc
-def test_a_flush_makes_safe_what_a_run_that_died_had_put(blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flush_makes_safe_what_a_run_that_died_had_put(
+    blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = object_of(blobs, blobs.put(CONTENT))  # and never flushed
     synced = Synced(monkeypatch)
     later = FolderBlobs(blobs.folder)

@@ -1,4 +1,5 @@
-"""The log of what changed after it was stored: bounded, its numbers only rise, and it says when it does not know."""
+"""The log of what changed after it was stored: bounded, its numbers only rise, and it says when
+it does not know."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def test_a_thing_stands_in_it_once_under_its_last_number(db: apsw.Connection) ->
     assert log.of_sessions() == {0: log.ends()[1]}
 
 
-def test_numbers_rise_though_the_clock_goes_back(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_rise_though_the_clock_goes_back(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = ChangeLog(db)
     numbers = [0]
     for now in (5000, 5000, 100):
@@ -48,12 +51,19 @@ def test_numbers_rise_though_the_clock_goes_back(db: apsw.Connection, monkeypatc
 
 
 def test_who_told_of_a_commit_before_is_known_when_its_story_goes(db: apsw.Connection) -> None:
-    db.execute("INSERT INTO projects(id, identity, evidence, name) VALUES(7, 'example.com/shop', 'remote', 'shop')")
+    db.execute(
+        "INSERT INTO projects(id, identity, evidence, name) VALUES(7, 'example.com/shop', "
+        "'remote', 'shop')"
+    )
     log = ChangeLog(db)
     log.add_story("c0ffee", 7, {1, 2})
     log.add_story("c0ffee", None, {3})
     (change,) = log.after(0, 9)
-    assert (change.commit, change.project, change.sessions) == ("c0ffee", "example.com/shop", {1, 2, 3})
+    assert (change.commit, change.project, change.sessions) == (
+        "c0ffee",
+        "example.com/shop",
+        {1, 2, 3},
+    )
 
 
 def test_of_many_the_newest_are_kept_and_the_rest_is_known_to_be_gone(
@@ -80,12 +90,18 @@ def test_a_database_made_again_goes_on_only_with_the_same_numbers(
     """A number stands for a session: for another one it would tell of something else."""
     old = connect(tmp_path / "old.db")
     with transaction(old):
-        old.execute("INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', 'a'), (2, 'claude', 'b')")
+        old.execute(
+            "INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', 'a'), (2, 'claude', "
+            "'b')"
+        )
         ChangeLog(old).add_event(5)
         if not same:
             ChangeLog(old).add_event(7)
     first, second = ("a", "b") if same else ("b", "a")
-    db.execute("INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', ?), (2, 'claude', ?)", (first, second))
+    db.execute(
+        "INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', ?), (2, 'claude', ?)",
+        (first, second),
+    )
     log = ChangeLog(db)
     log.add_event(6)  # a rebuild changes events, too: nobody has heard of those
     log.carry(old)

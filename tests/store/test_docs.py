@@ -36,7 +36,9 @@ def indexed(*batches: list[Event]) -> apsw.Connection:
     for events in batches:
         made = Bucket("s1")
         made.events += events
-        made.touches += [Touch(e.key, f"/w/{e.text[:3]}.py", "write") for e in events if e.kind == "tool.result"]
+        made.touches += [
+            Touch(e.key, f"/w/{e.text[:3]}.py", "write") for e in events if e.kind == "tool.result"
+        ]
         with transaction(db):
             writer.apply("claude", made, NOW, mutable=False)
             writer.finish()
@@ -51,7 +53,9 @@ def documents(db: apsw.Connection) -> Rows:
 
 def words(db: apsw.Connection) -> Rows:
     """Every word with the document, the column and the place it stands at."""
-    db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, instance)")
+    db.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, instance)"
+    )
     return fetch(db, "SELECT doc, col, offset, term FROM temp.vocabulary ORDER BY 1, 2, 3, 4")
 
 
@@ -61,7 +65,9 @@ def event(key: int, kind: str, text: str, name: str | None = None) -> Event:
 
 # Sizes around the bound of a document, so that long turns are cut at every kind of place.
 SIZES = st.sampled_from([0, 1, 40, MAX_DOC // 3, MAX_DOC - 1, MAX_DOC, MAX_DOC + 1])
-EVENTS = st.lists(st.tuples(st.sampled_from([*COLUMN, "session.started"]), SIZES), min_size=1, max_size=14)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from([*COLUMN, "session.started"]), SIZES), min_size=1, max_size=14
+)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -81,16 +87,33 @@ def test_a_session_indexed_piece_by_piece_has_the_documents_of_one_indexed_at_on
 
 
 def test_a_turn_is_one_document() -> None:
-    kinds = ["session.started", "user.prompt", "assistant.message", "user.prompt", "tool.call", "tool.result"]
+    kinds = [
+        "session.started",
+        "user.prompt",
+        "assistant.message",
+        "user.prompt",
+        "tool.call",
+        "tool.result",
+    ]
     db = indexed([event(number, kind, "x") for number, kind in enumerate(kinds)])
     assert documents(db) == [(1, 1, 0, NOW), (2, 3, 1, NOW + 1), (4, 6, 2, NOW + 3)]
 
 
 def test_a_long_turn_is_cut_where_its_document_is_full() -> None:
     half = "y" * (MAX_DOC // 2)
-    db = indexed([event(0, "user.prompt", "x"), *(event(number, "tool.result", half) for number in range(1, 6))])
-    # A document ends with the event that fills it: one character and two halves, two halves, the rest.
-    assert [(first, last, turn) for first, last, turn, _ in documents(db)] == [(1, 3, 1), (4, 5, 1), (6, 6, 1)]
+    db = indexed(
+        [
+            event(0, "user.prompt", "x"),
+            *(event(number, "tool.result", half) for number in range(1, 6)),
+        ]
+    )
+    # A document ends with the event that fills it: one character and two halves, two halves, the
+    # rest.
+    assert [(first, last, turn) for first, last, turn, _ in documents(db)] == [
+        (1, 3, 1),
+        (4, 5, 1),
+        (6, 6, 1),
+    ]
 
 
 def test_one_long_event_is_one_document() -> None:
@@ -99,17 +122,24 @@ def test_one_long_event_is_one_document() -> None:
 
 
 def test_what_was_said_stands_in_the_column_of_who_said_it() -> None:
-    db = indexed([event(number, kind, f"word{number}", name="Bash") for number, kind in enumerate(COLUMN)])
+    db = indexed(
+        [event(number, kind, f"word{number}", name="Bash") for number, kind in enumerate(COLUMN)]
+    )
     expected = {(f"word{number}", column) for number, column in enumerate(COLUMN.values())}
     files = {("w", "files"), ("wor", "files"), ("py", "files"), ("bash", "names")}
     assert {(term, column) for _, column, _, term in words(db)} == expected | files
 
 
 def test_only_the_last_document_is_made_again_when_a_session_grows() -> None:
-    turns = [[event(10 * turn, "user.prompt", f"p{turn}"), event(10 * turn + 1, "error", "e")] for turn in range(3)]
+    turns = [
+        [event(10 * turn, "user.prompt", f"p{turn}"), event(10 * turn + 1, "error", "e")]
+        for turn in range(3)
+    ]
     db = indexed(*turns)
     changed: list[int] = []
-    db.set_update_hook(lambda kind, base, table, row: changed.append(row) if table == "docs" else None)
+    db.set_update_hook(
+        lambda kind, base, table, row: changed.append(row) if table == "docs" else None
+    )
     made = Bucket("s1")
     made.events.append(event(99, "assistant.message", "more"))
     writer = EventWriter(db)

@@ -30,8 +30,16 @@ def segment(start: int, end: int, *, partial: bool = False) -> SegmentEntry:
 
 
 MOVED = MovedEntry(agent="claude", path="/old/s.jsonl", to="/new/s.jsonl")
-PLACE = PlaceEntry(cwd="/w", project=Project("example.com/a/b", "remote", "b", remote="r"), observed_at=1)
-ENTRIES: list[Entry] = [PLACE, segment(0, 100), segment(100, 130, partial=True), MOVED, segment(100, 250)]
+PLACE = PlaceEntry(
+    cwd="/w", project=Project("example.com/a/b", "remote", "b", remote="r"), observed_at=1
+)
+ENTRIES: list[Entry] = [
+    PLACE,
+    segment(0, 100),
+    segment(100, 130, partial=True),
+    MOVED,
+    segment(100, 250),
+]
 
 
 @pytest.fixture
@@ -52,7 +60,10 @@ def test_entries_come_back_in_the_order_they_were_added(journal: Journal) -> Non
 
 
 def test_where_a_database_was_read_to_comes_back_as_it_was(journal: Journal) -> None:
-    line = {**json.loads(msgspec.json.encode(segment(0, 9))), "position": {"part": "prt_9", "at": [1, 2]}}
+    line = {
+        **json.loads(msgspec.json.encode(segment(0, 9))),
+        "position": {"part": "prt_9", "at": [1, 2]},
+    }
     journal.path.write_text(json.dumps(line) + "\n")
     (entry,) = journal.entries()
     written(journal, entry)
@@ -95,7 +106,9 @@ def test_what_is_added_after_a_torn_line_is_read_at_every_byte(journal: Journal)
         journal.path.write_bytes(whole[:cut])
         written(journal, MOVED, segment(100, 200))
         assert list(journal.entries()) == [ENTRIES[0], MOVED, segment(100, 200)]
-        assert journal.path.read_bytes().startswith(whole[:cut] + b"\n"), "nothing that was there is touched"
+        assert journal.path.read_bytes().startswith(whole[:cut] + b"\n"), (
+            "nothing that was there is touched"
+        )
 
 
 @pytest.mark.parametrize("damage", [b"\x00" * 40, b'{"entry":"segm', b"\xff\xfe", b""])
@@ -152,7 +165,8 @@ def test_merged_segments_are_named_by_where_they_are_now(journal: Journal) -> No
     written(journal, MergedEntry("b" * 64, [(three.digest, 20), ("a" * 64, 130)]))
     found = [entry.digest for entry in journal.entries() if isinstance(entry, SegmentEntry)]
     assert found == [f"{'b' * 64}@20+100", f"{'b' * 64}@120+30", f"{'b' * 64}@0+20"]
-    # A merge that was journalled and never committed is done again, otherwise: the later one counts.
+    # A merge that was journalled and never committed is done again, otherwise: the later one
+    # counts.
     written(journal, MergedEntry("c" * 64, [(two.digest, 30), (three.digest, 20)]))
     found = [entry.digest for entry in journal.entries() if isinstance(entry, SegmentEntry)]
     assert found == [f"{'b' * 64}@20+100", f"{'c' * 64}@0+30", f"{'c' * 64}@30+20"]

@@ -40,7 +40,9 @@ def reader(settings: Settings) -> StoreRows:
     with transaction(db):
         for number, (agent, ident, parent) in enumerate(SESSIONS):
             made = Bucket(ident, parent)
-            made.events.append(Event("user.prompt", number, NOW + number, "user", f"prompt {number}"))
+            made.events.append(
+                Event("user.prompt", number, NOW + number, "user", f"prompt {number}")
+            )
             writer.apply(agent, made, NOW, mutable=False)
         writer.finish()
     return StoreRows(db)
@@ -58,7 +60,9 @@ def reader(settings: Settings) -> StoreRows:
         ("100%_\\'", "100%_\\'\""),
     ],
 )
-def test_a_beginning_that_fits_one_session_names_it(given: str, expected: str, reader: StoreRows) -> None:
+def test_a_beginning_that_fits_one_session_names_it(
+    given: str, expected: str, reader: StoreRows
+) -> None:
     assert reader.session(given).session_id == expected
 
 
@@ -71,8 +75,12 @@ def test_a_main_session_wins_over_subagents(reader: StoreRows) -> None:
     assert reader.session("77aa0001-c").session_id == "77aa0001-child"
 
 
-@pytest.mark.parametrize(("given", "number"), [("3f05", 3), ("3f05b", 2), ("agent-1", 2), ("9999", 2), ("99990000", 2)])
-def test_a_beginning_that_fits_several_is_ambiguous_and_names_them(given: str, number: int, reader: StoreRows) -> None:
+@pytest.mark.parametrize(
+    ("given", "number"), [("3f05", 3), ("3f05b", 2), ("agent-1", 2), ("9999", 2), ("99990000", 2)]
+)
+def test_a_beginning_that_fits_several_is_ambiguous_and_names_them(
+    given: str, number: int, reader: StoreRows
+) -> None:
     with pytest.raises(Ambiguous, match=f"fits {number} sessions: (claude|codex):"):
         reader.session(given)
 

@@ -34,7 +34,16 @@ def add_project(db: apsw.Connection, identity: str) -> None:
 def test_a_fresh_database_is_of_this_programs_version(path: Path) -> None:
     db = connect(path)
     assert schema.current(db) == schema.VERSION == len(schema.MIGRATIONS)
-    assert {"projects", "sources", "segments", "sessions", "events", "usage", "touches", "docs"} <= tables(db)
+    assert {
+        "projects",
+        "sources",
+        "segments",
+        "sessions",
+        "events",
+        "usage",
+        "touches",
+        "docs",
+    } <= tables(db)
     assert db.pragma("journal_mode") == "wal"
     assert db.pragma("synchronous") == 2, "full: a commit survives a power loss"
 
@@ -50,7 +59,9 @@ def test_opening_again_changes_nothing(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_what_a_page_asks_first_is_answered_by_an_index_however_many_sessions_there_are(path: Path) -> None:
+def test_what_a_page_asks_first_is_answered_by_an_index_however_many_sessions_there_are(
+    path: Path,
+) -> None:
     db = connect(path)
     asked: list[tuple[str, object]] = []
 
@@ -67,17 +78,37 @@ def test_what_a_page_asks_first_is_answered_by_an_index_however_many_sessions_th
     for name in ("last_record", "last_started", "last_signal"):
         getattr(reader, name)("claude")
     browser.active()
-    ranges.begun(1), ranges.sessions_since(1, 5), ranges.lately(1, 5, 12), ranges.numbers([("claude", "x")])
+    (
+        ranges.begun(1),
+        ranges.sessions_since(1, 5),
+        ranges.lately(1, 5, 12),
+        ranges.numbers([("claude", "x")]),
+    )
     db.exec_trace = None
-    plans = [[row[3] for row in fetch(db, f"EXPLAIN QUERY PLAN {sql}", values)] for sql, values in asked]
+    plans = [
+        [row[3] for row in fetch(db, f"EXPLAIN QUERY PLAN {sql}", values)] for sql, values in asked
+    ]
     assert len(plans) >= 10
-    assert not [step for plan in plans for step in plan if step in ("SCAN s", "SCAN sessions", "SCAN signals")]
-    of_parent = fetch(db, "EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE agent='a' AND parent='b' AND ended_at > 5")
-    assert "sessions_by_parent" in of_parent[0][3], "an agent has a fifth of all sessions, a parent has few"
+    assert not [
+        step
+        for plan in plans
+        for step in plan
+        if step in ("SCAN s", "SCAN sessions", "SCAN signals")
+    ]
+    of_parent = fetch(
+        db,
+        "EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE agent='a' AND parent='b' AND ended_at > "
+        "5",
+    )
+    assert "sessions_by_parent" in of_parent[0][3], (
+        "an agent has a fifth of all sessions, a parent has few"
+    )
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-def test_a_database_of_a_newer_program_is_refused_and_left_alone(readonly: bool, path: Path) -> None:
+def test_a_database_of_a_newer_program_is_refused_and_left_alone(
+    readonly: bool, path: Path
+) -> None:
     db = connect(path)
     db.pragma("user_version", schema.VERSION + 1)
     db.close()
@@ -105,7 +136,9 @@ def test_an_older_database_is_brought_forward_with_all_that_is_in_it(
         db.close()
 
 
-def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_fails_leaves_the_database_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connect(path).close()
     before = schema.VERSION
     steps = (*schema.MIGRATIONS, "CREATE TABLE extra(x)", "INSERT INTO nowhere VALUES(1)")
@@ -157,7 +190,11 @@ def test_many_processes_may_open_a_fresh_database_at_once(tmp_path: Path) -> Non
             for opener in openers:
                 opener.tell(path)
             heard = [opener.hear() for opener in openers]
-            silent = [opener.process for opener, said in zip(openers, heard, strict=True) if said != "done"]
+            silent = [
+                opener.process
+                for opener, said in zip(openers, heard, strict=True)
+                if said != "done"
+            ]
             assert [process.communicate()[1].splitlines()[-1] for process in silent] == []
             db = connect(path)
             assert schema.current(db) == schema.VERSION

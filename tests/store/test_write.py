@@ -28,7 +28,12 @@ ACTORS = {"user.prompt": "user", "tool.result": "tool"}
 
 def event(kind: str, key: int, text: str = "", at: int | None = None, **more: Any) -> Event:
     return Event(
-        kind, key, None if at is None else NOW + at, more.pop("actor", ACTORS.get(kind, "assistant")), text, **more
+        kind,
+        key,
+        None if at is None else NOW + at,
+        more.pop("actor", ACTORS.get(kind, "assistant")),
+        text,
+        **more,
     )
 
 
@@ -38,7 +43,9 @@ def bucket(*events: Event, session: str = "s1", parent: str | None = None) -> Bu
     return made
 
 
-def apply(db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: EventWriter | None = None) -> int:
+def apply(
+    db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: EventWriter | None = None
+) -> int:
     """One batch, as ingest does it; returns the number of new events."""
     writer = writer or EventWriter(db)
     with transaction(db):
@@ -66,7 +73,7 @@ def found(db: apsw.Connection, word: str) -> list[int]:
     return sorted(match.turn for match in StoreRows(db).match(query, Filters(), 10))
 
 
-# -- events ----------------------------------------------------------------------------------------
+# -- events --------------------------------------------------------------------------------------
 
 
 def test_the_same_event_twice_is_one(db: apsw.Connection) -> None:
@@ -100,27 +107,49 @@ def test_seq_rises_by_one_whatever_the_batches(db: apsw.Connection) -> None:
 
 
 def test_a_turn_begins_with_each_prompt(db: apsw.Connection) -> None:
-    kinds = ["session.started", "user.prompt", "assistant.message", "tool.call", "user.prompt", "tool.result"]
+    kinds = [
+        "session.started",
+        "user.prompt",
+        "assistant.message",
+        "tool.call",
+        "user.prompt",
+        "tool.result",
+    ]
     made = [event(kind, key) for key, kind in enumerate(kinds)]
     apply(db, bucket(*made[:3]))
     apply(db, bucket(*made[3:]))
     assert [e.turn for e in events(db)] == [0, 1, 1, 1, 2, 2]
 
 
-def test_an_agents_prompt_to_its_subagent_begins_a_turn_but_nobody_typed_it(db: apsw.Connection) -> None:
+def test_an_agents_prompt_to_its_subagent_begins_a_turn_but_nobody_typed_it(
+    db: apsw.Connection,
+) -> None:
     apply(db, bucket(event("user.prompt", 1, "Look", actor="assistant"), event("tool.call", 2)))
     assert [e.turn for e in events(db)] == [1, 1]
     assert (session(db).prompts, session(db).messages, session(db).tool_calls) == (0, 1, 1)
 
 
 def test_a_command_a_person_ran_is_no_call_of_the_agents(db: apsw.Connection) -> None:
-    apply(db, bucket(event("tool.call", 1, "make", actor="user", name="Bash"), event("tool.call", 2, name="Bash")))
+    apply(
+        db,
+        bucket(
+            event("tool.call", 1, "make", actor="user", name="Bash"),
+            event("tool.call", 2, name="Bash"),
+        ),
+    )
     assert session(db).tool_calls == 1
 
 
 def test_a_session_lasts_from_its_earliest_to_its_latest_event(db: apsw.Connection) -> None:
     apply(db, bucket(event("user.prompt", 1, at=500), event("assistant.message", 2)))
-    apply(db, bucket(event("tool.call", 3, at=100), event("tool.result", 4, at=900), event("error", 5, at=300)))
+    apply(
+        db,
+        bucket(
+            event("tool.call", 3, at=100),
+            event("tool.result", 4, at=900),
+            event("error", 5, at=300),
+        ),
+    )
     assert (session(db).started_at, session(db).ended_at) == (NOW + 100, NOW + 900)
 
 
@@ -134,34 +163,56 @@ def test_a_result_kept_apart_belongs_to_the_turn_of_its_call(db: apsw.Connection
 
 
 def test_a_nul_is_shown_and_an_endless_text_is_cut(db: apsw.Connection) -> None:
-    apply(db, bucket(event("tool.result", 1, "a\x00b"), event("tool.result", 2, "x" * (MAX_TEXT + 9))))
+    apply(
+        db, bucket(event("tool.result", 1, "a\x00b"), event("tool.result", 2, "x" * (MAX_TEXT + 9)))
+    )
     assert [e.text for e in events(db)] == ["a␀b", "x" * MAX_TEXT]
 
 
-# -- what may change -------------------------------------------------------------------------------
+# -- what may change -----------------------------------------------------------------------------
 
 
 def test_a_later_version_replaces_an_event_in_its_place(db: apsw.Connection) -> None:
-    apply(db, bucket(event("user.prompt", 1, "Go"), event("assistant.message", 2, "walrus")), mutable=True)
-    apply(db, bucket(event("user.prompt", 3, "On"), event("assistant.message", 4, "ending")), mutable=True)
+    apply(
+        db,
+        bucket(event("user.prompt", 1, "Go"), event("assistant.message", 2, "walrus")),
+        mutable=True,
+    )
+    apply(
+        db,
+        bucket(event("user.prompt", 3, "On"), event("assistant.message", 4, "ending")),
+        mutable=True,
+    )
     newer = event("assistant.message", 2, "penguin", data={"model": "m"}, name="n")
     assert apply(db, bucket(newer), mutable=True) == 0
 
     kept = events(db)
-    assert [(e.seq, e.turn, e.text) for e in kept] == [(1, 1, "Go"), (2, 1, "penguin"), (3, 2, "On"), (4, 2, "ending")]
+    assert [(e.seq, e.turn, e.text) for e in kept] == [
+        (1, 1, "Go"),
+        (2, 1, "penguin"),
+        (3, 2, "On"),
+        (4, 2, "ending"),
+    ]
     assert (kept[1].data, kept[1].name) == ({"model": "m"}, "n")
     assert [found(db, word) for word in ("walrus", "penguin", "ending")] == [[], [1], [2]]
     assert session(db).messages == 4
 
 
-def test_of_several_versions_in_one_batch_the_last_counts_in_the_place_of_the_first(db: apsw.Connection) -> None:
+def test_of_several_versions_in_one_batch_the_last_counts_in_the_place_of_the_first(
+    db: apsw.Connection,
+) -> None:
     versions = [event("assistant.message", 1, text) for text in ("o", "on", "one")]
-    assert apply(db, bucket(versions[0], event("tool.call", 2, "two"), *versions[1:]), mutable=True) == 2
+    assert (
+        apply(db, bucket(versions[0], event("tool.call", 2, "two"), *versions[1:]), mutable=True)
+        == 2
+    )
     assert [e.text for e in events(db)] == ["one", "two"]
 
 
 def test_a_file_that_a_later_version_touched_is_touched(db: apsw.Connection) -> None:
-    apply(db, bucket(event("user.prompt", 1, "Go"), event("tool.result", 2, "running")), mutable=True)
+    apply(
+        db, bucket(event("user.prompt", 1, "Go"), event("tool.result", 2, "running")), mutable=True
+    )
     later = bucket(event("tool.result", 2, "done"))
     later.touches.append(Touch(2, "/w/a.py", "write"))
     apply(db, later, mutable=True)
@@ -176,7 +227,8 @@ def test_a_first_prompt_that_was_completed_later_is_the_title(db: apsw.Connectio
 
 VERSIONS = st.lists(
     st.tuples(
-        st.sampled_from(["user.prompt", "assistant.message", "tool.call", "tool.result"]), st.text("ab ", max_size=4)
+        st.sampled_from(["user.prompt", "assistant.message", "tool.call", "tool.result"]),
+        st.text("ab ", max_size=4),
     ),
     min_size=1,
     max_size=12,
@@ -189,11 +241,15 @@ def test_any_cut_into_batches_gives_the_same_rows(
     said: list[tuple[str, str]], data: st.DataObject, mutable: bool
 ) -> None:
     made = [event(kind, key, text, at=key, name="T") for key, (kind, text) in enumerate(said)]
-    again = data.draw(st.lists(st.tuples(st.sampled_from(made), st.text("cd ", max_size=4)), max_size=6))
+    again = data.draw(
+        st.lists(st.tuples(st.sampled_from(made), st.text("cd ", max_size=4)), max_size=6)
+    )
     # The title hangs on the text of the first prompt, which has a test of its own.
     newer = [(old, old.text if old.kind == "user.prompt" else text) for old, text in again]
     stream = made + [event(old.kind, old.key, text, at=old.key, name="T") for old, text in newer]
-    usage = [Usage(n % 3, NOW + n, "m", input=n, output=None if n % 2 else n) for n in range(len(stream))]
+    usage = [
+        Usage(n % 3, NOW + n, "m", input=n, output=None if n % 2 else n) for n in range(len(stream))
+    ]
     cuts = data.draw(st.sets(st.integers(1, len(stream)), max_size=5))
 
     whole, pieces = connect(Path(":memory:")), connect(Path(":memory:"))
@@ -218,7 +274,7 @@ def rows(db: apsw.Connection) -> dict[str, list[tuple[Any, ...]]]:
     return {name: sorted(fetch(db, f"SELECT * FROM {name}"), key=repr) for name in names}
 
 
-# -- usage, touches, facts -------------------------------------------------------------------------
+# -- usage, touches, facts -----------------------------------------------------------------------
 
 
 def spent(*items: Usage, session: str = "s1") -> Bucket:
@@ -228,11 +284,18 @@ def spent(*items: Usage, session: str = "s1") -> Bucket:
     return made
 
 
-def test_of_a_response_told_many_times_the_maximum_of_each_field_counts(db: apsw.Connection) -> None:
-    told = [Usage(1, NOW, "m", input=5, output=1), Usage(1, NOW, "m", input=5, cache_read=7, output=90)]
+def test_of_a_response_told_many_times_the_maximum_of_each_field_counts(
+    db: apsw.Connection,
+) -> None:
+    told = [
+        Usage(1, NOW, "m", input=5, output=1),
+        Usage(1, NOW, "m", input=5, cache_read=7, output=90),
+    ]
     apply(db, spent(*told))
     apply(db, spent(Usage(1, NOW, "m", input=3, output=80), Usage(2, NOW, "m2", input=1)))
-    assert session(db).tokens == Tokens(input=6, cache_read=7, cache_write=None, output=90, reasoning=None)
+    assert session(db).tokens == Tokens(
+        input=6, cache_read=7, cache_write=None, output=90, reasoning=None
+    )
     assert session(db).models == ["m", "m2"]
 
 
@@ -243,7 +306,9 @@ def test_what_nobody_told_is_unknown_and_a_zero_is_a_zero(db: apsw.Connection) -
 
 def test_usage_belongs_to_the_turn_of_its_response(db: apsw.Connection) -> None:
     made = bucket()
-    for number, kind in enumerate(("user.prompt", "assistant.message", "user.prompt", "error"), start=1):
+    for number, kind in enumerate(
+        ("user.prompt", "assistant.message", "user.prompt", "error"), start=1
+    ):
         made.events.append(event(kind, number))
         if number % 2 == 0:
             made.usage.append(Usage(number // 2, NOW, "m", input=1))
@@ -258,13 +323,21 @@ def test_of_two_sessions_with_one_response_one_counts_it(db: apsw.Connection) ->
         made = bucket(*said, event("error", 2, at=end), session=name)
         made.usage.append(Usage(1, NOW, "m", input=10))
         apply(db, made)
-    counted = {s.session_id: s.tokens.input for s in StoreRows(db).sessions(Filters(), limit=None, subagents=True)}
+    counted = {
+        s.session_id: s.tokens.input
+        for s in StoreRows(db).sessions(Filters(), limit=None, subagents=True)
+    }
     assert counted == {"s1": 10, "s2": None, "s3": None}
 
 
 def test_files_are_listed_in_the_order_they_were_first_written(db: apsw.Connection) -> None:
     made = bucket(*(event("tool.result", key) for key in range(4)))
-    made.touches += [Touch(1, "/b", "write"), Touch(0, "/z", "read"), Touch(2, "/a", "write"), Touch(3, "/b", "write")]
+    made.touches += [
+        Touch(1, "/b", "write"),
+        Touch(0, "/z", "read"),
+        Touch(2, "/a", "write"),
+        Touch(3, "/b", "write"),
+    ]
     made.touches.append(Touch(99, "/of-an-event-nobody-saw", "write"))
     apply(db, made)
     apply(db, made)
@@ -300,11 +373,13 @@ def test_the_first_folder_and_the_last_branch_are_the_sessions(db: apsw.Connecti
     assert (session(db).cwd, session(db).branch) == ("/w", "feature")
 
 
-# -- sources and problems --------------------------------------------------------------------------
+# -- sources and problems ------------------------------------------------------------------------
 
 
 def source(path: str = "/s.jsonl") -> Source:
-    return Source(id=0, agent="claude", path=path, session_id="s1", framing="lines", state={"open": [1]})
+    return Source(
+        id=0, agent="claude", path=path, session_id="s1", framing="lines", state={"open": [1]}
+    )
 
 
 def test_a_source_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
@@ -319,11 +394,17 @@ def test_a_source_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
     assert found == kept
 
 
-def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(db: apsw.Connection) -> None:
+def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(
+    db: apsw.Connection,
+) -> None:
     writer = EventWriter(db)
     kept, other = source(), source("/other.jsonl")
     batches: Iterable[tuple[Source, list[UnparsedRecord], dict[str, int]]] = (
-        (kept, [UnparsedRecord(0, 10, "truncated"), UnparsedRecord(10, 5, "NUL bytes")], {"hologram": 2}),
+        (
+            kept,
+            [UnparsedRecord(0, 10, "truncated"), UnparsedRecord(10, 5, "NUL bytes")],
+            {"hologram": 2},
+        ),
         (kept, [UnparsedRecord(90, 10, "truncated")], {"hologram": 1, "teleport": 1}),
         (other, [UnparsedRecord(0, 10, "truncated")], {"hologram": 1}),
     )

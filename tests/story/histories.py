@@ -26,7 +26,9 @@ def body(name: str, count: int = 6) -> list[str]:
     return [f"{name}_value_{n} = compute({n}, '{name}')" for n in range(count)]
 
 
-def change(path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any) -> FileChange:
+def change(
+    path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any
+) -> FileChange:
     plus, minus = list(added), list(removed)
     return FileChange(path, added=plus, removed=minus, plus=len(plus), minus=len(minus), **more)
 
@@ -47,12 +49,24 @@ class Session:
         return at, self._seq, f"call-{id(self)}-{self._seq}"
 
     def wrote(
-        self, minute: float, path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any
+        self,
+        minute: float,
+        path: str,
+        added: Iterable[str] = (),
+        removed: Iterable[str] = (),
+        **more: Any,
     ) -> WrittenEdit:
         at, seq, call = self._next(minute)
         old = more.pop("old", None)
         act = WrittenEdit(
-            at, seq, call, self.root + path, keys(added), keys(removed), old=old and self.root + old, **more
+            at,
+            seq,
+            call,
+            self.root + path,
+            keys(added),
+            keys(removed),
+            old=old and self.root + old,
+            **more,
         )
         self.acts.written.append(act)
         return act
@@ -68,7 +82,9 @@ class Session:
     ) -> CommitCommand:
         at, seq, call = self._next(minute)
         commits = "git commit" in command
-        act = CommitCommand(at, at + round(seconds * 1000), seq, call, command, printed, commits, rewrites, failed)
+        act = CommitCommand(
+            at, at + round(seconds * 1000), seq, call, command, printed, commits, rewrites, failed
+        )
         self.acts.made.append(act)
         return act
 
@@ -91,7 +107,11 @@ class History:
         text: str = "",
         author: str = "Ada",
     ) -> str:
-        above = ([self._last] if self._last else []) if parents is None else [sha(parent) for parent in parents]
+        above = (
+            ([self._last] if self._last else [])
+            if parents is None
+            else [sha(parent) for parent in parents]
+        )
         made = Commit(
             sha=sha(name),
             parents=tuple(above),

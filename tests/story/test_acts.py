@@ -9,7 +9,13 @@ import msgspec
 import pytest
 
 from whyfor.model.events import StoredEvent
-from whyfor.story.links.activity import CommitCommand, SessionActivity, WrittenEdit, acts, merge_activity
+from whyfor.story.links.activity import (
+    CommitCommand,
+    SessionActivity,
+    WrittenEdit,
+    acts,
+    merge_activity,
+)
 from whyfor.story.links.line_keys import keys
 from whyfor.story.shell import effects
 
@@ -24,16 +30,24 @@ class Events:
         self._seqs = count(1)
         self.add("session.started", "", data={"cwd": cwd})
 
-    def add(self, kind: str, text: str, name: str | None = None, data: dict[str, Any] | None = None) -> StoredEvent:
+    def add(
+        self, kind: str, text: str, name: str | None = None, data: dict[str, Any] | None = None
+    ) -> StoredEvent:
         seq = next(self._seqs)
         at = START + seq * 5000
-        event = StoredEvent(seq, 1, kind, "transcript", "high", at, at, "assistant", text, name, data)
+        event = StoredEvent(
+            seq, 1, kind, "transcript", "high", at, at, "assistant", text, name, data
+        )
         self.all.append(event)
         return event
 
     def call(self, name: str, given: Any, said: str = "ok", **outcome: Any) -> StoredEvent:
         ident = f"call_{len(self.all)}"
-        text = given if isinstance(given, str) else "\n".join(v for v in given.values() if isinstance(v, str))
+        text = (
+            given
+            if isinstance(given, str)
+            else "\n".join(v for v in given.values() if isinstance(v, str))
+        )
         self.add("tool.call", text, name, {"id": ident, "input": given})
         return self.add("tool.result", said, None, {"id": ident, **outcome})
 
@@ -46,21 +60,37 @@ def _told(found: SessionActivity) -> list[tuple[str, bytes, bytes]]:
     return [(act.path, act.added, act.removed) for act in found.written]
 
 
-# -- edits -----------------------------------------------------------------------------------------
+# -- edits ---------------------------------------------------------------------------------------
 
 
 def test_the_patch_the_program_kept_is_exact() -> None:
     events = Events()
-    hunk = {"oldStart": 1, "lines": [" kept", "-old = 1", "+new = 1", "+more = 2", "\\ No newline at end of file"]}
-    done = events.call("Edit", {"file_path": "/code/shop/a.py", "old_string": "1", "new_string": "x"}, patch=[hunk])
+    hunk = {
+        "oldStart": 1,
+        "lines": [" kept", "-old = 1", "+new = 1", "+more = 2", "\\ No newline at end of file"],
+    }
+    done = events.call(
+        "Edit", {"file_path": "/code/shop/a.py", "old_string": "1", "new_string": "x"}, patch=[hunk]
+    )
     (act,) = events.acts.written
-    assert (act.path, act.added, act.removed) == ("/code/shop/a.py", keys(["new = 1", "more = 2"]), keys(["old = 1"]))
+    assert (act.path, act.added, act.removed) == (
+        "/code/shop/a.py",
+        keys(["new = 1", "more = 2"]),
+        keys(["old = 1"]),
+    )
     assert (act.at, act.seq, act.call, act.kind) == (done.created_at, done.seq, "call_1", "edit")
 
 
 def test_without_a_patch_the_call_tells_what_changed() -> None:
     events = Events()
-    events.call("Edit", {"file_path": "/code/shop/a.py", "old_string": "same\nold", "new_string": "same\nnew\nmore"})
+    events.call(
+        "Edit",
+        {
+            "file_path": "/code/shop/a.py",
+            "old_string": "same\nold",
+            "new_string": "same\nnew\nmore",
+        },
+    )
     pieces = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d"}]
     events.call("MultiEdit", {"file_path": "/code/shop/b.py", "edits": pieces})
     assert _told(events.acts) == [
@@ -81,7 +111,10 @@ def test_a_whole_file_is_new_only_against_what_the_session_wrote_there_before() 
 
 def test_cells_of_a_notebook_are_lines_of_its_file() -> None:
     events = Events()
-    events.call("NotebookEdit", {"notebook_path": "/code/shop/n.ipynb", "new_source": 'import os\nprint("hi")'})
+    events.call(
+        "NotebookEdit",
+        {"notebook_path": "/code/shop/n.ipynb", "new_source": 'import os\nprint("hi")'},
+    )
     (act,) = events.acts.written
     in_file = ['    "import os\\n",', '    "print(\\"hi\\")"']
     assert all(keys([line]) in act.added for line in in_file)
@@ -137,7 +170,9 @@ def test_codex_accounts_of_file_changes_are_read_in_both_dialects(nested: bool) 
         "/code/shop/a.py": told("update", unified_diff="@@ -1 +1 @@\n-old\n+new\n", move_path=None),
         "/code/shop/b.py": told("add", content="one\ntwo\n"),
         "/code/shop/c.py": told("delete", content="was\n"),
-        "/code/shop/d.py": told("update", unified_diff="@@ -1 +1 @@\n+x\n", move_path="/code/shop/e.py"),
+        "/code/shop/d.py": told(
+            "update", unified_diff="@@ -1 +1 @@\n+x\n", move_path="/code/shop/e.py"
+        ),
     }
     events.call("apply_patch", {"changes": changes})
     found = [(act.path[-4:], act.kind, act.added, act.removed) for act in events.acts.written]
@@ -152,11 +187,19 @@ def test_codex_accounts_of_file_changes_are_read_in_both_dialects(nested: bool) 
 
 def test_gemini_and_opencode_diffs_are_exact() -> None:
     events = Events()
-    diff = "Index: a.py\n=====\n--- a.py\tCurrent\n+++ a.py\tProposed\n@@ -1,2 +1,2 @@\n kept\n-old\n+new\n"
-    events.call(
-        "replace", {"file_path": "a.py", "old_string": "o", "new_string": "n"}, diff=diff, path="/code/shop/a.py"
+    diff = (
+        "Index: a.py\n=====\n--- a.py\tCurrent\n+++ a.py\tProposed\n@@ -1,2 +1,2 @@\n "
+        "kept\n-old\n+new\n"
     )
-    several = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-1\n+2\n--- a/y.py\n+++ b/y.py\n@@ -0,0 +1 @@\n+3\n"
+    events.call(
+        "replace",
+        {"file_path": "a.py", "old_string": "o", "new_string": "n"},
+        diff=diff,
+        path="/code/shop/a.py",
+    )
+    several = (
+        "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-1\n+2\n--- a/y.py\n+++ b/y.py\n@@ -0,0 +1 @@\n+3\n"
+    )
     events.call("patch", {"changes_are": "elsewhere", "path": "", "content": ""}, diff=several)
     assert _told(events.acts) == [
         ("/code/shop/a.py", keys(["new"]), keys(["old"])),
@@ -181,7 +224,10 @@ def test_a_call_that_failed_or_was_refused_or_never_ended_wrote_nothing() -> Non
     events.call("Write", given, failed=True)
     events.call("Write", given, failed=True, rejected=True)
     events.call(
-        "Bash", {"command": "echo x > a.py"}, "The user doesn't want to proceed with this tool use.", failed=True
+        "Bash",
+        {"command": "echo x > a.py"},
+        "The user doesn't want to proceed with this tool use.",
+        failed=True,
     )
     events.add("tool.call", "", "Write", {"id": "open", "input": given})
     assert events.acts.written == []
@@ -199,10 +245,13 @@ def test_windows_paths_and_relative_ones_are_told_from_the_root() -> None:
     events = Events("C:\\code\\shop")
     events.call("Write", {"file_path": "C:\\code\\shop\\src\\a.py", "content": "x"})
     events.call("write_file", {"file_path": "src/b.py", "content": "x"})
-    assert [act.path for act in events.acts.written] == ["C:/code/shop/src/a.py", "C:/code/shop/src/b.py"]
+    assert [act.path for act in events.acts.written] == [
+        "C:/code/shop/src/a.py",
+        "C:/code/shop/src/b.py",
+    ]
 
 
-# -- through the shell -----------------------------------------------------------------------------
+# -- through the shell ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -210,7 +259,10 @@ def test_windows_paths_and_relative_ones_are_told_from_the_root() -> None:
     [
         ("cat > a.py <<'EOF'\none\ntwo\nEOF", [("wrote", "a.py", ["one", "two"])]),
         ("cat <<EOF > a.py\none\nEOF\npython a.py", [("wrote", "a.py", ["one"])]),
-        ("cat <<-'END' | sudo tee -a etc/a.conf >/dev/null\n\tone\n\tEND", [("added", "etc/a.conf", ["one"])]),
+        (
+            "cat <<-'END' | sudo tee -a etc/a.conf >/dev/null\n\tone\n\tEND",
+            [("added", "etc/a.conf", ["one"])],
+        ),
         (
             "cd web && cat > a.ts <<'EOF'\nx\nEOF\ncd .. && echo y >> b.txt",
             [("wrote", "web/a.ts", ["x"]), ("added", "b.txt", ["y"])],
@@ -227,7 +279,9 @@ def test_windows_paths_and_relative_ones_are_told_from_the_root() -> None:
         ("grep -r x . > /dev/null 2>&1", []),
     ],
 )
-def test_what_a_command_does_to_files(command: str, expected: list[tuple[str, str, list[str]]]) -> None:
+def test_what_a_command_does_to_files(
+    command: str, expected: list[tuple[str, str, list[str]]]
+) -> None:
     found = [(effect.kind, effect.path, effect.lines) for effect in effects(command, "/code/shop")]
     assert found == [(kind, f"/code/shop/{path}", lines) for kind, path, lines in expected]
 
@@ -241,7 +295,9 @@ def test_a_rename_may_go_into_a_folder() -> None:
 
 
 def test_a_script_that_names_a_file_may_have_put_its_text_there() -> None:
-    script = "from pathlib import Path\nPath('src/a.py').write_text('''first line\nsecond line\n''')"
+    script = (
+        "from pathlib import Path\nPath('src/a.py').write_text('''first line\nsecond line\n''')"
+    )
     (effect,) = effects(f"python3 - <<'PY'\n{script}\nPY", "/code/shop")
     assert effect.path == "/code/shop/src/a.py"
     assert {"first line", "second line"} <= set(effect.lines)
@@ -249,11 +305,16 @@ def test_a_script_that_names_a_file_may_have_put_its_text_there() -> None:
 
 def test_what_a_failed_command_wrote_on_the_way_stands_but_not_what_it_removed() -> None:
     events = Events()
-    events.call("Bash", {"command": "cat > a.py <<'EOF'\nx = 1\nEOF\nrm b.py && pytest"}, "1 failed", failed=True)
+    events.call(
+        "Bash",
+        {"command": "cat > a.py <<'EOF'\nx = 1\nEOF\nrm b.py && pytest"},
+        "1 failed",
+        failed=True,
+    )
     assert [(act.path, act.kind) for act in events.acts.written] == [("/code/shop/a.py", "whole")]
 
 
-# -- commits ---------------------------------------------------------------------------------------
+# -- commits -------------------------------------------------------------------------------------
 
 
 def test_a_commit_command_keeps_what_it_printed_and_when_it_ran() -> None:
@@ -263,7 +324,13 @@ def test_a_commit_command_keeps_what_it_printed_and_when_it_ran() -> None:
     (made,) = events.acts.made
     assert made.printed == (("0123abc", "Add cart"), ("4567def", "Add till"))
     assert (made.called_at, made.done_at) == ((done.created_at or 0) - 5000, done.created_at)
-    assert (made.commits, made.rewrites, made.failed, made.seq, made.call) == (True, False, False, done.seq, "call_1")
+    assert (made.commits, made.rewrites, made.failed, made.seq, made.call) == (
+        True,
+        False,
+        False,
+        done.seq,
+        "call_1",
+    )
 
 
 @pytest.mark.parametrize(
@@ -278,7 +345,9 @@ def test_a_commit_command_keeps_what_it_printed_and_when_it_ran() -> None:
         ("git merge --no-ff side", False, False),
     ],
 )
-def test_commands_that_make_or_replay_commits_are_told_apart(command: str, commits: bool, rewrites: bool) -> None:
+def test_commands_that_make_or_replay_commits_are_told_apart(
+    command: str, commits: bool, rewrites: bool
+) -> None:
     events = Events()
     events.call("Bash", {"command": command}, "")
     (made,) = events.acts.made
@@ -294,7 +363,12 @@ def test_commands_that_only_speak_of_commits_are_not_kept() -> None:
 
 def test_the_programs_own_note_of_a_commit_is_read() -> None:
     events = Events()
-    events.call("Bash", {"command": "git commit -qm x"}, "", git={"commit": {"sha": "0123abc", "kind": "committed"}})
+    events.call(
+        "Bash",
+        {"command": "git commit -qm x"},
+        "",
+        git={"commit": {"sha": "0123abc", "kind": "committed"}},
+    )
     assert events.acts.made[0].printed == (("0123abc", ""),)
 
 
@@ -318,7 +392,7 @@ def test_a_very_long_command_keeps_its_message() -> None:
     assert events.acts.made[0].command == "git commit -m 'The subject'"
 
 
-# -- in pieces, and together -----------------------------------------------------------------------
+# -- in pieces, and together ---------------------------------------------------------------------
 
 
 def test_reading_in_pieces_gives_the_same_as_reading_at_once() -> None:
@@ -352,7 +426,9 @@ def test_what_was_done_since_an_event() -> None:
 
 def test_a_subagents_acts_stand_where_its_main_session_was() -> None:
     main = SessionActivity([WrittenEdit(10, 3, "m", "/a")], [], 5, 50)
-    sub = SessionActivity([WrittenEdit(20, 900, "s", "/b")], [CommitCommand(30, 31, 901, "t", "git commit")], 1, 40)
+    sub = SessionActivity(
+        [WrittenEdit(20, 900, "s", "/b")], [CommitCommand(30, 31, 901, "t", "git commit")], 1, 40
+    )
     found = merge_activity([main, sub.placed(lambda at: at // 5)])
     assert [(act.path, act.seq) for act in found.written] == [("/a", 3), ("/b", 4)]
     assert [act.seq for act in found.made] == [6]

@@ -26,15 +26,23 @@ def test_intent_goes_from_the_request_to_the_effect() -> None:
             event("assistant.message", "`fetch` now tries **four** times.\n\nMore."),
         ],
     )
-    assert made.intent == "Fetching fails once in ten runs. → Retry dropped connections → fetch now tries four times."
+    assert (
+        made.intent
+        == "Fetching fails once in ten runs. → Retry dropped connections → fetch now tries four times."
+    )
     assert (made.title, made.by, made.tag) == ("Retry dropped connections", "derived", "BUGFIX")
     assert made.summary == "2 files, +32 −3: tests/test_http.py, src/http.py"
 
 
 def test_what_was_weighed_is_kept() -> None:
-    words = "I considered a retry library and left it out: one function is enough here. Then I wrote it."
+    words = (
+        "I considered a retry library and left it out: one function is enough here. Then I wrote "
+        "it."
+    )
     made = derive("x", "", [], [], [event("assistant.thinking", words)])
-    assert made.alternatives == ["I considered a retry library and left it out: one function is enough here."]
+    assert made.alternatives == [
+        "I considered a retry library and left it out: one function is enough here."
+    ]
 
 
 def test_a_title_is_always_short() -> None:

@@ -1,4 +1,5 @@
-"""Who wrote which line: the last writer, neighbours for what says little, and nobody where nobody is known."""
+"""Who wrote which line: the last writer, neighbours for what says little, and nobody where
+nobody is known."""
 
 from __future__ import annotations
 
@@ -33,16 +34,22 @@ def test_white_space_does_not_matter() -> None:
 def test_a_line_that_was_taken_away_again_is_nobodys() -> None:
     line = "total = compute(order)"
     assert _who(line, (0, _wrote(1, line)), (0, _wrote(2, removed=line))) == [None]
-    assert _who(line, (0, _wrote(1, line)), (0, _wrote(2, removed=line)), (1, _wrote(3, line))) == [1]
+    assert _who(line, (0, _wrote(1, line)), (0, _wrote(2, removed=line)), (1, _wrote(3, line))) == [
+        1
+    ]
 
 
 def test_an_edit_that_keeps_a_line_does_not_take_it_away() -> None:
     line = "total = compute(order)"
-    assert _who(line, (0, _wrote(1, line)), (0, _wrote(2, added=line + "\nmore = 1", removed=line))) == [0]
+    assert _who(
+        line, (0, _wrote(1, line)), (0, _wrote(2, added=line + "\nmore = 1", removed=line))
+    ) == [0]
 
 
 def test_a_line_no_session_wrote_is_nobodys() -> None:
-    assert _who("total = compute(order)\nother = compute(cart)", (0, _wrote(1, "total = compute(order)"))) == [0, None]
+    assert _who(
+        "total = compute(order)\nother = compute(cart)", (0, _wrote(1, "total = compute(order)"))
+    ) == [0, None]
 
 
 def test_brackets_and_blank_lines_go_with_their_neighbours() -> None:
@@ -52,7 +59,11 @@ def test_brackets_and_blank_lines_go_with_their_neighbours() -> None:
 
 def test_a_bracket_beside_a_persons_line_is_not_the_agents() -> None:
     wrote = _wrote(1, "total = compute(order)\n)")
-    assert _who("by_hand = compute(something)\n)\nby_hand_too = compute(more)", (0, wrote)) == [None, None, None]
+    assert _who("by_hand = compute(something)\n)\nby_hand_too = compute(more)", (0, wrote)) == [
+        None,
+        None,
+        None,
+    ]
 
 
 def test_a_blank_line_between_two_sessions_is_nobodys() -> None:

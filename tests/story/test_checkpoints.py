@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyfor.model.checkpoints import Part, checkpoint_id
-from whyfor.story.links.ranges import EventOutline, RangeClaim, continue_from, group_roots, outline, parts
+from whyfor.story.links.ranges import (
+    EventOutline,
+    RangeClaim,
+    continue_from,
+    group_roots,
+    outline,
+    parts,
+)
 
 # A session: p prompt, a answer, c tool call, r its result; a prompt begins a turn.
 KIND = {
@@ -32,9 +39,20 @@ def shaped(text: str) -> EventOutline:
 
 
 def claim(
-    commit: str, cut: int, *, session: int = 1, why: str = "", superseded: bool = False, **more: object
+    commit: str,
+    cut: int,
+    *,
+    session: int = 1,
+    why: str = "",
+    superseded: bool = False,
+    **more: object,
 ) -> RangeClaim:
-    fields: dict[str, object] = {"evidence": "output", "confidence": "high", "role": "made", "committed_at": cut * 1000}
+    fields: dict[str, object] = {
+        "evidence": "output",
+        "confidence": "high",
+        "role": "made",
+        "committed_at": cut * 1000,
+    }
     fields.update(more)
     return RangeClaim(
         commit=commit, session=session, agent="claude", session_id=f"s{session}", cut=cut, why=why,
@@ -71,7 +89,10 @@ def test_the_order_in_which_commits_become_known_does_not_matter() -> None:
 
 
 def test_one_edit_split_over_two_commits_gives_both_a_range() -> None:
-    assert ranges(told("pcra", claim("a", 3), claim("b", 3, committed_at=9000))) == {"a": (1, 3), "b": (3, 4)}
+    assert ranges(told("pcra", claim("a", 3), claim("b", 3, committed_at=9000))) == {
+        "a": (1, 3),
+        "b": (3, 4),
+    }
 
 
 def test_a_copy_shares_the_range_of_what_it_copies() -> None:
@@ -85,7 +106,11 @@ def test_the_commit_that_took_anothers_place_takes_its_range() -> None:
 
 
 def test_strongest_evidence_stands_first() -> None:
-    found = told("pcra", claim("a", 3, session=2, evidence="content", lines=9), claim("a", 3, evidence="hook"))
+    found = told(
+        "pcra",
+        claim("a", 3, session=2, evidence="content", lines=9),
+        claim("a", 3, evidence="hook"),
+    )
     assert [part.evidence for part in found["a"]] == ["hook", "content"]
 
 
@@ -95,7 +120,7 @@ def test_turns_counts_those_the_range_has_a_part_of() -> None:
     assert [own[0].prompts for own in found.values()] == [1, 2]
 
 
-# -- groups ----------------------------------------------------------------------------------------
+# -- groups --------------------------------------------------------------------------------------
 
 
 def roots(text: str, *claims: RangeClaim) -> dict[str, str]:
@@ -103,7 +128,9 @@ def roots(text: str, *claims: RangeClaim) -> dict[str, str]:
 
 
 def test_commits_of_one_turn_are_one_group() -> None:
-    assert set(roots("pcrcrcra", claim("a", 3), claim("b", 5), claim("c", 7)).values()) == {checkpoint_id("a")}
+    assert set(roots("pcrcrcra", claim("a", 3), claim("b", 5), claim("c", 7)).values()) == {
+        checkpoint_id("a")
+    }
 
 
 def test_a_new_request_is_a_new_group() -> None:
@@ -111,7 +138,9 @@ def test_a_new_request_is_a_new_group() -> None:
 
 
 def test_a_notice_from_the_system_is_no_request() -> None:
-    assert roots("pcrancra", claim("a", 3), claim("b", 7)) == dict.fromkeys("ab", checkpoint_id("a"))
+    assert roots("pcrancra", claim("a", 3), claim("b", 7)) == dict.fromkeys(
+        "ab", checkpoint_id("a")
+    )
 
 
 def test_a_group_follows_the_session_with_the_strongest_evidence() -> None:
@@ -125,7 +154,7 @@ def test_a_group_follows_the_session_with_the_strongest_evidence() -> None:
     assert found["c"] == checkpoint_id("a")
 
 
-# -- continuity ------------------------------------------------------------------------------------
+# -- continuity ----------------------------------------------------------------------------------
 
 
 def test_a_part_is_continued_if_a_parent_has_the_same_session() -> None:
@@ -134,7 +163,7 @@ def test_a_part_is_continued_if_a_parent_has_the_same_session() -> None:
     assert [part.continued for part in continue_from(found["a"], [])] == [False]
 
 
-# -- always ----------------------------------------------------------------------------------------
+# -- always --------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.sampled_from("pacrn"), min_size=1, max_size=60), st.data())

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from whyfor.service.timeline_lanes import CLOSING, IDLE, LANES, NONE, WORK, LaneSlice, SessionSpan, lanes
+from whyfor.service.timeline_lanes import (
+    CLOSING,
+    IDLE,
+    LANES,
+    NONE,
+    WORK,
+    LaneSlice,
+    SessionSpan,
+    lanes,
+)
 
 HOUR = 3_600_000
 
 
 def _one(rows: list[list[LaneSlice]]) -> list[tuple[str, str, bool]]:
-    return [(row[0].above, row[0].below, row[0].knot) if row else (NONE, NONE, False) for row in rows]
+    return [
+        (row[0].above, row[0].below, row[0].knot) if row else (NONE, NONE, False) for row in rows
+    ]
 
 
 def test_a_session_reaches_from_its_commit_down_to_the_one_before_it() -> None:
@@ -22,8 +33,12 @@ def test_a_session_reaches_from_its_commit_down_to_the_one_before_it() -> None:
 
 
 def test_last_words_after_a_commit_do_not_reach_on_to_the_next() -> None:
-    late = SessionSpan("s", "claude", 5 * HOUR, 9 * HOUR + CLOSING, [(5 * HOUR, 9 * HOUR)], frozenset({1}))
-    longer = SessionSpan("s", "claude", 5 * HOUR, 9 * HOUR + CLOSING + 1, [(5 * HOUR, 9 * HOUR)], frozenset({1}))
+    late = SessionSpan(
+        "s", "claude", 5 * HOUR, 9 * HOUR + CLOSING, [(5 * HOUR, 9 * HOUR)], frozenset({1})
+    )
+    longer = SessionSpan(
+        "s", "claude", 5 * HOUR, 9 * HOUR + CLOSING + 1, [(5 * HOUR, 9 * HOUR)], frozenset({1})
+    )
     assert _one(lanes([20 * HOUR, 9 * HOUR], [late]))[0] == (NONE, NONE, False)
     assert _one(lanes([20 * HOUR, 9 * HOUR], [longer]))[0] == (NONE, IDLE, False)
 
@@ -38,7 +53,9 @@ def test_a_heading_has_what_is_above_it_and_below_it() -> None:
 
 
 def test_a_session_that_was_quiet_for_a_while_is_dotted_there() -> None:
-    span = SessionSpan("s", "claude", HOUR, 9 * HOUR, [(HOUR, 2 * HOUR), (8 * HOUR, 9 * HOUR)], frozenset({0, 3}))
+    span = SessionSpan(
+        "s", "claude", HOUR, 9 * HOUR, [(HOUR, 2 * HOUR), (8 * HOUR, 9 * HOUR)], frozenset({0, 3})
+    )
     rows = _one(lanes([9 * HOUR, 7 * HOUR, 4 * HOUR, 2 * HOUR], [span]))
     assert [row[1] for row in rows] == [WORK, IDLE, IDLE, WORK]
 
@@ -51,14 +68,18 @@ def test_rows_of_a_group_out_of_order_leave_no_hole() -> None:
 
 
 def test_an_open_session_has_its_mark_on_top() -> None:
-    span = SessionSpan("s", "claude", 5 * HOUR, 6 * HOUR, [(5 * HOUR, 6 * HOUR)], frozenset(), open=True)
+    span = SessionSpan(
+        "s", "claude", 5 * HOUR, 6 * HOUR, [(5 * HOUR, 6 * HOUR)], frozenset(), open=True
+    )
     rows = lanes([20 * HOUR, 4 * HOUR], [span])
     assert rows[0][0].head and rows[0][0].below == WORK and rows[0][0].above == NONE
     assert not rows[1][0].head
 
 
 def test_sessions_that_meet_take_lanes_of_their_own_and_many_share_the_last() -> None:
-    spans = [SessionSpan(str(n), "claude", 5 * HOUR, 9 * HOUR, (), frozenset({0})) for n in range(5)]
+    spans = [
+        SessionSpan(str(n), "claude", 5 * HOUR, 9 * HOUR, (), frozenset({0})) for n in range(5)
+    ]
     (first, _) = lanes([9 * HOUR, HOUR], spans)
     assert [piece.lane for piece in first] == [0, 1, 2, 2, 2]
     assert max(piece.lane for piece in first) == LANES - 1

@@ -7,7 +7,7 @@ import pytest
 from tests.story.histories import MINUTE, START, History, Session, body, change, sha
 from whyfor.story.links.infer import PriorLink
 
-# -- content: a person commits ---------------------------------------------------------------------
+# -- content: a person commits --------------------------------------------------------------------
 
 
 def test_a_person_who_commits_an_agents_work_is_linked_by_content() -> None:
@@ -77,7 +77,10 @@ def test_work_split_over_two_commits_is_linked_to_both() -> None:
     history.commit("a", 3, change("src/cart.py", lines[:6]))
     history.commit("b", 4, change("src/cart.py", lines[6:]))
     links, _ = history.link({1: agent})
-    assert [(link.commit, link.seq) for link in links] == [(sha("a"), first.seq), (sha("b"), second.seq)]
+    assert [(link.commit, link.seq) for link in links] == [
+        (sha("a"), first.seq),
+        (sha("b"), second.seq),
+    ]
 
 
 def test_two_agents_in_one_folder_get_each_their_own() -> None:
@@ -143,8 +146,13 @@ def test_what_was_committed_before_a_file_moved_is_used_up_at_its_new_place() ->
     history.commit("a", 2, change("src/old.py", body("cart"), status="A"))
     agent.wrote(3, "lib/new.py", kind="moved", old="src/old.py")
     history.commit("b", 4, change("lib/new.py", status="R", old_path="src/old.py"))
-    history.commit("c", 5, change("lib/new.py", body("cart"), body("cart")))  # lines in another order
-    assert history.told({1: agent}) == {sha("a"): {1: "content"}, sha("b"): {1: "content"}, sha("c"): {}}
+    # lines in another order
+    history.commit("c", 5, change("lib/new.py", body("cart"), body("cart")))
+    assert history.told({1: agent}) == {
+        sha("a"): {1: "content"},
+        sha("b"): {1: "content"},
+        sha("c"): {},
+    }
 
 
 def test_old_lines_in_a_file_written_as_a_whole_are_not_credited_when_a_person_moves_them() -> None:
@@ -157,7 +165,9 @@ def test_old_lines_in_a_file_written_as_a_whole_are_not_credited_when_a_person_m
 def test_one_line_by_chance_days_before_is_no_link() -> None:
     history, agent = History(), Session()
     agent.wrote(0, "src/cart.py", ["total = price * count"])
-    history.commit("a", 3 * 24 * 60, change("src/cart.py", ["total = price * count", *body("human", 3)]))
+    history.commit(
+        "a", 3 * 24 * 60, change("src/cart.py", ["total = price * count", *body("human", 3)])
+    )
     assert history.told({1: agent}) == {sha("a"): {}}
 
 
@@ -206,7 +216,7 @@ def test_white_space_and_line_ends_do_not_matter() -> None:
     assert history.told({1: agent}) == {sha("a"): {1: "content"}}
 
 
-# -- where files are -------------------------------------------------------------------------------
+# -- where files are -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -220,7 +230,9 @@ def test_white_space_and_line_ends_do_not_matter() -> None:
         ("", True),
     ],
 )
-def test_a_file_is_known_in_any_worktree_and_clone_but_not_in_another_folder(root: str, linked: bool) -> None:
+def test_a_file_is_known_in_any_worktree_and_clone_but_not_in_another_folder(
+    root: str, linked: bool
+) -> None:
     history, agent = History(), Session(root)
     agent.wrote(1, "src/index.ts", body("index"))
     history.commit("a", 3, change("src/index.ts", body("index")))
@@ -237,7 +249,7 @@ def test_a_session_from_elsewhere_counts_only_below_the_projects_folders() -> No
     assert told == {sha("a"): {1: "content"}, sha("b"): {}}
 
 
-# -- output: the agent commits ---------------------------------------------------------------------
+# -- output: the agent commits -------------------------------------------------------------------
 
 
 def test_a_printed_hash_is_certain() -> None:
@@ -245,7 +257,12 @@ def test_a_printed_hash_is_certain() -> None:
     ran = agent.ran(3, "git commit -m 'Add cart'", (sha("a")[:7], "Add cart"))
     history.commit("a", 3.01, change("src/cart.py", body("cart")), subject="Add cart")
     (link,), _ = history.link({1: agent})
-    assert (link.evidence, link.role, link.confidence, link.seq) == ("output", "made", "high", ran.seq)
+    assert (link.evidence, link.role, link.confidence, link.seq) == (
+        "output",
+        "made",
+        "high",
+        ran.seq,
+    )
 
 
 def test_several_commits_of_one_command_are_all_linked() -> None:
@@ -276,7 +293,9 @@ def test_fixtures_that_print_commits_are_no_evidence() -> None:
 def test_a_quiet_commit_is_found_by_its_time_and_the_message_in_the_command() -> None:
     history, agent = History(), Session()
     agent.ran(3, 'rtk git commit -q -m "Add the cart \\"for real\\""')
-    history.commit("a", 3.01, change("src/cart.py", body("cart")), subject='Add the cart "for real"')
+    history.commit(
+        "a", 3.01, change("src/cart.py", body("cart")), subject='Add the cart "for real"'
+    )
     history.commit("b", 3.02, change("src/till.py", body("till")), subject="Somebody else's work")
     assert history.told({1: agent}) == {sha("a"): {1: "output"}, sha("b"): {}}
 
@@ -289,10 +308,16 @@ def test_a_commit_without_words_is_found_if_it_is_the_only_one_at_that_moment() 
     assert (link.evidence, link.confidence) == ("output", "medium")
 
 
-@pytest.mark.parametrize("how", ["two commits", "two sessions", "failed", "another message", "another time"])
+@pytest.mark.parametrize(
+    "how", ["two commits", "two sessions", "failed", "another message", "another time"]
+)
 def test_a_commit_without_words_is_not_guessed(how: str) -> None:
     history, agent, other = History(), Session(), Session()
-    command = "git commit -q -m 'Something else'" if how == "another message" else "git commit -q -F /tmp/message"
+    command = (
+        "git commit -q -m 'Something else'"
+        if how == "another message"
+        else "git commit -q -F /tmp/message"
+    )
     agent.ran(1 if how == "another time" else 3, command, failed=how == "failed")
     if how == "two sessions":
         other.ran(3, "git commit -q -F /tmp/message")
@@ -315,8 +340,12 @@ def test_who_replays_a_commit_did_not_make_it() -> None:
     maker.ran(3, "git commit -m 'Add cart'", ("0123abc", "Add cart"))
     rebaser.ran(60, "git rebase --continue", (sha("b")[:7], "Add cart"), rewrites=True)
     rebaser.ran(61, "git rebase --continue", (sha("c")[:7], "By a person"), rewrites=True)
-    history.commit("b", 60.01, change("src/cart.py", body("cart")), subject="Add cart", authored=3.01)
-    history.commit("c", 61.01, change("src/till.py", body("till")), subject="By a person", authored=5)
+    history.commit(
+        "b", 60.01, change("src/cart.py", body("cart")), subject="Add cart", authored=3.01
+    )
+    history.commit(
+        "c", 61.01, change("src/till.py", body("till")), subject="By a person", authored=5
+    )
     links, _ = history.link({1: maker, 2: rebaser})
     assert [(link.commit, link.session, link.role) for link in links] == [(sha("b"), 1, "made")]
 
@@ -326,7 +355,9 @@ def test_a_squash_that_lists_subjects_is_linked_to_those_who_committed_them() ->
     one.ran(3, "git commit -m 'Add the cart'", ("0123abc", "Add the cart"))
     two.ran(9, "git commit -m 'Add the till'", ("4567def", "Add the till"))
     text = "* Add the cart\n\nLonger words.\n\n* Add the till\n"
-    history.commit("s", 99, change("src/cart.py", body("both")), subject="Cart and till (#7)", text=text)
+    history.commit(
+        "s", 99, change("src/cart.py", body("both")), subject="Cart and till (#7)", text=text
+    )
     assert history.told({1: one, 2: two}) == {sha("s"): {1: "output", 2: "output"}}
 
 
@@ -334,7 +365,9 @@ def test_a_squash_of_one_commit_keeps_its_subject() -> None:
     history, agent = History(), Session()
     agent.ran(3, "git commit -m 'Add the whole cart'", ("0123abc", "Add the whole cart"))
     history.commit("s", 99, change("src/cart.py", body("x")), subject="Add the whole cart (#12)")
-    history.commit("t", 99 + 8 * 24 * 60, change("src/cart.py", body("y")), subject="Add the whole cart (#13)")
+    history.commit(
+        "t", 99 + 8 * 24 * 60, change("src/cart.py", body("y")), subject="Add the whole cart (#13)"
+    )
     assert history.told({1: agent}) == {sha("s"): {1: "output"}, sha("t"): {}}
 
 
@@ -350,7 +383,7 @@ def test_a_squash_holds_the_lines_of_all_its_commits() -> None:
     assert told[sha("s")] == told[sha("a")] == told[sha("b")] == {1: "content"}
 
 
-# -- copies ----------------------------------------------------------------------------------------
+# -- copies --------------------------------------------------------------------------------------
 
 
 def test_a_cherry_pick_takes_over_the_links() -> None:
@@ -358,9 +391,18 @@ def test_a_cherry_pick_takes_over_the_links() -> None:
     agent.ran(3, "git commit -m 'Add cart'", (sha("a")[:7], "Add cart"))
     history.commit("base", 0, change("README.md", body("readme")))
     history.commit("a", 3.01, change("src/cart.py", body("cart")), subject="Add cart")
-    history.commit("p", 40 * 24 * 60, change("src/cart.py", body("cart")), parents=["base"], subject="Pick cart")
+    history.commit(
+        "p",
+        40 * 24 * 60,
+        change("src/cart.py", body("cart")),
+        parents=["base"],
+        subject="Pick cart",
+    )
     links, _ = history.link({1: agent})
-    assert {link.commit: link.evidence for link in links} == {sha("a"): "output", sha("p"): "output"}
+    assert {link.commit: link.evidence for link in links} == {
+        sha("a"): "output",
+        sha("p"): "output",
+    }
     assert sha("a")[:10] in links[-1].why
 
 
@@ -390,14 +432,20 @@ def test_links_of_a_commit_that_is_gone_live_on_in_its_copy() -> None:
     agent.ran(3, "git commit -m 'Add cart'", (sha("a")[:7], "Add cart"))
     first.commit("a", 3.01, change("src/cart.py", body("cart")), subject="Add cart")
     links, _ = first.link({1: agent})
-    seed = PriorLink(sha("a"), "Add cart", first.commits[0].authored_at, first.commits[0].patch_id, links)
-    history.commit("b", 40 * 24 * 60, change("src/cart.py", body("cart")), subject="Another subject")
+    seed = PriorLink(
+        sha("a"), "Add cart", first.commits[0].authored_at, first.commits[0].patch_id, links
+    )
+    history.commit(
+        "b", 40 * 24 * 60, change("src/cart.py", body("cart")), subject="Another subject"
+    )
     found, superseded = history.link({}, seeds=[seed], unreachable={sha("a")})
-    assert [(link.commit, link.session, link.evidence) for link in found] == [(sha("b"), 1, "output")]
+    assert [(link.commit, link.session, link.evidence) for link in found] == [
+        (sha("b"), 1, "output")
+    ]
     assert superseded == {sha("a"): sha("b")}
 
 
-# -- hooks and rewrites ----------------------------------------------------------------------------
+# -- hooks and rewrites --------------------------------------------------------------------------
 
 
 def test_a_hook_is_the_strongest_evidence() -> None:
@@ -421,7 +469,14 @@ def test_an_amended_commit_takes_over_and_the_old_one_is_superseded() -> None:
     history.commit("base", 0, change("README.md", body("readme")))
     history.commit("a", 3, change("src/cart.py", body("cart")))
     changed = [*body("cart", 4), *body("hand", 2)]
-    history.commit("b", 50 * 24 * 60, change("src/cart.py", changed), authored=3, parents=["base"], subject="Reworded")
+    history.commit(
+        "b",
+        50 * 24 * 60,
+        change("src/cart.py", changed),
+        authored=3,
+        parents=["base"],
+        subject="Reworded",
+    )
     hooks = {sha("a"): [(1, 7, False)]}
     links, superseded = history.link({1: agent}, hooks=hooks, pairs=[(sha("a"), sha("b"))])
     assert {link.commit: (link.session, link.evidence, link.seq) for link in links} == {
@@ -435,7 +490,9 @@ def test_a_mapping_that_content_contradicts_is_ignored() -> None:
     history, agent = History(), Session()
     history.commit("theirs", 1, change("docs/guide.md", body("guide")), author="Bob")
     history.commit("a", 3, change("src/cart.py", body("cart")), parents=[])
-    links, superseded = history.link({1: agent}, hooks={sha("a"): [(1, 7, False)]}, pairs=[(sha("a"), sha("theirs"))])
+    links, superseded = history.link(
+        {1: agent}, hooks={sha("a"): [(1, 7, False)]}, pairs=[(sha("a"), sha("theirs"))]
+    )
     assert {link.commit for link in links} == {sha("a")}
     assert superseded == {}
 
@@ -445,7 +502,12 @@ def test_commits_squashed_in_a_rebase_all_live_on_in_the_new_one() -> None:
     history.commit("a", 3, change("src/cart.py", body("one")))
     history.commit("b", 4, change("src/till.py", body("two")))
     history.commit(
-        "s", 90, change("src/cart.py", body("one")), change("src/till.py", body("two")), parents=[], authored=3
+        "s",
+        90,
+        change("src/cart.py", body("one")),
+        change("src/till.py", body("two")),
+        parents=[],
+        authored=3,
     )
     links, superseded = history.link(
         {1: one, 2: two},
@@ -456,15 +518,19 @@ def test_commits_squashed_in_a_rebase_all_live_on_in_the_new_one() -> None:
     assert superseded == {sha("a"): sha("s"), sha("b"): sha("s")}
 
 
-# -- who is never linked ---------------------------------------------------------------------------
+# -- who is never linked -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("author", ["dependabot[bot]", "renovate-bot", "github-actions", "acme-release-bot"])
+@pytest.mark.parametrize(
+    "author", ["dependabot[bot]", "renovate-bot", "github-actions", "acme-release-bot"]
+)
 def test_bots_are_never_linked_by_inference(author: str) -> None:
     history, agent = History(), Session()
     agent.wrote(1, "src/cart.py", body("cart"))
     agent.ran(3, "git commit -m 'Add cart'", (sha("a")[:7], "Add cart"))
-    history.commit("a", 3.01, change("src/cart.py", body("cart")), subject="Add cart", author=author)
+    history.commit(
+        "a", 3.01, change("src/cart.py", body("cart")), subject="Add cart", author=author
+    )
     assert history.told({1: agent}) == {sha("a"): {}}
 
 
@@ -497,7 +563,7 @@ def test_a_call_that_a_fork_copied_belongs_to_the_session_that_ended_first() -> 
     assert history.told({5: first, 2: fork}) == {sha("a"): {5: "content"}, sha("b"): {2: "content"}}
 
 
-# -- only some of the history ----------------------------------------------------------------------
+# -- only some of the history --------------------------------------------------------------------
 
 
 def test_judging_one_commit_with_its_ancestors_since_the_horizon_gives_the_same_links() -> None:
@@ -507,14 +573,21 @@ def test_judging_one_commit_with_its_ancestors_since_the_horizon_gives_the_same_
     for n in range(20):
         agent.wrote(n * 10, f"src/f{n % 3}.py", body(f"f{n}"))
         history.commit(f"c{n}", n * 10 + 5, change(f"src/f{n % 3}.py", body(f"f{n}")))
-    history.commit("last", 220, change("src/f0.py", [*body("f18"), *body("f15")]))  # moved about by hand
+    # moved about by hand
+    history.commit("last", 220, change("src/f0.py", [*body("f18"), *body("f15")]))
     whole = history.told({1: agent})
     linker = Linker({1: agent.acts})
     for n, commit in enumerate(history.commits):
         horizon = linker.horizon([commit])
-        known = [c for c in history.commits[: n + 1] if c is commit or (horizon and c.committed_at >= horizon)]
+        known = [
+            c
+            for c in history.commits[: n + 1]
+            if c is commit or (horizon and c.committed_at >= horizon)
+        ]
         links, _ = linker.link(known, todo={commit.sha})
-        assert {link.session: link.evidence for link in links if link.evidence != "nearby"} == whole[commit.sha]
+        assert {
+            link.session: link.evidence for link in links if link.evidence != "nearby"
+        } == whole[commit.sha]
     assert whole[sha("last")] == {}
     assert linker.horizon([history.commits[4]]) == START + 40 * MINUTE
 
@@ -546,7 +619,11 @@ def test_ancestry_is_what_git_says_on_a_tangled_history() -> None:
     parents: dict[str, list[str]] = {}
     for n in range(120):
         known = list(parents)
-        parents[f"c{n}"] = sorted({rng.choice(known[-12:]) for _ in range(rng.choice((1, 1, 1, 2)))}) if known else []
+        parents[f"c{n}"] = (
+            sorted({rng.choice(known[-12:]) for _ in range(rng.choice((1, 1, 1, 2)))})
+            if known
+            else []
+        )
     above: dict[str, set[str]] = {}
     for name, direct in parents.items():
         above[name] = set(direct).union(*(above[parent] for parent in direct)) if direct else set()
@@ -561,7 +638,12 @@ def test_most_of_one_file_in_a_large_commit_is_a_link_while_it_is_fresh() -> Non
     for minute, linked in ((10, True), (3 * 24 * 60, False)):
         history, agent = History(), Session()
         agent.wrote(0, "src/till.py", body("till", 2))
-        history.commit("a", minute, change("src/cart.py", body("human", 60)), change("src/till.py", body("till", 2)))
+        history.commit(
+            "a",
+            minute,
+            change("src/cart.py", body("human", 60)),
+            change("src/till.py", body("till", 2)),
+        )
         assert bool(history.told({1: agent})[sha("a")]) is linked
 
 
@@ -572,7 +654,11 @@ def test_lines_that_stand_in_many_files_are_nobodys() -> None:
         files = change(f"src/f{n}.go", ["if err != nil {", "return err to caller", *body(f"f{n}")])
         history.commit(f"c{n}", n + 0.5, files)
     agent.wrote(30, "src/f1.go", ["if err != nil {", "return err to caller"])
-    history.commit("human", 31, change("src/f1.go", ["if err != nil {", "return err to caller", *body("human")]))
+    history.commit(
+        "human",
+        31,
+        change("src/f1.go", ["if err != nil {", "return err to caller", *body("human")]),
+    )
     told = history.told({1: agent})
     assert told.pop(sha("human")) == {}
     assert set(map(len, told.values())) == {1}
@@ -591,7 +677,9 @@ def test_a_copy_is_not_credited_to_who_rewrote_the_lines_after_it_was_made() -> 
     maker.ran(3, "git commit -m 'Add cart'", (sha("a")[:7], "Add cart"))
     history.commit("base", 0, change("README.md", body("readme")))
     history.commit("p", 90, change("src/cart.py", body("cart")), subject="Add cart", authored=3.01)
-    history.commit("a", 3.01, change("src/cart.py", body("cart")), parents=["base"], subject="Add cart")
+    history.commit(
+        "a", 3.01, change("src/cart.py", body("cart")), parents=["base"], subject="Add cart"
+    )
     later.wrote(60, "src/cart.py", body("cart"), kind="whole")
     assert history.told({1: maker, 2: later}) == {
         sha("base"): {},

@@ -1,4 +1,5 @@
-"""Status: every kind of input in every phase, what time and liveness add, and what no input may do."""
+"""Status: every kind of input in every phase, what time and liveness add, and what no input may
+do."""
 
 from __future__ import annotations
 
@@ -40,27 +41,47 @@ repeatable = settings(deadline=None, derandomize=True, max_examples=200)
 
 
 def event(
-    kind: str, at: int = LATER, seq: int = 50, *, actor: str = "assistant", text: str = "", **rest: Any
+    kind: str,
+    at: int = LATER,
+    seq: int = 50,
+    *,
+    actor: str = "assistant",
+    text: str = "",
+    **rest: Any,
 ) -> StatusInput:
     name, child = rest.pop("name", None), rest.pop("child", "")
-    return of_event(StoredEvent(seq, 1, kind, "transcript", "high", at, at, actor, text, name, rest or None), child)
+    return of_event(
+        StoredEvent(seq, 1, kind, "transcript", "high", at, at, actor, text, name, rest or None),
+        child,
+    )
 
 
-def hook(name: str, at: int = LATER, *, agent: str = "claude", cwd: str | None = None, **data: Any) -> StatusInput:
+def hook(
+    name: str, at: int = LATER, *, agent: str = "claude", cwd: str | None = None, **data: Any
+) -> StatusInput:
     sign = of_signal(Signal(at, agent, name, cwd, data=data))
     assert sign is not None
     return sign
 
 
 def bash(command: str, at: int, ident: str = "c1", seq: int = 5, **rest: Any) -> StatusInput:
-    return event("tool.call", at, seq, name="Bash", text=command, id=ident, input={"command": command}, **rest)
+    return event(
+        "tool.call",
+        at,
+        seq,
+        name="Bash",
+        text=command,
+        id=ident,
+        input={"command": command},
+        **rest,
+    )
 
 
 def now(*seen: StatusInput, at: int | None = None, alive: bool | None = None) -> Status:
     return status(told(seen), max(sign.at for sign in seen) if at is None else at, alive)
 
 
-# -- every input in every phase ------------------------------------------------------------------------------------
+# -- every input in every phase ------------------------------------------------------------------
 
 BEGUN = (hook("SessionStart", START, source="startup"), hook("UserPromptSubmit", START + SECOND))
 CALLED = (*BEGUN, bash("make test", START + 2 * SECOND))
@@ -71,46 +92,81 @@ BEFORE: dict[str, tuple[StatusInput, ...]] = {
     "running": CALLED,
     "waiting_approval": (*CALLED, hook("PermissionRequest", START + 3 * SECOND, tool_name="Bash")),
     "waiting": (*BEGUN, hook("Stop", START + 4 * SECOND)),
-    "exited": (*BEGUN, hook("Stop", START + 4 * SECOND), hook("SessionEnd", START + 5 * SECOND, reason="other")),
+    "exited": (
+        *BEGUN,
+        hook("Stop", START + 4 * SECOND),
+        hook("SessionEnd", START + 5 * SECOND, reason="other"),
+    ),
 }
-# What follows on each sign, from unknown, idle, running, waiting_approval, waiting, exited; and why.
+# What follows on each sign, from unknown, idle, running, waiting_approval, waiting, exited; and
+# why.
 SAME = "unknown idle running waiting_approval waiting exited"
 EXPECTED: dict[str, tuple[str, str]] = {
-    "started": ("idle idle idle idle idle idle", "a new process: what was open in the old one is gone"),
-    "prompt": ("running running running running running running", "a turn begins; what was asked before is pointless"),
+    "started": (
+        "idle idle idle idle idle idle",
+        "a new process: what was open in the old one is gone",
+    ),
+    "prompt": (
+        "running running running running running running",
+        "a turn begins; what was asked before is pointless",
+    ),
     "thinking": (
         "running running running waiting_approval running exited",
-        "the agent works, even after its Stop if another hook sent it on; streamed thoughts answer no request",
+        "the agent works, even after its Stop if another hook sent it on; streamed thoughts "
+        "answer no request",
     ),
     "spoke": ("running running running waiting_approval running exited", "as thinking"),
-    "call": ("running running running waiting_approval running exited", "a call of the same reply answers no request"),
+    "call": (
+        "running running running waiting_approval running exited",
+        "a call of the same reply answers no request",
+    ),
     "result": (
         "running running running running running exited",
         "the tool ran or was refused: the request is answered",
     ),
     "asked": (
-        "waiting_approval waiting_approval waiting_approval waiting_approval waiting_approval exited",
+        "waiting_approval waiting_approval waiting_approval waiting_approval waiting_approval "
+        "exited",
         "a dialog is open, whatever was before",
     ),
     "noticed": (
-        "waiting_approval waiting_approval waiting_approval waiting_approval waiting_approval exited",
+        "waiting_approval waiting_approval waiting_approval waiting_approval waiting_approval "
+        "exited",
         "a dialog is open, and only that is known",
     ),
-    "answered": ("unknown idle running running waiting exited", "the person decided; nothing else changes"),
+    "answered": (
+        "unknown idle running running waiting exited",
+        "the person decided; nothing else changes",
+    ),
     "question": (
         "waiting waiting waiting waiting_approval waiting exited",
         "it waits for an answer; a permission that waits too comes first",
     ),
     "done": ("waiting waiting waiting waiting waiting exited", "the prompt is free"),
-    "failed": ("waiting waiting waiting waiting waiting exited", "the prompt is free, though nothing came of it"),
-    "interrupted": ("waiting waiting waiting waiting waiting exited", "the person stopped it, and the prompt is free"),
-    "ready": ("waiting waiting waiting waiting waiting exited", "the agent says that it waits for a prompt"),
+    "failed": (
+        "waiting waiting waiting waiting waiting exited",
+        "the prompt is free, though nothing came of it",
+    ),
+    "interrupted": (
+        "waiting waiting waiting waiting waiting exited",
+        "the person stopped it, and the prompt is free",
+    ),
+    "ready": (
+        "waiting waiting waiting waiting waiting exited",
+        "the agent says that it waits for a prompt",
+    ),
     "ready, says the process": (
         "idle idle waiting waiting waiting exited",
         "no turn runs; it waits only if there was one",
     ),
-    "busy": ("running running running running running exited", "its own registry says so, also of what was approved"),
-    "compacting": ("running running running waiting_approval running exited", "it works, though on no prompt"),
+    "busy": (
+        "running running running running running exited",
+        "its own registry says so, also of what was approved",
+    ),
+    "compacting": (
+        "running running running waiting_approval running exited",
+        "it works, though on no prompt",
+    ),
     "compacted": (SAME, "the turn it was in goes on, if there was one"),
     "child.active": (SAME, "a subagent's work says nothing of its parent's turn"),
     "child.stopped": (SAME, "a subagent's end says nothing of its parent's turn"),
@@ -120,36 +176,72 @@ EXPECTED: dict[str, tuple[str, str]] = {
 }
 # Every input there is, and the sign it is taken for.
 INPUTS: dict[str, tuple[Callable[[], StatusInput], str]] = {
-    "event session.started": (lambda: event("session.started", actor="system", cwd="/code"), "started"),
+    "event session.started": (
+        lambda: event("session.started", actor="system", cwd="/code"),
+        "started",
+    ),
     "event session.exited": (lambda: event("session.exited", actor="system"), "exited"),
     "event turn.started": (lambda: event("turn.started", actor="system"), "prompt"),
-    "event turn.completed": (lambda: event("turn.completed", actor="system", duration_ms=5), "done"),
-    "event turn.completed, interrupted": (lambda: event("turn.completed", interrupted=True), "interrupted"),
+    "event turn.completed": (
+        lambda: event("turn.completed", actor="system", duration_ms=5),
+        "done",
+    ),
+    "event turn.completed, interrupted": (
+        lambda: event("turn.completed", interrupted=True),
+        "interrupted",
+    ),
     "event turn.completed, failed": (lambda: event("turn.completed", failed=True), "failed"),
     "event user.prompt": (lambda: event("user.prompt", actor="user", text="Go on"), "prompt"),
     "event user.prompt, to a subagent": (lambda: event("user.prompt", text="Look around"), "heard"),
     "event assistant.message": (lambda: event("assistant.message", text="Done."), "spoke"),
     "event assistant.thinking": (lambda: event("assistant.thinking", text="Hm."), "thinking"),
-    "event tool.call": (lambda: event("tool.call", name="Read", id="c2", input={"file_path": "a.py"}), "call"),
-    "event tool.call, typed by the person": (lambda: event("tool.call", actor="user", name="Bash"), "heard"),
+    "event tool.call": (
+        lambda: event("tool.call", name="Read", id="c2", input={"file_path": "a.py"}),
+        "call",
+    ),
+    "event tool.call, typed by the person": (
+        lambda: event("tool.call", actor="user", name="Bash"),
+        "heard",
+    ),
     "event tool.result": (lambda: event("tool.result", actor="tool", id="c1"), "result"),
-    "event tool.result, typed by the person": (lambda: event("tool.result", actor="user", name="Bash"), "heard"),
-    "event approval.requested": (lambda: event("approval.requested", text="make clean", id="c2"), "asked"),
+    "event tool.result, typed by the person": (
+        lambda: event("tool.result", actor="user", name="Bash"),
+        "heard",
+    ),
+    "event approval.requested": (
+        lambda: event("approval.requested", text="make clean", id="c2"),
+        "asked",
+    ),
     "event approval.resolved": (
         lambda: event("approval.resolved", actor="user", id="c1", decision="denied"),
         "answered",
     ),
     "event question.asked": (lambda: event("question.asked", text="Which?", id="c2"), "question"),
-    "event status.changed": (lambda: event("status.changed", actor="user", command="/model"), "heard"),
+    "event status.changed": (
+        lambda: event("status.changed", actor="user", command="/model"),
+        "heard",
+    ),
     "event compaction": (lambda: event("compaction", actor="system", trigger="auto"), "compacted"),
-    "event subagent.started": (lambda: event("subagent.started", text="Look", session="s2"), "child.active"),
-    "event subagent.stopped": (lambda: event("subagent.stopped", actor="subagent", session="s2"), "child.stopped"),
-    "event subagent.stopped, by its call": (lambda: event("subagent.stopped", actor="subagent", id="c9"), "heard"),
+    "event subagent.started": (
+        lambda: event("subagent.started", text="Look", session="s2"),
+        "child.active",
+    ),
+    "event subagent.stopped": (
+        lambda: event("subagent.stopped", actor="subagent", session="s2"),
+        "child.stopped",
+    ),
+    "event subagent.stopped, by its call": (
+        lambda: event("subagent.stopped", actor="subagent", id="c9"),
+        "heard",
+    ),
     "event error": (lambda: event("error", actor="system", text="overloaded"), "erred"),
     "event heartbeat": (lambda: event("heartbeat", actor="system"), "heard"),
     "event of a kind nobody knows": (lambda: event("tea.served"), "heard"),
     "hook SessionStart": (lambda: hook("SessionStart", source="resume"), "started"),
-    "hook SessionStart, after a compaction": (lambda: hook("SessionStart", source="compact"), "compacted"),
+    "hook SessionStart, after a compaction": (
+        lambda: hook("SessionStart", source="compact"),
+        "compacted",
+    ),
     "hook sessionStart": (lambda: hook("sessionStart", agent="copilot", source="new"), "started"),
     "hook UserPromptSubmit": (lambda: hook("UserPromptSubmit"), "prompt"),
     "hook userPromptSubmitted": (lambda: hook("userPromptSubmitted", agent="copilot"), "prompt"),
@@ -157,12 +249,18 @@ INPUTS: dict[str, tuple[Callable[[], StatusInput], str]] = {
     "hook PreToolUse": (lambda: hook("PreToolUse", tool_name="Bash", tool_use_id="c2"), "call"),
     "hook BeforeTool": (lambda: hook("BeforeTool", agent="gemini", tool_use_id="c2"), "call"),
     "hook PostToolUse": (lambda: hook("PostToolUse", tool_name="Bash", tool_use_id="c1"), "result"),
-    "hook PostToolUseFailure": (lambda: hook("PostToolUseFailure", tool_use_id="c1", error="Exit code 3"), "result"),
+    "hook PostToolUseFailure": (
+        lambda: hook("PostToolUseFailure", tool_use_id="c1", error="Exit code 3"),
+        "result",
+    ),
     "hook PermissionDenied": (lambda: hook("PermissionDenied", tool_use_id="c1"), "result"),
     "hook postToolUse": (lambda: hook("postToolUse", agent="copilot", tool_use_id="c1"), "result"),
     "hook AfterTool": (lambda: hook("AfterTool", agent="gemini", tool_use_id="c1"), "result"),
     "hook PermissionRequest": (lambda: hook("PermissionRequest", tool_name="Bash"), "asked"),
-    "hook PermissionRequest, of a plan": (lambda: hook("PermissionRequest", tool_name="ExitPlanMode"), "asked"),
+    "hook PermissionRequest, of a plan": (
+        lambda: hook("PermissionRequest", tool_name="ExitPlanMode"),
+        "asked",
+    ),
     "hook PermissionRequest, of a question": (
         lambda: hook("PermissionRequest", tool_name="AskUserQuestion"),
         "question",
@@ -172,8 +270,14 @@ INPUTS: dict[str, tuple[Callable[[], StatusInput], str]] = {
         lambda: hook("Notification", notification_type="permission_prompt"),
         "noticed",
     ),
-    "hook Notification, of Gemini's": (lambda: hook("Notification", notification_type="ToolPermission"), "noticed"),
-    "hook Notification, idle": (lambda: hook("Notification", notification_type="idle_prompt"), "ready"),
+    "hook Notification, of Gemini's": (
+        lambda: hook("Notification", notification_type="ToolPermission"),
+        "noticed",
+    ),
+    "hook Notification, idle": (
+        lambda: hook("Notification", notification_type="idle_prompt"),
+        "ready",
+    ),
     "hook Notification": (lambda: hook("Notification", notification_type="auth_success"), "heard"),
     "hook notification": (lambda: hook("notification", agent="copilot"), "heard"),
     "hook Stop": (lambda: hook("Stop"), "done"),
@@ -257,7 +361,7 @@ def test_what_a_subagent_does_is_not_its_parents_doing(phase: str, name: str) ->
     assert status(apply(told(BEFORE[phase]), CHILD[name]), LATER).phase == phase
 
 
-# -- time and silence ----------------------------------------------------------------------------------------------
+# -- time and silence ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alive", [None, True])
@@ -277,7 +381,9 @@ def test_a_long_tool_call_is_not_idle() -> None:
     known, guessed = now(*CALLED, at=late, alive=True), now(*CALLED, at=late, alive=None)
     assert (known.phase, known.confidence, known.activity) == ("running", "high", "Bash: make test")
     assert (guessed.phase, guessed.confidence) == ("running", "low")
-    assert now(*CALLED, at=START + LONG + 3 * SECOND, alive=None).phase == "unknown", "nobody believes that any more"
+    assert now(*CALLED, at=START + LONG + 3 * SECOND, alive=None).phase == "unknown", (
+        "nobody believes that any more"
+    )
 
 
 def test_silence_alone_is_never_waiting() -> None:
@@ -296,7 +402,10 @@ def test_waiting_lasts_for_as_long_as_nothing_happens() -> None:
 
 
 def test_an_agent_without_hooks_that_spoke_last_is_idle_after_two_minutes() -> None:
-    seen = (event("user.prompt", START, 1, actor="user"), event("assistant.message", START + SECOND, 2, text="Done."))
+    seen = (
+        event("user.prompt", START, 1, actor="user"),
+        event("assistant.message", START + SECOND, 2, text="Done."),
+    )
     assert now(*seen, at=START + SECOND + QUIET).phase == "running"
     assert now(*seen, at=START + 2 * SECOND + QUIET).phase == "unknown"
     idle = now(*seen, at=START + SECOND + IDLE)
@@ -327,7 +436,7 @@ def test_nothing_open_and_two_minutes_of_silence_is_idle() -> None:
     assert now(seen, at=START + IDLE).phase == "idle"
 
 
-# -- approvals and questions ---------------------------------------------------------------------------------------
+# -- approvals and questions ---------------------------------------------------------------------
 
 
 def asked(at: int, tool: str = "Bash", **data: Any) -> StatusInput:
@@ -340,7 +449,11 @@ def test_a_request_is_exact_as_soon_as_the_transcript_has_its_call() -> None:
     command = "docker compose exec db \\\n  psql -c 'DROP TABLE charges'"
     exact = now(*BEGUN, asked(START + 3 * SECOND), bash(command, START + 2900))
     assert exact.approval is not None
-    assert (exact.approval.action, exact.approval.certain, exact.approval.call) == (command, True, "c1")
+    assert (exact.approval.action, exact.approval.certain, exact.approval.call) == (
+        command,
+        True,
+        "c1",
+    )
     assert exact.activity == "Bash: docker compose exec db \\ psql -c 'DROP TABLE charges'"
     assert exact.since == exact.approval.asked_at == START + 3 * SECOND
 
@@ -354,18 +467,28 @@ def test_a_request_that_names_its_command_is_exact_at_once_and_sure_among_severa
     other = hook("PostToolUse", START + 3000, tool_name="Bash", tool_use_id="c1")
     assert now(*BEGUN, first, second, request, other).phase == "waiting_approval"
     done = hook("PostToolUse", START + 4000, tool_name="Bash", tool_use_id="c2")
-    assert now(*BEGUN, first, second, request, done).phase == "running", "the other one may take as long as it wants"
+    assert now(*BEGUN, first, second, request, done).phase == "running", (
+        "the other one may take as long as it wants"
+    )
 
 
 def test_gemini_tells_what_it_wants_though_its_transcript_has_it_later() -> None:
-    begun = (hook("SessionStart", START, agent="gemini"), hook("BeforeAgent", START + SECOND, agent="gemini"))
+    begun = (
+        hook("SessionStart", START, agent="gemini"),
+        hook("BeforeAgent", START + SECOND, agent="gemini"),
+    )
 
     def wants(**asked: Any) -> StatusInput:
         kind = "ToolPermission"
-        return hook("Notification", START + 2 * SECOND, agent="gemini", notification_type=kind, asked=asked)
+        return hook(
+            "Notification", START + 2 * SECOND, agent="gemini", notification_type=kind, asked=asked
+        )
 
     run = now(*begun, wants(tool="run_shell_command", text="rm -r b", cut=True))
-    assert run.approval and (run.phase, run.approval.tool) == ("waiting_approval", "run_shell_command")
+    assert run.approval and (run.phase, run.approval.tool) == (
+        "waiting_approval",
+        "run_shell_command",
+    )
     assert (run.approval.action, run.approval.certain, run.approval.cut) == ("rm -r b", True, True)
     edit = now(*begun, wants(tool="replace", path="/etc/hosts")).approval
     assert edit and (edit.action, edit.path, edit.certain) == ("/etc/hosts", "/etc/hosts", True)
@@ -376,8 +499,19 @@ def test_gemini_tells_what_it_wants_though_its_transcript_has_it_later() -> None
 
 
 def test_an_edit_is_asked_for_by_its_path() -> None:
-    call = event("tool.call", START + 2 * SECOND, name="Edit", id="c1", input={"file_path": "/code/shop/a.py"})
-    found = now(hook("SessionStart", START, cwd="/code/shop"), BEGUN[1], call, asked(START + 3 * SECOND, "Edit"))
+    call = event(
+        "tool.call",
+        START + 2 * SECOND,
+        name="Edit",
+        id="c1",
+        input={"file_path": "/code/shop/a.py"},
+    )
+    found = now(
+        hook("SessionStart", START, cwd="/code/shop"),
+        BEGUN[1],
+        call,
+        asked(START + 3 * SECOND, "Edit"),
+    )
     assert found.approval is not None
     assert (found.approval.tool, found.approval.path) == ("Edit", "/code/shop/a.py")
     running = now(hook("SessionStart", START, cwd="/code/shop"), BEGUN[1], call)
@@ -397,10 +531,17 @@ def test_of_two_calls_in_one_reply_the_first_is_asked_first_and_then_the_second(
 
 
 def test_another_tools_answer_does_not_answer_a_request() -> None:
-    other = event("tool.call", START + 1900, 4, name="WebFetch", id="w1", input={"url": "https://example.com"})
+    other = event(
+        "tool.call", START + 1900, 4, name="WebFetch", id="w1", input={"url": "https://example.com"}
+    )
     seen = (*BEGUN, other, bash("make", START + 2000), asked(START + 2100))
-    assert now(*seen, event("tool.result", START + 4000, 8, actor="tool", id="w1")).phase == "waiting_approval"
-    assert now(*seen, event("tool.result", START + 4000, 8, actor="tool", id="c1")).phase == "running"
+    assert (
+        now(*seen, event("tool.result", START + 4000, 8, actor="tool", id="w1")).phase
+        == "waiting_approval"
+    )
+    assert (
+        now(*seen, event("tool.result", START + 4000, 8, actor="tool", id="c1")).phase == "running"
+    )
 
 
 def test_a_call_left_open_by_an_interrupt_is_not_what_the_next_turn_asks_for() -> None:
@@ -418,22 +559,44 @@ def test_a_call_left_open_by_an_interrupt_is_not_what_the_next_turn_asks_for() -
 
 def test_codex_calls_its_shell_by_two_names() -> None:
     call = event(
-        "tool.call", START + 2000, 5, name="exec_command", text="ls", id="c1", input={"command": ["bash", "-lc", "ls"]}
+        "tool.call",
+        START + 2000,
+        5,
+        name="exec_command",
+        text="ls",
+        id="c1",
+        input={"command": ["bash", "-lc", "ls"]},
     )
-    found = now(*BEGUN, call, hook("PermissionRequest", START + 2100, agent="codex", tool_name="Bash")).approval
+    found = now(
+        *BEGUN, call, hook("PermissionRequest", START + 2100, agent="codex", tool_name="Bash")
+    ).approval
     assert found and found.action == "ls"
 
 
 def test_a_request_with_an_id_of_its_own_is_answered_by_it() -> None:
-    ask = event("approval.requested", START + 2000, 5, name="shell", text="rm -r build", id="t1", request="r1")
+    ask = event(
+        "approval.requested",
+        START + 2000,
+        5,
+        name="shell",
+        text="rm -r build",
+        id="t1",
+        request="r1",
+    )
     found = now(*BEGUN, ask)
     assert found.approval and (found.approval.action, found.confidence) == ("rm -r build", "medium")
     other = event("approval.resolved", START + 3000, 6, id="t2", request="r2", decision="approved")
     assert now(*BEGUN, ask, other).phase == "waiting_approval"
     own = event("approval.resolved", START + 3000, 6, id="t1", request="r1", decision="approved")
     assert now(*BEGUN, ask, own).phase == "running"
-    assert now(*BEGUN, ask, event("tool.result", START + 3000, 6, actor="tool", id="t2")).phase == "waiting_approval"
-    assert now(*BEGUN, ask, event("tool.result", START + 3000, 6, actor="tool", id="t1")).phase == "running"
+    assert (
+        now(*BEGUN, ask, event("tool.result", START + 3000, 6, actor="tool", id="t2")).phase
+        == "waiting_approval"
+    )
+    assert (
+        now(*BEGUN, ask, event("tool.result", START + 3000, 6, actor="tool", id="t1")).phase
+        == "running"
+    )
 
 
 def test_the_registry_knows_of_a_yes_before_the_tool_answers() -> None:
@@ -498,7 +661,7 @@ def test_a_very_long_command_is_cut_and_that_is_said() -> None:
     assert len(found.activity) <= 120
 
 
-# -- turns ---------------------------------------------------------------------------------------------------------
+# -- turns ---------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_is_told_and_forgotten_with_the_next_prompt() -> None:
@@ -513,10 +676,15 @@ def test_why_a_turn_failed_is_told() -> None:
     hooked = hook("StopFailure", START + 2 * SECOND, error="unknown")
     why = event("error", START + 2 * SECOND - 10, 3, text="API Error: 400 scripted")
     assert now(*BEGUN, why, hooked).failed == "API Error: 400 scripted"
-    again = hook("UserPromptSubmit", START + 3 * SECOND), hook("StopFailure", START + 4 * SECOND, error="unknown")
+    again = (
+        hook("UserPromptSubmit", START + 3 * SECOND),
+        hook("StopFailure", START + 4 * SECOND, error="unknown"),
+    )
     assert now(*BEGUN, why, hooked, *again).failed == "unknown", "that was another turn's"
     told_apart = now(
-        *BEGUN, event("error", START + 2000, 3, text="529"), event("turn.completed", START + 2001, failed=True)
+        *BEGUN,
+        event("error", START + 2000, 3, text="529"),
+        event("turn.completed", START + 2001, failed=True),
     )
     assert told_apart.failed == "529"
     assert now(*BEGUN, hook("Stop", START + 2 * SECOND)).failed is None
@@ -534,8 +702,14 @@ def test_the_last_words_of_a_turn_do_not_open_it_again() -> None:
 
 def test_codex_says_that_it_starts_after_its_first_turn_began() -> None:
     begun = event("turn.started", START, 2)
-    assert now(begun, hook("SessionStart", START + 80, agent="codex", source="startup")).phase == "running"
-    assert now(begun, hook("SessionStart", START + 8000, agent="codex", source="resume")).phase == "idle"
+    assert (
+        now(begun, hook("SessionStart", START + 80, agent="codex", source="startup")).phase
+        == "running"
+    )
+    assert (
+        now(begun, hook("SessionStart", START + 8000, agent="codex", source="resume")).phase
+        == "idle"
+    )
 
 
 def test_records_of_one_moment_count_in_their_order() -> None:
@@ -548,7 +722,9 @@ def test_records_of_one_moment_count_in_their_order() -> None:
 
 
 def test_a_record_from_the_future_is_as_old_as_its_reading() -> None:
-    wrong = StoredEvent(1, 1, "turn.completed", "transcript", "high", START + LONG, START, "system", "", None, None)
+    wrong = StoredEvent(
+        1, 1, "turn.completed", "transcript", "high", START + LONG, START, "system", "", None, None
+    )
     assert now(of_event(wrong), hook("UserPromptSubmit", START + SECOND)).phase == "running"
 
 
@@ -556,10 +732,18 @@ def test_compaction_is_work_until_it_is_over_or_forgotten() -> None:
     begun = (*BEFORE["waiting"], hook("PreCompact", START + 10 * SECOND, trigger="manual"))
     found = now(*begun, at=START + 60 * SECOND)
     assert (found.phase, found.activity) == ("running", "compacting")
-    assert now(*begun, hook("SessionStart", START + 70 * SECOND, source="compact")).phase == "waiting"
+    assert (
+        now(*begun, hook("SessionStart", START + 70 * SECOND, source="compact")).phase == "waiting"
+    )
     assert now(*begun, event("compaction", START + 70 * SECOND, 30)).phase == "waiting"
-    assert now(*begun, at=START + 10 * SECOND + COMPACTING + 1).phase == "waiting", "there was nothing to compact"
-    inside = now(*CALLED, hook("PreCompact", START + 5000), hook("SessionStart", START + 6000, source="compact"))
+    assert now(*begun, at=START + 10 * SECOND + COMPACTING + 1).phase == "waiting", (
+        "there was nothing to compact"
+    )
+    inside = now(
+        *CALLED,
+        hook("PreCompact", START + 5000),
+        hook("SessionStart", START + 6000, source="compact"),
+    )
     assert inside.phase == "running"
 
 
@@ -571,10 +755,15 @@ def test_what_it_does_is_told_in_one_line() -> None:
     assert doing(event("assistant.thinking", START + 2000)) == "thinking"
     assert doing(event("assistant.message", START + 2000)) == "writing"
     assert doing(bash("make\ttest\x1b[2J", START + 2000)) == "Bash: make test"
-    task = event("tool.call", START + 2000, 5, name="Agent", id="c1", text="a\nb", input={"description": "a"})
+    task = event(
+        "tool.call", START + 2000, 5, name="Agent", id="c1", text="a\nb", input={"description": "a"}
+    )
     begun = event("subagent.started", START + 2000, 6, text="Find the parser", id="c1")
     assert doing(task, begun) == "Agent: Find the parser"
-    assert doing(event("error", START + 2000, 5, actor="system", text="overloaded")) == "error: overloaded"
+    assert (
+        doing(event("error", START + 2000, 5, actor="system", text="overloaded"))
+        == "error: overloaded"
+    )
     assert now(*BEFORE["waiting"]).activity is None
 
 
@@ -582,7 +771,9 @@ def test_whether_a_subagent_runs() -> None:
     task = event("tool.call", START + 2000, 5, name="Agent", id="c1", text="look", input={})
     begun = event("subagent.started", START + 2000, 6, text="look", id="c1")
     assert now(*BEGUN, task, begun).subagent
-    assert not now(*BEGUN, task, begun, event("tool.result", START + 3000, 7, actor="tool", id="c1")).subagent
+    assert not now(
+        *BEGUN, task, begun, event("tool.result", START + 3000, 7, actor="tool", id="c1")
+    ).subagent
     behind = (*BEFORE["waiting"], hook("PostToolUse", START + 9000, agent_id="a1"))
     assert now(*behind).subagent and now(*behind).phase == "waiting"
     assert not now(*behind, hook("SubagentStop", START + 10_000, agent_id="a1")).subagent
@@ -593,11 +784,14 @@ def test_whether_a_subagent_runs() -> None:
 def test_the_process_to_ask_after_is_the_last_one_heard_of() -> None:
     seen = [hook("SessionStart", START, process=[7, 70]), hook("Stop", START + 1, process=[8, 80])]
     assert process(told(seen)) == process(told(reversed(seen))) == (8, 80)
-    assert process(told([hook("Stop", START, process=["x"]), hook("Stop", START, process=None)])) is None
+    assert (
+        process(told([hook("Stop", START, process=["x"]), hook("Stop", START, process=None)]))
+        is None
+    )
     assert of_signal(Signal(START, "claude", "probe")) is None
 
 
-# -- whatever comes ------------------------------------------------------------------------------------------------
+# -- whatever comes ------------------------------------------------------------------------------
 
 _AGAIN = [made for made, _ in INPUTS.values()] + [lambda sign=sign: sign for sign in CHILD.values()]
 
@@ -609,22 +803,36 @@ def stories(draw: st.DrawFn, limit: int = 40) -> list[StatusInput]:
     for seq in range(1, 1 + draw(st.integers(0, limit))):
         at += draw(st.sampled_from([0, 1, 80, 900, 1100, 5000, 40_000, 200_000]))
         sign = draw(st.sampled_from(_AGAIN))()
-        idents = ["x1", "x2"] if sign.child else ["q1"] if sign.kind == "question" else ["c1", "c2", "c3"]
-        ident = draw(st.sampled_from(idents + ["q1"] * (sign.kind == "result"))) if sign.call else ""
-        found.append(msgspec.structs.replace(sign, at=at, call=ident, order=seq if sign.order else 0))
+        idents = (
+            ["x1", "x2"]
+            if sign.child
+            else ["q1"]
+            if sign.kind == "question"
+            else ["c1", "c2", "c3"]
+        )
+        ident = (
+            draw(st.sampled_from(idents + ["q1"] * (sign.kind == "result"))) if sign.call else ""
+        )
+        found.append(
+            msgspec.structs.replace(sign, at=at, call=ident, order=seq if sign.order else 0)
+        )
     return found
 
 
 @repeatable
 @given(stories(), st.randoms(use_true_random=False))
-def test_the_order_in_which_signs_come_means_nothing(story: list[StatusInput], chance: random.Random) -> None:
+def test_the_order_in_which_signs_come_means_nothing(
+    story: list[StatusInput], chance: random.Random
+) -> None:
     shuffled = chance.sample(story, len(story))
     assert told(shuffled) == told(story)
 
 
 @repeatable
 @given(stories(), st.data())
-def test_signs_that_come_twice_change_nothing(story: list[StatusInput], data: st.DataObject) -> None:
+def test_signs_that_come_twice_change_nothing(
+    story: list[StatusInput], data: st.DataObject
+) -> None:
     once = told(story)
     again = data.draw(st.lists(st.sampled_from(story))) if story else []
     assert told(again, once) == once
@@ -645,7 +853,9 @@ def test_exited_is_final_until_a_new_start_or_prompt(story: list[StatusInput]) -
 
 @repeatable
 @given(stories(), st.sampled_from([None, True, False]))
-def test_since_never_goes_back_while_the_phase_is_the_same(story: list[StatusInput], alive: bool | None) -> None:
+def test_since_never_goes_back_while_the_phase_is_the_same(
+    story: list[StatusInput], alive: bool | None
+) -> None:
     known, before = NEW, Status("", "", "")
     for sign in story:
         known = apply(known, sign)
@@ -653,7 +863,11 @@ def test_since_never_goes_back_while_the_phase_is_the_same(story: list[StatusInp
             found = status(known, sign.at + wait, alive)
             assert found.since is None or found.since <= sign.at
             if wait == 0:
-                assert found.phase != before.phase or not before.since or (found.since or 0) >= before.since
+                assert (
+                    found.phase != before.phase
+                    or not before.since
+                    or (found.since or 0) >= before.since
+                )
                 before = found
 
 
@@ -666,19 +880,28 @@ def test_a_state_survives_being_stored(story: list[StatusInput]) -> None:
 
 _odd = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 _facts = (
-    "id request input tool_name tool_use_id agent_id process source notification_type interrupted failed session "
+    "id request input tool_name tool_use_id agent_id process source notification_type interrupted "
+    "failed session "
     "subagent reason error cwd decision path"
 ).split()
 
 
 @repeatable
-@given(st.sampled_from([*KINDS, "odd"]), st.dictionaries(st.sampled_from(_facts), _odd), st.text(max_size=5))
+@given(
+    st.sampled_from([*KINDS, "odd"]),
+    st.dictionaries(st.sampled_from(_facts), _odd),
+    st.text(max_size=5),
+)
 def test_no_event_is_too_odd(kind: str, data: dict[str, Any], text: str) -> None:
-    made = StoredEvent(1, 1, kind, "transcript", "high", None, START, text, text, text or None, data or None)
+    made = StoredEvent(
+        1, 1, kind, "transcript", "high", None, START, text, text, text or None, data or None
+    )
     for phase in BEFORE:
         assert status(apply(told(BEFORE[phase]), of_event(made, text)), LATER).phase in PHASES
 
@@ -701,7 +924,9 @@ def test_a_state_stays_small_however_much_it_is_told() -> None:
     for number in range(1000):
         at, ident = START + 2000 + number * 10, f"c{number}"
         known = apply(known, bash("x" * 9000, at, ident, number))
-        known = apply(known, event("approval.requested", at, number, text="y" * 9000, request=f"r{number}"))
+        known = apply(
+            known, event("approval.requested", at, number, text="y" * 9000, request=f"r{number}")
+        )
         known = apply(known, hook("PostToolUse", at + 1, agent_id=f"a{number}"))
         if number % 3:
             known = apply(known, hook("PostToolUse", at + 2, tool_use_id=ident))

@@ -33,11 +33,20 @@ class Told:
     def now(self) -> int:
         return START + 1000 * len(self.events)
 
-    def add(self, kind: str, text: str = "", actor: str = "assistant", name: str | None = None, **data: Any) -> None:
+    def add(
+        self,
+        kind: str,
+        text: str = "",
+        actor: str = "assistant",
+        name: str | None = None,
+        **data: Any,
+    ) -> None:
         seq = next(self._seqs)
         at = START + 1000 * seq
         self.events.append(
-            StoredEvent(seq, self.turn, kind, "transcript", "high", at, at, actor, text, name, data or None)
+            StoredEvent(
+                seq, self.turn, kind, "transcript", "high", at, at, actor, text, name, data or None
+            )
         )
 
     def prompt(self, text: str) -> None:
@@ -45,7 +54,13 @@ class Told:
         self.add("user.prompt", text, "user")
 
     def call(self, name: str, ident: str, text: str = "", **given: Any) -> None:
-        self.add("tool.call", text or "\n".join(map(str, given.values())), name=name, id=ident, input=given)
+        self.add(
+            "tool.call",
+            text or "\n".join(map(str, given.values())),
+            name=name,
+            id=ident,
+            input=given,
+        )
 
     def result(self, ident: str, **data: Any) -> None:
         self.add("tool.result", actor="tool", id=ident, **data)
@@ -80,7 +95,11 @@ def test_a_turn_tells_what_was_asked_done_and_said(told: Told) -> None:
     spent = {1: Tokens(input=10, output=5)}
     before, turn = turns(told.events, spent=spent)
     assert (before.turn, before.prompt, before.tokens) == (0, None, None)
-    assert (turn.prompt, turn.closing, turn.tokens) == ("Fix the parser", "Fixed.", Tokens(input=10, output=5))
+    assert (turn.prompt, turn.closing, turn.tokens) == (
+        "Fix the parser",
+        "Fixed.",
+        Tokens(input=10, output=5),
+    )
     assert turn.tools == {"Read": 1, "Edit": 1, "Write": 1, "Bash": 1}
     assert turn.kinds == {"read": 1, "edit": 2, "shell": 1}
     assert (turn.files, turn.failures, turn.errors) == (["parser.py"], 2, ["overloaded"])
@@ -91,13 +110,17 @@ def test_a_turn_nobody_measured_lasts_from_its_first_to_its_last_record(told: To
     told.prompt("Go")
     told.add("assistant.message", "Gone.")
     assert told.all[0].duration_ms == 1000
-    undated = StoredEvent(1, 1, "user.prompt", "transcript", "high", None, START, "user", "Go", None, None)
+    undated = StoredEvent(
+        1, 1, "user.prompt", "transcript", "high", None, START, "user", "Go", None, None
+    )
     assert turns([undated])[0].duration_ms is None
 
 
 def test_files_of_patches_and_of_changes(told: Told) -> None:
     told.prompt("Patch it")
-    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
+    patch = (
+        "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
+    )
     told.call("apply_patch", "c1", text=patch, input=patch)
     told.call("apply_patch", "c2", changes={"c.py": {"add": {}}, "a.py": {}})
     assert told.all[0].files == ["a.py", "b.py", "c.py"]
@@ -126,7 +149,7 @@ def test_tools_are_counted_by_what_they_do(name: str, kind: str) -> None:
     assert tool_kind(name) == kind
 
 
-# -- approvals -----------------------------------------------------------------------------------------------------
+# -- approvals -----------------------------------------------------------------------------------
 
 
 def test_requests_are_told_with_their_turn_and_what_came_of_them(told: Told) -> None:
@@ -162,7 +185,12 @@ def test_requests_are_told_with_their_turn_and_what_came_of_them(told: Told) -> 
     (dropped,) = third.approvals
     assert (dropped.action, dropped.decision) == ("touch c", "superseded")
     (open_,) = fourth.approvals
-    assert (open_.tool, open_.action, open_.decision, open_.resolved_at) == ("Write", "d", None, None)
+    assert (open_.tool, open_.action, open_.decision, open_.resolved_at) == (
+        "Write",
+        "d",
+        None,
+        None,
+    )
 
 
 def test_a_no_is_told_also_where_no_hook_told_of_the_request(told: Told) -> None:
@@ -203,7 +231,7 @@ def test_without_requests_there_are_none(told: Told) -> None:
     assert turns([], signals=[Signal(START, "claude", "PermissionRequest")]) == []
 
 
-# -- three lines ---------------------------------------------------------------------------------------------------
+# -- three lines ---------------------------------------------------------------------------------
 
 
 def being(phase: str, **rest: Any) -> Status:
@@ -254,7 +282,9 @@ def test_what_it_does_now(status: Status, current: str) -> None:
         ("Done.", "Done"),
     ],
 )
-def test_a_word_that_opens_a_sentence_does_not_stand_for_it(closing: str, recent: str, told: Told) -> None:
+def test_a_word_that_opens_a_sentence_does_not_stand_for_it(
+    closing: str, recent: str, told: Told
+) -> None:
     told.prompt("Go on")
     told.add("assistant.message", closing)
     assert summary(told.all, being("waiting")).recent == recent
@@ -267,13 +297,17 @@ def test_only_the_last_five_turns_are_recent_the_newest_first(told: Told) -> Non
     told.prompt("Stop")
     told.add("turn.completed", actor="user", interrupted=True)
     made = summary(told.all, being("waiting", interrupted=True))
-    assert made.recent == "interrupted; Step 7 is done; Step 6 is done; Step 5 is done; Step 4 is done"
+    assert (
+        made.recent == "interrupted; Step 7 is done; Step 6 is done; Step 5 is done; Step 4 is done"
+    )
     assert made.prompt == "Stop"
 
 
 @repeatable
 @given(st.lists(st.tuples(st.text(), st.text(), st.text(max_size=20)), max_size=8), st.text())
-def test_it_is_three_bounded_lines_whatever_was_said(said: list[tuple[str, str, str]], activity: str) -> None:
+def test_it_is_three_bounded_lines_whatever_was_said(
+    said: list[tuple[str, str, str]], activity: str
+) -> None:
     told = Told()
     for prompt, closing, path in said:
         told.prompt(prompt * 50)

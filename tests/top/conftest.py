@@ -1,4 +1,5 @@
-"""Fixtures for tests of `whyfor top`: sessions that are kept, and the app without anybody who watches."""
+"""Fixtures for tests of `whyfor top`: sessions that are kept, and the app without anybody who
+watches."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ class Screen:
     @property
     def chosen(self) -> str:
         """The title of the chosen session: the first line with an edge beside it."""
-        return next(line for line in self.lines if line.startswith("█"))[4:].rsplit("  ", 1)[0].strip()
+        return (
+            next(line for line in self.lines if line.startswith("█"))[4:].rsplit("  ", 1)[0].strip()
+        )
 
 
 @asynccontextmanager

@@ -1,4 +1,5 @@
-"""Now in the terminal: what it shows, its keys, and that it changes without disturbing whoever is at it."""
+"""Now in the terminal: what it shows, its keys, and that it changes without disturbing whoever
+is at it."""
 
 from __future__ import annotations
 
@@ -23,10 +24,16 @@ from whyfor.store.open import reading
 
 from .conftest import Screen, shown
 
-COMMAND = 'psql -c "ALTER TABLE charges ADD COLUMN key text" \\\n  && ' + "echo done; " * 40 + "rm -rf ./build"
+COMMAND = (
+    'psql -c "ALTER TABLE charges ADD COLUMN key text" \\\n  && '
+    + "echo done; " * 40
+    + "rm -rf ./build"
+)
 
 
-def on_screen(settings: Settings, act: Callable[[Screen], Awaitable[None]], columns: int = 80, rows: int = 24) -> None:
+def on_screen(
+    settings: Settings, act: Callable[[Screen], Awaitable[None]], columns: int = 80, rows: int = 24
+) -> None:
     async def whole() -> None:
         async with shown(settings, columns, rows) as screen:
             await act(screen)
@@ -44,7 +51,7 @@ def squeezed(text: str) -> str:
     return re.sub(r"[\s█]", "", text)
 
 
-# -- what it shows -----------------------------------------------------------------------------------
+# -- what it shows -------------------------------------------------------------------------------
 
 
 def test_sessions_stand_in_groups_with_approvals_first(settings: Settings) -> None:
@@ -60,9 +67,18 @@ def test_sessions_stand_in_groups_with_approvals_first(settings: Settings) -> No
         )
         await screen.see("Idle and ended")
         lines = screen.lines
-        assert lines[0].startswith(" 2 need approval, 1 waits for you, 1 is running. 5 open sessions")
+        assert lines[0].startswith(
+            " 2 need approval, 1 waits for you, 1 is running. 5 open sessions"
+        )
         found = [line.strip("█ ").split("  ")[0] for line in lines]
-        order = ["◆ Needs approval", "Cc asked early", "Cc asked late", "■ Waiting for you", "Cc waits", "● Running"]
+        order = [
+            "◆ Needs approval",
+            "Cc asked early",
+            "Cc asked late",
+            "■ Waiting for you",
+            "Cc waits",
+            "● Running",
+        ]
         assert [line for line in found if line in order] == order
         assert any("Bash make test" in line for line in lines)
         assert "8 min" in screen.text and "checkout  main" in screen.text
@@ -83,7 +99,12 @@ def test_a_command_is_shown_whole_however_narrow_it_is(settings: Settings, colum
 
 def test_what_is_taller_than_the_screen_is_read_to_its_end(settings: Settings) -> None:
     async def act(screen: Screen) -> None:
-        screen.app.stand([asking("asks", "\n".join(f"line-{n};" for n in range(60))), standing("waits", "waiting")])
+        screen.app.stand(
+            [
+                asking("asks", "\n".join(f"line-{n};" for n in range(60))),
+                standing("waits", "waiting"),
+            ]
+        )
         await screen.see("line-3;")
         seen = set()
         for _ in range(12):
@@ -102,7 +123,9 @@ def test_what_is_taller_than_the_screen_is_read_to_its_end(settings: Settings) -
 
 def test_nothing_in_a_command_is_invisible(settings: Settings) -> None:
     async def act(screen: Screen) -> None:
-        screen.app.stand([asking("asks", "echo ok\u202e #hidden\u200b\x1b[8m\x00; rm -rf /\ue000\u00a0\u2028")])
+        screen.app.stand(
+            [asking("asks", "echo ok\u202e #hidden\u200b\x1b[8m\x00; rm -rf /\ue000\u00a0\u2028")]
+        )
         await screen.see("rm -rf")
         for name in ("202E", "200B", "001B", "0000", "E000", "00A0", "2028"):
             assert f"<U+{name}>" in squeezed(screen.text)
@@ -110,15 +133,24 @@ def test_nothing_in_a_command_is_invisible(settings: Settings) -> None:
     on_screen(settings, act)
 
 
-@pytest.mark.parametrize("hostile", [*HOSTILE, "[bold red]x[/] [@click=app.quit]y[/] [/nothing] \\[", "\udcff\ud800"])
+@pytest.mark.parametrize(
+    "hostile", [*HOSTILE, "[bold red]x[/] [@click=app.quit]y[/] [/nothing] \\[", "\udcff\ud800"]
+)
 def test_hostile_words_are_words(settings: Settings, hostile: str) -> None:
     async def act(screen: Screen) -> None:
         status = {"activity": f"Bash: {hostile}"}
         screen.app.stand(
             [
-                asking(hostile, hostile, tool=hostile, branch=hostile, project=hostile, cwd=hostile),
+                asking(
+                    hostile, hostile, tool=hostile, branch=hostile, project=hostile, cwd=hostile
+                ),
                 standing("2", "running", status=status, title=hostile, models=[hostile]),
-                standing("3", "waiting", status={"questions": [hostile], "failed": hostile}, title=hostile),
+                standing(
+                    "3",
+                    "waiting",
+                    status={"questions": [hostile], "failed": hostile},
+                    title=hostile,
+                ),
                 standing("4", "idle", status={"failed": hostile}, title=hostile),
             ]
         )
@@ -156,12 +188,14 @@ def test_what_is_kept_is_shown_before_anybody_reads(
     asyncio.run(whole())
 
 
-# -- it changes --------------------------------------------------------------------------------------
+# -- it changes ----------------------------------------------------------------------------------
 
 
 def test_a_change_is_shown_and_the_choice_stays(settings: Settings) -> None:
     async def act(screen: Screen) -> None:
-        screen.app.stand([standing("a", "running"), standing("b", "running"), standing("c", "running")])
+        screen.app.stand(
+            [standing("a", "running"), standing("b", "running"), standing("c", "running")]
+        )
         await screen.see("3 are running")
         await screen.press("j")
         assert screen.chosen == "b"
@@ -177,7 +211,9 @@ def test_a_change_is_shown_and_the_choice_stays(settings: Settings) -> None:
     on_screen(settings, act, 80, 40)
 
 
-def test_nothing_moves_right_after_a_key(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_moves_right_after_a_key(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(screen_app, "STILL", 0.5)
 
     async def act(screen: Screen) -> None:
@@ -195,7 +231,10 @@ def test_nothing_moves_right_after_a_key(settings: Settings, monkeypatch: pytest
 def test_what_did_not_change_is_not_drawn_again(settings: Settings) -> None:
     async def act(screen: Screen) -> None:
         long = now() - 300_000
-        still = [standing("a", "waiting", status={"since": long}), standing("b", "exited", status={"heard_at": long})]
+        still = [
+            standing("a", "waiting", status={"since": long}),
+            standing("b", "exited", status={"heard_at": long}),
+        ]
         screen.app.stand(still)
         await screen.see("Waiting for you  1")
         rows = list(screen.app.rows.values())
@@ -211,12 +250,14 @@ def test_what_did_not_change_is_not_drawn_again(settings: Settings) -> None:
     on_screen(settings, act)
 
 
-# -- keys --------------------------------------------------------------------------------------------
+# -- keys ----------------------------------------------------------------------------------------
 
 
 def test_a_filter_leaves_what_fits(settings: Settings) -> None:
     async def act(screen: Screen) -> None:
-        screen.app.stand([standing("apples", "running"), standing("pears", "running", branch="orchard")])
+        screen.app.stand(
+            [standing("apples", "running"), standing("pears", "running", branch="orchard")]
+        )
         await screen.see("pears")
         await screen.press("slash", *"ORCHARD")
         await screen.until(lambda: "apples" not in screen.text)
@@ -251,10 +292,12 @@ def test_q_quits(settings: Settings) -> None:
     on_screen(settings, act)
 
 
-# -- a session ---------------------------------------------------------------------------------------
+# -- a session -----------------------------------------------------------------------------------
 
 
-def test_enter_opens_the_conversation_and_it_grows(settings: Settings, home: Path, kept: Transcript) -> None:
+def test_enter_opens_the_conversation_and_it_grows(
+    settings: Settings, home: Path, kept: Transcript
+) -> None:
     session = ingested(settings)
 
     async def act(screen: Screen) -> None:
@@ -296,7 +339,9 @@ def test_enter_opens_the_conversation_and_it_grows(settings: Settings, home: Pat
     on_screen(settings, act)
 
 
-def test_a_long_conversation_is_read_back_page_by_page(settings: Settings, home: Path, kept: Transcript) -> None:
+def test_a_long_conversation_is_read_back_page_by_page(
+    settings: Settings, home: Path, kept: Transcript
+) -> None:
     for number in range(120):
         kept.prompt(f"Question {number}")
         kept.say(f"Answer {number}")
@@ -320,7 +365,9 @@ def test_a_long_conversation_is_read_back_page_by_page(settings: Settings, home:
     on_screen(settings, act, 80, 40)
 
 
-def test_a_conversation_of_hostile_words_is_words(settings: Settings, home: Path, kept: Transcript) -> None:
+def test_a_conversation_of_hostile_words_is_words(
+    settings: Settings, home: Path, kept: Transcript
+) -> None:
     for hostile in [*HOSTILE, "[bold]x[/] [/nothing] [@click=app.quit]"]:
         kept.prompt(hostile)
         kept.say(hostile)
@@ -337,7 +384,9 @@ def test_a_conversation_of_hostile_words_is_words(settings: Settings, home: Path
         for keys in ("e", "e", "g", "n", "G"):
             await screen.press(keys)
             await screen.pilot.pause(0.05)
-            assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", screen.text)
+            assert not re.search(
+                r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", screen.text
+            )
 
     on_screen(settings, act)
 

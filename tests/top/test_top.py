@@ -35,13 +35,21 @@ def test_json_is_one_document(settings: Settings, kept: Transcript, cli: Cli) ->
     assert {"approval", "questions", "since", "summary", "pid"} <= set(session)
 
 
-def test_hostile_words_are_words(settings: Settings, home: Path, cli: Cli, kept: Transcript) -> None:
-    kept.lines[0]["message"]["content"] = "\x1b]0;owned\x07\x1b[2J[red]quokka[/red] \u202egnp" + "x" * 5000
+def test_hostile_words_are_words(
+    settings: Settings, home: Path, cli: Cli, kept: Transcript
+) -> None:
+    kept.lines[0]["message"]["content"] = (
+        "\x1b]0;owned\x07\x1b[2J[red]quokka[/red] \u202egnp" + "x" * 5000
+    )
     kept.save(home)
     ingest(settings)
     found = cli("top", "--once").out
     assert "[red]quokka[/red] gnp" in found
-    assert "\x1b" not in found and "\u202e" not in found and len(max(found.splitlines(), key=len)) <= 200
+    assert (
+        "\x1b" not in found
+        and "\u202e" not in found
+        and len(max(found.splitlines(), key=len)) <= 200
+    )
 
 
 def test_an_empty_home_says_what_to_do(settings: Settings, cli: Cli) -> None:
@@ -52,10 +60,17 @@ def test_an_empty_home_says_what_to_do(settings: Settings, cli: Cli) -> None:
 
 def test_only_the_screen_pays_for_textual(settings: Settings, kept: Transcript) -> None:
     ingest(settings)
-    look = "import sys; from whyfor.__main__ import main; main(sys.argv[1:]); print('textual' in sys.modules)"
+    look = (
+        "import sys; from whyfor.__main__ import main; main(sys.argv[1:]); print('textual' in "
+        "sys.modules)"
+    )
     for arguments in (["--help"], ["top", "--help"], ["top", "--once"], ["top", "--json"]):
-        done = subprocess.run([sys.executable, "-c", look, *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", look, *arguments], capture_output=True, text=True, check=True
+        )
         assert done.stdout.splitlines()[-1] == "False", arguments
     assert json.loads(
-        subprocess.run([sys.executable, "-m", "whyfor", "top", "--json"], capture_output=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-m", "whyfor", "top", "--json"], capture_output=True, check=True
+        ).stdout
     )

@@ -31,7 +31,9 @@ raise SystemExit(main(["top"]))
 
 
 def env(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLORTERM")}
+    kept = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLORTERM")
+    }
     return {**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", **more}
 
 
@@ -77,15 +79,23 @@ def test_a_crash_leaves_the_terminal_as_it_was_and_says_no_more_than_other_error
         assert "only a variable" not in window.written
 
 
-@pytest.mark.parametrize(("term", "colour"), [("linux", True), ("xterm-256color", False), ("vt100", False)])
-def test_sixteen_colours_are_enough_and_so_is_none(kept: Transcript, term: str, colour: bool) -> None:
+@pytest.mark.parametrize(
+    ("term", "colour"), [("linux", True), ("xterm-256color", False), ("vt100", False)]
+)
+def test_sixteen_colours_are_enough_and_so_is_none(
+    kept: Transcript, term: str, colour: bool
+) -> None:
     given = env(TERM=term) if colour else env(TERM=term, NO_COLOR="1")
     with Window(TOP, given, 40, 12) as window:
         window.see("Count the quokkas")
         window.press("q")
         window.leave()
         window.check_restored()
-        codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", window.written) for code in found.split(";")}
+        codes = {
+            code
+            for found in re.findall(r"\x1b\[([0-9;]*)m", window.written)
+            for code in found.split(";")
+        }
         assert not codes & {"38", "48"}, "a colour of a bigger palette"
         assert bool(codes & {str(n) for n in [*range(31, 38), *range(91, 98)]}) == colour
 
@@ -99,7 +109,9 @@ def test_without_news_nothing_is_written_to_the_terminal() -> None:
         assert len(window.written) == before
 
 
-def test_while_a_server_runs_it_only_looks(settings: Settings, home: Path, kept: Transcript) -> None:
+def test_while_a_server_runs_it_only_looks(
+    settings: Settings, home: Path, kept: Transcript
+) -> None:
     ingest(settings)
     with alone(settings), announced(settings, 1):
         assert serves(settings)
@@ -116,7 +128,9 @@ def test_while_a_server_runs_it_only_looks(settings: Settings, home: Path, kept:
     assert not serves(settings)
 
 
-def test_when_the_server_is_gone_it_reads_itself(settings: Settings, home: Path, kept: Transcript) -> None:
+def test_when_the_server_is_gone_it_reads_itself(
+    settings: Settings, home: Path, kept: Transcript
+) -> None:
     ingest(settings)
     with Window(TOP, env(), 80, 24) as window:
         with alone(settings), announced(settings, 1):

@@ -1,4 +1,5 @@
-"""A terminal window of a given size, as `whyfor top` has it: what is on its screen, how it was left."""
+"""A terminal window of a given size, as `whyfor top` has it: what is on its screen, how it was
+left."""
 
 from __future__ import annotations
 
@@ -19,13 +20,17 @@ from types import TracebackType
 
 SECONDS = 30.0
 TOP = ["-m", "whyfor", "top"]
-_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
+)
 
 
 class Window:
     """with Window(TOP, env, 80, 24) as window: window.see("No session is open")"""
 
-    def __init__(self, arguments: list[str], env: Mapping[str, str], columns: int, rows: int) -> None:
+    def __init__(
+        self, arguments: list[str], env: Mapping[str, str], columns: int, rows: int
+    ) -> None:
         self.written = ""
         self.keys, screen = pty.openpty()
         fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -43,7 +48,9 @@ class Window:
     def __enter__(self) -> Window:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(SECONDS)
@@ -58,7 +65,9 @@ class Window:
     def see(self, text: str, since: int = 0) -> None:
         wanted, deadline = "".join(text.split()), time.monotonic() + SECONDS
         while wanted not in self.plain[since:]:
-            assert time.monotonic() < deadline and self.process.poll() is None, f"{text!r} not in {self.plain[-2000:]}"
+            assert time.monotonic() < deadline and self.process.poll() is None, (
+                f"{text!r} not in {self.plain[-2000:]}"
+            )
             self._read()
 
     def press(self, keys: str) -> int:
@@ -82,7 +91,8 @@ class Window:
         return self.process.returncode
 
     def check_restored(self) -> None:
-        """As a terminal was before: its modes, its own screen, its cursor, no mouse, no bracketed paste."""
+        """As a terminal was before: its modes, its own screen, its cursor, no mouse, no
+        bracketed paste."""
         assert termios.tcgetattr(self.keys) == self.before
         for mode in ("?1049", "?1000", "?1003", "?1004", "?2004"):
             on, off = self.written.rfind(f"\x1b[{mode}h"), self.written.rfind(f"\x1b[{mode}l")

@@ -11,7 +11,8 @@ NAMES = ("claude", "codex", "gemini", "copilot", "opencode")
 
 
 class _Registry(Mapping[str, Agent]):
-    """Agents by name; a module is imported when its agent is asked for, so that reading commands import none."""
+    """Agents by name; a module is imported when its agent is asked for, so that reading commands
+    import none."""
 
     def __getitem__(self, name: str) -> Agent:
         if name not in NAMES:

@@ -47,9 +47,10 @@ __all__ = [
 ]
 
 MAX_DECODED = 32 << 20
-"""Bytes of a line that is decoded. Real ones, pictures and whole histories in them, are a few MB."""
+"""Largest line that is decoded, in bytes. Real ones, pictures included, are a few MB."""
 _LARGE = 1 << 20  # bytes below which memory is not asked for
-_PER_BYTE = 5  # bytes of memory for one of JSON: a character may take four, beside the text it stands in
+# bytes of memory for one of JSON: a character may take four, beside the text it stands in
+_PER_BYTE = 5
 _PER_VALUE = 80  # and for each value
 _MAX_VALUES = 6_000_000  # in one line or document, half a GB of them; real ones have some thousands
 MARKER = "[Whyfor: "  # how a line begins that a restored session has in it and nobody typed
@@ -64,12 +65,14 @@ class SourceShape(msgspec.Struct, frozen=True):
     framing: Framing
     session_id: str
     parent: str | None = None  # the session this one is a subagent of
-    sidecar: str | None = None  # what it adds to a session, if it is not a transcript: `result`, `meta`
+    # what it adds to a session, if it is not a transcript: `result`, `meta`
+    sidecar: str | None = None
     cwd: str | None = None  # for agents whose records do not say it
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """New rows of one session in an agent's database, as JSON lines, and where to go on next time."""
+    """New rows of one session in an agent's database, as JSON lines, and where to go on next
+    time."""
 
     session_id: str
     parent: str | None
@@ -118,7 +121,8 @@ class Agent(Protocol):
         """Whether a record stands before a prompt and belongs to its turn already."""
 
     def under(self, record: Record) -> tuple[str, str] | None:
-        """Where records come in no order: a record's message, and the one it is a part of or an answer to."""
+        """Where records come in no order: a record's message, and the one it is a part of or an
+        answer to."""
 
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
         """For databases: what is new in each session since its position. Empty for all others."""
@@ -186,7 +190,8 @@ def flatten(value: object, limit: int = 200_000) -> str:
 def can_decode(data: bytes) -> bool:
     """Return whether there is memory for what this JSON holds.
 
-    The decoder does not survive being refused memory, so it is asked for before; asked for only, never written to.
+    The decoder does not survive being refused memory, so it is asked for before; asked for only,
+    never written to.
     """
     if len(data) < _LARGE:
         return True
@@ -214,7 +219,8 @@ def head_records(head: bytes, limit: int = 50) -> Iterator[Record]:
 
 
 def _with_halves(line: bytes) -> object:
-    """Return what a line holds that has half a surrogate pair in it, as a path that is not UTF-8 may; else None."""
+    """Return what a line holds that has half a surrogate pair in it, as a path that is not UTF-8
+    may; else None."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return None
     import json  # here: lines that need it are rare

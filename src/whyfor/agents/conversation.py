@@ -1,4 +1,5 @@
-"""How a conversation is written down again: what every agent's writer can do, and the words all of them share."""
+"""How a conversation is written down again: what every agent's writer can do, and the words all
+of them share."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class SessionWriter(Protocol):
         """One session's records under a new id."""
 
     def live(self, records: Sequence[Record]) -> list[Record]:
-        """The records the agent would have in mind: the active branch, since the last compaction, in order."""
+        """The records the agent would have in mind: the active branch, since the last
+        compaction, in order."""
 
     def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
         """What was said elsewhere, as records."""
@@ -80,8 +82,11 @@ class SessionWriter(Protocol):
     def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         """Records of several origins as one session."""
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
-        """A file that belongs to the session (a subagent's transcript), moved along; None if there is no such thing."""
+    def beside(
+        self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
+    ) -> NewFile | None:
+        """A file that belongs to the session (a subagent's transcript), moved along; None if
+        there is no such thing."""
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         """The session's file, then what must be there for the agent to find it."""
@@ -97,7 +102,8 @@ def lines(records: Iterable[Record]) -> bytes:
 
 
 def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[SpokenLine]]:
-    """Turns in plain words, thinking left out; a compaction with a summary stands for all before it."""
+    """Turns in plain words, thinking left out; a compaction with a summary stands for all before
+    it."""
     turns: dict[int, list[SpokenLine]] = {}
     at, model = begun, None
     for event in events:
@@ -108,7 +114,10 @@ def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[SpokenL
         if event.kind == "compaction" and text:
             turns.clear()
         if text:
-            _add(turns.setdefault(event.turn, []), SpokenLine(role, text, at, model if role == "assistant" else None))
+            _add(
+                turns.setdefault(event.turn, []),
+                SpokenLine(role, text, at, model if role == "assistant" else None),
+            )
     return list(turns.values())
 
 
@@ -127,7 +136,10 @@ def _words(event: StoredEvent) -> tuple[str, str]:
     if event.kind == "tool.call":
         return "user", f"{MARKER}a command the user ran]\n{text}"
     if event.kind == "tool.result" and not (data.get("external") and not data.get("uuid")):
-        return "user", f"{MARKER}tool result{' (failed)' if data.get('failed') else ''}]\n{_short(text)}"
+        return (
+            "user",
+            f"{MARKER}tool result{' (failed)' if data.get('failed') else ''}]\n{_short(text)}",
+        )
     return "", ""
 
 
@@ -145,5 +157,7 @@ def _add(turn: list[SpokenLine], said: SpokenLine) -> None:
     """One voice after the other: models expect user and assistant to take turns."""
     if turn and turn[-1].role == said.role:
         last = turn.pop()
-        said = SpokenLine(last.role, f"{last.text}\n\n{said.text}", last.at, said.model or last.model)
+        said = SpokenLine(
+            last.role, f"{last.text}\n\n{said.text}", last.at, said.model or last.model
+        )
     turn.append(said)

@@ -1,4 +1,5 @@
-"""GitHub Copilot CLI: an event log per session under ~/.copilot/session-state, subagents in the same log."""
+"""GitHub Copilot CLI: an event log per session under ~/.copilot/session-state, subagents in the
+same log."""
 
 from __future__ import annotations
 
@@ -32,21 +33,28 @@ from whyfor.model.times import parse_iso
 
 WRITERS = frozenset(("create", "edit", "str_replace", "insert", "write", "write_file", "edit_file"))
 READERS = frozenset(("view", "read_file"))
-# Known events that carry nothing of the conversation: steps of a turn, state of the program, progress.
+# Known events that carry nothing of the conversation: steps of a turn, state of the program,
+# progress.
 SILENT = frozenset(
     str.split(
         "assistant.turn_start assistant.turn_end assistant.intent assistant.idle assistant.usage "
-        "assistant.message_start assistant.message_delta assistant.reasoning_delta assistant.streaming_delta "
+        "assistant.message_start assistant.message_delta assistant.reasoning_delta "
+        "assistant.streaming_delta "
         "assistant.tool_call_delta assistant.server_tool_progress assistant.fusion_phase_started "
         "assistant.fusion_phase_completed assistant.fusion_phase_failed auto_mode_switch.requested "
-        "auto_mode_switch.completed auto_mode.resolved capabilities.changed command.queued command.execute "
+        "auto_mode_switch.completed auto_mode.resolved capabilities.changed command.queued "
+        "command.execute "
         "command.completed commands.changed elicitation.completed external_tool.requested "
-        "external_tool.completed hook.start hook.end hook.progress mcp.oauth_required mcp.oauth_completed "
+        "external_tool.completed hook.start hook.end hook.progress mcp.oauth_required "
+        "mcp.oauth_completed "
         "mcp.headers_refresh_required mcp.headers_refresh_completed model.call_finished "
-        "pending_messages.modified sampling.requested sampling.completed session.background_tasks_changed "
+        "pending_messages.modified sampling.requested sampling.completed "
+        "session.background_tasks_changed "
         "session.binary_asset session.canvas_closed session.canvas_opened session.compaction_start "
-        "session.custom_agents_updated session.extensions_loaded session.handoff session.idle session.info "
-        "session.mcp_server_status_changed session.mcp_servers_loaded session.mode_notice_delivered "
+        "session.custom_agents_updated session.extensions_loaded session.handoff session.idle "
+        "session.info "
+        "session.mcp_server_status_changed session.mcp_servers_loaded "
+        "session.mode_notice_delivered "
         "session.model_change session.permissions_changed session.plan_changed "
         "session.remote_steerable_changed session.schedule_cancelled session.schedule_created "
         "session.schedule_rearmed session.session_limits_changed session.skills_loaded "
@@ -77,7 +85,8 @@ class Copilot(FileAgent):
         return [base / "session-state", base / "history-session-state"]
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
-        """A session's folder also holds what it worked with, which is no transcript whatever its name."""
+        """A session's folder also holds what it worked with, which is no transcript whatever its
+        name."""
         for path in walk(root, (".jsonl", ".json"), onerror):
             depth = len(path.relative_to(root).parts)
             if depth == 1 or (depth == 2 and path.name == "events.jsonl"):
@@ -92,9 +101,14 @@ class Copilot(FileAgent):
             ident = as_str(data.get("sessionId"))
             if kind == "session.start" and ident:
                 return SourceShape("lines", ident)
-            found = found or ("parentId" in record and (kind in SILENT or kind in EventsReader.KINDS))
+            found = found or (
+                "parentId" in record and (kind in SILENT or kind in EventsReader.KINDS)
+            )
         if found:
-            return SourceShape("lines", path.parent.name if path.name == "events.jsonl" else path.name.split(".")[0])
+            return SourceShape(
+                "lines",
+                path.parent.name if path.name == "events.jsonl" else path.name.split(".")[0],
+            )
         if head.lstrip().startswith(b"{") and re.search(_HISTORY, head) and b'"startTime"' in head:
             named = re.search(_HISTORY_ID, head)
             return SourceShape("document", named[1].decode("utf-8", "replace")) if named else None
@@ -122,7 +136,9 @@ class _Here:
     def key(self, ident: object = None, *parts: object) -> int:
         return fold(ident if isinstance(ident, str) and ident else self.ident, *parts)
 
-    def add(self, kind: str, key: int, actor: str, text: str = "", name: str = "", data: object = None) -> None:
+    def add(
+        self, kind: str, key: int, actor: str, text: str = "", name: str = "", data: object = None
+    ) -> None:
         known = as_dict(data) or None
         self.bucket.events.append(Event(kind, key, self.when, actor, text, name or None, known))
 
@@ -132,12 +148,16 @@ class EventsReader:
 
     KINDS = frozenset(
         str.split(
-            "session.start session.resume session.context_changed session.mode_changed session.title_changed "
-            "session.compaction_complete session.truncation session.context_cleared session.snapshot_rewind "
+            "session.start session.resume session.context_changed session.mode_changed "
+            "session.title_changed "
+            "session.compaction_complete session.truncation session.context_cleared "
+            "session.snapshot_rewind "
             "session.error session.task_complete session.shutdown user.message assistant.message "
             "assistant.reasoning tool.user_requested tool.execution_start tool.execution_complete "
-            "permission.requested permission.completed exit_plan_mode.requested exit_plan_mode.completed "
-            "elicitation.requested subagent.started subagent.completed subagent.failed subagent.selected "
+            "permission.requested permission.completed exit_plan_mode.requested "
+            "exit_plan_mode.completed "
+            "elicitation.requested subagent.started subagent.completed subagent.failed "
+            "subagent.selected "
             "skill.invoked system.notification model.call_failure abort"
         )
     )
@@ -165,7 +185,8 @@ class EventsReader:
         handler(data, at)
 
     def _bucket(self, kind: str, record: Record, data: Record, out: Sink) -> Bucket:
-        """Subagents write into the same log, under their own id or that of the call that started them."""
+        """Subagents write into the same log, under their own id or that of the call that started
+        them."""
         agent = as_str(record.get("agentId")) or as_str(data.get("parentToolCallId"))
         if not agent or kind.startswith(("subagent.", "session.")):
             return out.main
@@ -200,7 +221,12 @@ class EventsReader:
             at.bucket.facts.setdefault("cwd", cwd)
         if branch:
             at.bucket.facts["branch"] = branch
-        data = {"cwd": cwd, "branch": branch, "repository": as_str(context.get("repository")), **told}
+        data = {
+            "cwd": cwd,
+            "branch": branch,
+            "repository": as_str(context.get("repository")),
+            **told,
+        }
         known = {key: value for key, value in data.items() if value}
         kind = "session.started" if before is None else "status.changed"
         at.add(kind, at.key(None, "place"), "system", data=known)
@@ -213,15 +239,28 @@ class EventsReader:
 
     def _session_compaction_complete(self, data: Record, at: _Here) -> None:
         if data.get("success") is False:
-            at.add("error", at.key(), "system", as_str(data.get("error")) or flatten(data.get("error"), 2000))
+            at.add(
+                "error",
+                at.key(),
+                "system",
+                as_str(data.get("error")) or flatten(data.get("error"), 2000),
+            )
             return
-        names = ("trigger", "preCompactionTokens", "postCompactionTokens", "tokensRemoved", "messagesRemoved")
+        names = (
+            "trigger",
+            "preCompactionTokens",
+            "postCompactionTokens",
+            "tokensRemoved",
+            "messagesRemoved",
+        )
         kept = {name: data[name] for name in names if data.get(name) is not None}
         at.add("compaction", at.key(), "system", as_str(data.get("summaryContent")), data=kept)
 
     def _session_truncation(self, data: Record, at: _Here) -> None:
         removed = as_int(data.get("messagesRemovedDuringTruncation"))
-        at.add("compaction", at.key(), "system", data={"truncated": True, "messagesRemoved": removed})
+        at.add(
+            "compaction", at.key(), "system", data={"truncated": True, "messagesRemoved": removed}
+        )
 
     def _session_context_cleared(self, data: Record, at: _Here) -> None:
         at.add("status.changed", at.key(), "user", data={"cleared": True})
@@ -230,7 +269,9 @@ class EventsReader:
         at.add("status.changed", at.key(), "user", data={"rewound_to": data.get("upToEventId")})
 
     def _session_error(self, data: Record, at: _Here) -> None:
-        text = as_str(data.get("message")) or as_str(data.get("errorMessage")) or flatten(data, 2000)
+        text = (
+            as_str(data.get("message")) or as_str(data.get("errorMessage")) or flatten(data, 2000)
+        )
         at.add("error", at.key(), "system", text, data={"type": data.get("errorType")})
 
     def _model_call_failure(self, data: Record, at: _Here) -> None:
@@ -247,13 +288,22 @@ class EventsReader:
     def _system_notification(self, data: Record, at: _Here) -> None:
         found = re.match(_NOTICE, as_str(data.get("content")))
         kind = as_dict(data.get("kind")).get("type")
-        at.add("status.changed", at.key(), "system", found[1] if found else "", data={"notification": kind})
+        at.add(
+            "status.changed",
+            at.key(),
+            "system",
+            found[1] if found else "",
+            data={"notification": kind},
+        )
 
     # -- the conversation ------------------------------------------------------------------------
 
     def _user_message(self, data: Record, at: _Here) -> None:
         text, source = as_str(data.get("content")), as_str(data.get("source"))
-        files = [_reference(as_dict(part), index) for index, part in enumerate(as_list(data.get("attachments")))]
+        files = [
+            _reference(as_dict(part), index)
+            for index, part in enumerate(as_list(data.get("attachments")))
+        ]
         source = source or ("autopilot" if data.get("isAutopilotContinuation") else "")
         source = source or as_str(data.get("inputOrigin"))
         if source and source != "user":
@@ -289,10 +339,14 @@ class EventsReader:
             self.state["model"] = model
         ident = as_str(data.get("messageId")) or at.ident
         chunk = as_int(data.get("chunkIndex")) or 0
-        self._think("message", as_str(data.get("reasoningText")), fold(ident, chunk, "thinking"), at)
+        self._think(
+            "message", as_str(data.get("reasoningText")), fold(ident, chunk, "thinking"), at
+        )
         text = as_str(data.get("content"))
         if text.strip():
-            at.add("assistant.message", fold(ident, chunk), "assistant", text, data=self._model(data))
+            at.add(
+                "assistant.message", fold(ident, chunk), "assistant", text, data=self._model(data)
+            )
         for index, request in enumerate(map(as_dict, as_list(data.get("toolRequests")))):
             call, name = as_str(request.get("toolCallId")), as_str(request.get("name"))
             key = at.key(call) if call else fold(ident, chunk, index)
@@ -300,7 +354,8 @@ class EventsReader:
         self._said(data, ident, at)
 
     def _said(self, data: Record, ident: str, at: _Here) -> None:
-        """Only the output of each response is written down; the chunks of one response repeat it."""
+        """Only the output of each response is written down; the chunks of one response repeat
+        it."""
         output = as_int(data.get("outputTokens"))
         call = as_str(data.get("apiCallId")) or ident
         model = as_str(data.get("model")) or self.state.get("model")
@@ -316,7 +371,14 @@ class EventsReader:
     # -- tools -----------------------------------------------------------------------------------
 
     def _call(self, ident: str, key: int, name: str, given: Any, actor: str, at: _Here) -> None:
-        at.add("tool.call", key, actor, flatten(given), name or "unknown", {"id": ident or None, "input": given})
+        at.add(
+            "tool.call",
+            key,
+            actor,
+            flatten(given),
+            name or "unknown",
+            {"id": ident or None, "input": given},
+        )
         if name == "ask_user":
             question = as_str(as_dict(given).get("question"))
             asked = {"id": ident, "questions": [given]}
@@ -342,9 +404,14 @@ class EventsReader:
     def _tool_execution_complete(self, data: Record, at: _Here) -> None:
         ident = as_str(data.get("toolCallId"))
         result, error = as_dict(data.get("result")), as_dict(data.get("error"))
-        text = as_str(result.get("content")) or as_str(error.get("message")) or as_str(result.get("detailedContent"))
+        text = (
+            as_str(result.get("content"))
+            or as_str(error.get("message"))
+            or as_str(result.get("detailedContent"))
+        )
         known: Record = {"id": ident or None}
-        if found := re.match(_EXIT, text[text.rfind("<") :]):  # it stands in the last tag, at the very end
+        # it stands in the last tag, at the very end
+        if found := re.match(_EXIT, text[text.rfind("<") :]):
             known["exit_code"] = int(found[1])
         if data.get("success") is False or error or known.get("exit_code"):
             known["failed"] = True
@@ -369,14 +436,25 @@ class EventsReader:
     def _permission_completed(self, data: Record, at: _Here) -> None:
         outcome = as_str(as_dict(data.get("result")).get("kind"))
         decision = "approved" if outcome.startswith("approved") else "denied"
-        known = {"id": data.get("toolCallId"), "request": data.get("requestId"), "decision": decision}
+        known = {
+            "id": data.get("toolCallId"),
+            "request": data.get("requestId"),
+            "decision": decision,
+        }
         key = at.key(data.get("requestId"), "answered")
         at.add("approval.resolved", key, "user", data=known | {"result": outcome})
 
     def _exit_plan_mode_requested(self, data: Record, at: _Here) -> None:
         text = as_str(data.get("planContent")) or as_str(data.get("summary"))
         known = {"request": data.get("requestId")}
-        at.add("approval.requested", at.key(data.get("requestId"), "asked"), "assistant", text, "plan", known)
+        at.add(
+            "approval.requested",
+            at.key(data.get("requestId"), "asked"),
+            "assistant",
+            text,
+            "plan",
+            known,
+        )
 
     def _exit_plan_mode_completed(self, data: Record, at: _Here) -> None:
         decision = "denied" if data.get("approved") is False else "approved"
@@ -386,7 +464,13 @@ class EventsReader:
 
     def _elicitation_requested(self, data: Record, at: _Here) -> None:
         known = {"id": data.get("toolCallId"), "request": data.get("requestId")}
-        at.add("question.asked", at.key(data.get("requestId")), "assistant", as_str(data.get("message")), data=known)
+        at.add(
+            "question.asked",
+            at.key(data.get("requestId")),
+            "assistant",
+            as_str(data.get("message")),
+            data=known,
+        )
 
     def _skill_invoked(self, data: Record, at: _Here) -> None:
         name = as_str(data.get("name"))
@@ -404,7 +488,11 @@ class EventsReader:
 
     def _subagent_completed(self, data: Record, at: _Here) -> None:
         ident, error = as_str(data.get("toolCallId")), data.get("error")
-        known = {"id": ident, "duration_ms": as_int(data.get("durationMs")), "failed": bool(error) or None}
+        known = {
+            "id": ident,
+            "duration_ms": as_int(data.get("durationMs")),
+            "failed": bool(error) or None,
+        }
         told = {key: value for key, value in known.items() if value is not None}
         name = as_str(data.get("agentName"))
         at.add("subagent.stopped", at.key(ident, "stopped"), "subagent", flatten(error), name, told)
@@ -424,16 +512,23 @@ class EventsReader:
             "lines_added": as_int(changes.get("linesAdded")),
             "lines_removed": as_int(changes.get("linesRemoved")),
         }
-        at.add("session.exited", at.key(), "system", data={k: v for k, v in known.items() if v is not None})
+        at.add(
+            "session.exited",
+            at.key(),
+            "system",
+            data={k: v for k, v in known.items() if v is not None},
+        )
         for path in filter(None, map(as_str, as_list(changes.get("filesModified")))):
             at.bucket.touches.append(Touch(at.key(), path, "write"))
         self._totals(as_dict(data.get("modelMetrics")), at)
 
     def _totals(self, metrics: Record, at: _Here) -> None:
-        """What the run used beyond the output already counted message by message, one row per model.
+        """What the run used beyond the output already counted message by message, one row per
+        model.
 
-        A resumed session counts anew (seen up to 1.0.67) or goes on counting: it goes on if the figures hold
-        both the last shutdown's and what was said since. Then the row replaces the earlier one.
+        A resumed session counts anew (seen up to 1.0.67) or goes on counting: it goes on if the
+        figures hold both the last shutdown's and what was said since. Then the row replaces the
+        earlier one.
         """
         used = {model: _usage(metric) for model, metric in metrics.items()}
         last = as_dict(self.state.get("shutdown"))
@@ -446,10 +541,16 @@ class EventsReader:
         self.state["seen"] = {}
         for model, rest in _rests(used, seen).items():
             total, key = used[model], fold("copilot", at.bucket.session_id, model, run)
-            net = as_int(as_dict(as_dict(as_dict(metrics[model]).get("tokenDetails")).get("input")).get("tokenCount"))
+            net = as_int(
+                as_dict(as_dict(as_dict(metrics[model]).get("tokenDetails")).get("input")).get(
+                    "tokenCount"
+                )
+            )
             given = net if net is not None else _net(total)
             written, thought = total["cacheWriteTokens"], total["reasoningTokens"]
-            at.bucket.usage.append(Usage(key, at.when, model, given, total["cacheReadTokens"], written, rest, thought))
+            at.bucket.usage.append(
+                Usage(key, at.when, model, given, total["cacheReadTokens"], written, rest, thought)
+            )
 
 
 def _usage(metric: object) -> dict[str, int | None]:
@@ -466,14 +567,19 @@ def _net(total: Mapping[str, int | None]) -> int | None:
 
 def _covers(now: Mapping[str, Record], before: Record, said: int) -> bool:
     for model, total in before.items():
-        if any((as_dict(now.get(model)).get(name) or 0) < (count or 0) for name, count in total.items()):
+        if any(
+            (as_dict(now.get(model)).get(name) or 0) < (count or 0) for name, count in total.items()
+        ):
             return False
-    output = [sum(total.get("outputTokens") or 0 for total in used.values()) for used in (now, before)]
+    output = [
+        sum(total.get("outputTokens") or 0 for total in used.values()) for used in (now, before)
+    ]
     return output[0] >= output[1] + said
 
 
 def _rests(used: Mapping[str, Record], seen: Mapping[str, int]) -> dict[str, int | None]:
-    """Output that no message showed; a message of a model the totals do not name belongs to one of them."""
+    """Output that no message showed; a message of a model the totals do not name belongs to one
+    of them."""
     stray = sum(count for model, count in seen.items() if model not in used)
     rests: dict[str, int | None] = {}
     for model, total in used.items():
@@ -560,7 +666,9 @@ class _History:
             failed = as_str(result.get("type")) not in ("", "success")
             key = at.key(call, "result")
             data = {"id": call or None, **({"failed": True} if failed else {})}
-            at.add("tool.result", key, "tool", as_str(result.get("log")) or flatten(result), data=data)
+            at.add(
+                "tool.result", key, "tool", as_str(result.get("log")) or flatten(result), data=data
+            )
             if not failed:
                 at.bucket.touches.extend(Touch(key, *touch) for touch in _touched(name, given))
 
@@ -578,7 +686,9 @@ class _History:
                 self._tool(request, as_str(call.get("id")), at, done=False)
         elif role == "tool":
             call_id = as_str(entry.get("tool_call_id"))
-            at.add("tool.result", at.key(call_id, "result"), "tool", text, data={"id": call_id or None})
+            at.add(
+                "tool.result", at.key(call_id, "result"), "tool", text, data={"id": call_id or None}
+            )
 
 
 AGENT = Copilot()

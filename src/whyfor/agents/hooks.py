@@ -1,4 +1,5 @@
-"""How each agent is told to run our hook: which file, which events, what an entry looks like; as data and text."""
+"""How each agent is told to run our hook: which file, which events, what an entry looks like; as
+data and text."""
 
 from __future__ import annotations
 
@@ -51,7 +52,10 @@ class Hookable(msgspec.Struct, frozen=True):
     """What the person must still do before it runs our hooks."""
 
     def present(self, home: Path, env: Mapping[str, str]) -> bool:
-        return self.folder(home, env).is_dir() or shutil.which(self.program, path=env.get("PATH", "")) is not None
+        return (
+            self.folder(home, env).is_dir()
+            or shutil.which(self.program, path=env.get("PATH", "")) is not None
+        )
 
 
 def _under(variable: str, name: str) -> Callable[[Path, Mapping[str, str]], Path]:
@@ -96,7 +100,10 @@ CODEX = Hookable(
     ),
     limit={"timeout": SECONDS},
     skills="skills",
-    consent="Codex runs hooks only after you trust them: start codex, type /hooks, and approve those of Whyfor.",
+    consent=(
+        "Codex runs hooks only after you trust them: start codex, type /hooks, and approve those "
+        "of Whyfor."
+    ),
 )
 GEMINI = Hookable(
     agent="gemini",
@@ -124,7 +131,10 @@ COPILOT = Hookable(
     events=(
         *_on("sessionStart userPromptSubmitted"),
         HookEvent("postToolUse", "bash"),
-        *_on("permissionRequest notification agentStop subagentStop errorOccurred preCompact sessionEnd"),
+        *_on(
+            "permissionRequest notification agentStop subagentStop errorOccurred preCompact "
+            "sessionEnd"
+        ),
     ),
     limit={"timeoutSec": SECONDS},
     grouped=False,
@@ -139,7 +149,8 @@ class Unmergeable(ValueError):
 
 
 def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) -> bytes:
-    """The settings with our entries: one per event, in the place of an earlier one of ours, else after all others."""
+    """The settings with our entries: one per event, in the place of an earlier one of ours, else
+    after all others."""
     data = _parse(content, agent)
     hooks = data.setdefault("hooks", {})
     places = _clear(hooks)
@@ -208,7 +219,9 @@ def _clear(hooks: dict[str, Any]) -> dict[str, int]:
     """Take our entries out; where the first of them was, by event."""
     places = {}
     for event, entries in hooks.items():
-        if isinstance(entries, list) and any(_is_ours(handler) for entry in entries for handler in _handlers(entry)):
+        if isinstance(entries, list) and any(
+            _is_ours(handler) for entry in entries for handler in _handlers(entry)
+        ):
             hooks[event], places[event] = _cleared(entries)
     return places
 
@@ -248,7 +261,11 @@ def _parse(content: bytes, agent: Hookable) -> dict[str, Any]:
         if not text.strip():
             return dict(agent.empty)
         data = json.loads(
-            text, object_pairs_hook=_once, parse_float=_float, parse_int=_int, parse_constant=lambda _: _int("")
+            text,
+            object_pairs_hook=_once,
+            parse_float=_float,
+            parse_int=_int,
+            parse_constant=lambda _: _int(""),
         )
     except RecursionError:
         raise Unmergeable("it is nested too deep") from None

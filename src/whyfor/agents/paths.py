@@ -1,4 +1,5 @@
-"""Which files a record names and which calls it is about, whatever the agent: they share the words for it."""
+"""Which files a record names and which calls it is about, whatever the agent: they share the
+words for it."""
 
 from __future__ import annotations
 
@@ -9,14 +10,17 @@ from typing import Any
 import msgspec
 
 _PATH = frozenset(
-    "file_path filePath path notebook_path notebookPath absolute_path absolutePath relative_path relativePath "
-    "target_file targetFile filename fileName move_path movePath workdir working_directory workingDirectory directory "
+    "file_path filePath path notebook_path notebookPath absolute_path absolutePath relative_path "
+    "relativePath "
+    "target_file targetFile filename fileName move_path movePath workdir working_directory "
+    "workingDirectory directory "
     "dir_path dirPath url uri".split()
 )
 _PATHS = frozenset("paths file_paths filePaths files".split())
 _BY_PATH = frozenset(("changes", "trackedFileBackups"))  # objects whose keys are paths
 _CALL = frozenset(
-    "call_id callID callId tool_use_id toolUseId toolUseID sourceToolUseID toolCallId tool_call_id".split()
+    "call_id callID callId tool_use_id toolUseId toolUseID sourceToolUseID toolCallId "
+    "tool_call_id".split()
 )
 _PATCHED = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
 _DEPTH = 2  # JSON in a string of JSON
@@ -44,7 +48,8 @@ def call_ids(value: Any) -> Iterator[str]:
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    """Everything in a structure with the key it has, or the list it is in; strings that hold JSON are opened."""
+    """Everything in a structure with the key it has, or the list it is in; strings that hold
+    JSON are opened."""
     todo: list[tuple[str, Any, int]] = [("", value, 0)]
     while todo:
         key, item, depth = todo.pop()
@@ -53,7 +58,12 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
         elif isinstance(item, list):
             todo.extend((key, inner, depth) for inner in item if not isinstance(inner, str))
             todo.extend(("", inner, depth) for inner in item if isinstance(inner, str))
-        elif isinstance(item, str) and depth < _DEPTH and item[:1] == "{" and item.rstrip()[-1:] == "}":
+        elif (
+            isinstance(item, str)
+            and depth < _DEPTH
+            and item[:1] == "{"
+            and item.rstrip()[-1:] == "}"
+        ):
             todo.append((key, _decoded(item), depth + 1))
         yield key, item
 

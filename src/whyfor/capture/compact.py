@@ -1,6 +1,8 @@
-"""A file that is read while it grows comes in many small segments: merged as they become many, they lie in few objects.
+"""A file that is read while it grows comes in many small segments: merged as they become many,
+they lie in few objects.
 
-Only where bytes are changes, and the journal says so; what they are, when they were seen and in which order stays.
+Only where bytes are changes, and the journal says so; what they are, when they were seen and in
+which order stays.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Journal, MergedEntry
 from whyfor.store.protocol import StoreWriter
 
-FAN = 16  # objects of like standing that become one; each byte is written once more for every such step
+# objects of like standing that become one; each byte is written once more for every such step
+FAN = 16
 LARGE = 256 << 10  # bytes of an object that is left as it is
 
 
@@ -36,7 +39,8 @@ class _Object:
 
 
 class SegmentCompactor:
-    """Inside the caller's transaction and before its journal is flushed; after its commit `replaced` can go."""
+    """Inside the caller's transaction and before its journal is flushed; after its commit
+    `replaced` can go."""
 
     def __init__(self, writer: StoreWriter, blobs: Blobs, journal: Journal) -> None:
         self.writer = writer
@@ -45,7 +49,8 @@ class SegmentCompactor:
         self.replaced: set[str] = set()
 
     def finished(self, source: Source, data: bytes, digest: str) -> None:
-        """A line that was stored before it had an end stands at the beginning of what is stored now."""
+        """A line that was stored before it had an end stands at the beginning of what is stored
+        now."""
         address = self.writer.unfinished_segment(source) if source.tail else None
         if address is None or parse(address).size is not None:
             return
@@ -58,14 +63,21 @@ class SegmentCompactor:
         for level in count():
             newest = self._newest(source, level)
             contents = {name: self._content(name) for name in newest}
-            # An object that is not all this source's own, as far as can be seen here, is nobody's to merge.
-            whole = {name: data for name, data in contents.items() if data and len(data) == newest[name].size}
+            # An object that is not all this source's own, as far as can be seen here, is nobody's
+            # to merge.
+            whole = {
+                name: data
+                for name, data in contents.items()
+                if data and len(data) == newest[name].size
+            }
             if not newest or len(whole) < len(newest):
                 return
             digest = self.blobs.put(b"".join(whole.values()))
             for name, base in self._merged(digest, whole).items():
                 for generation, start, address in newest[name].rows:
-                    moved = Address(digest, base + parse(address).start, newest[name].sizes[address])
+                    moved = Address(
+                        digest, base + parse(address).start, newest[name].sizes[address]
+                    )
                     self.writer.move_segment(source, generation, start, str(moved))
 
     def _newest(self, source: Source, level: int) -> dict[str, _Object]:
@@ -97,6 +109,8 @@ class SegmentCompactor:
 
     def _merged(self, digest: str, contents: dict[str, bytes]) -> dict[str, int]:
         """Where each of them begins."""
-        self.journal.add(MergedEntry(digest, [(name, len(data)) for name, data in contents.items()]))
+        self.journal.add(
+            MergedEntry(digest, [(name, len(data)) for name, data in contents.items()])
+        )
         self.replaced.update(contents)
         return dict(zip(contents, accumulate(map(len, contents.values()), initial=0), strict=False))

@@ -32,7 +32,12 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def agree(self) -> bool:
-        return self.journal.whole and self.ends_alike and not self.journal_lacks and not self.database_lacks
+        return (
+            self.journal.whole
+            and self.ends_alike
+            and not self.journal_lacks
+            and not self.database_lacks
+        )
 
     def complaints(self) -> list[str]:
         """What disagrees, a sentence each; empty if nothing does."""
@@ -40,15 +45,23 @@ class Comparison(msgspec.Struct, frozen=True):
         check = self.journal
         if check.damaged_lines:
             shown = ", ".join(str(place) for place in check.damaged[:5])
-            found.append(f"{plural(check.damaged_lines, 'line')} of the journal are damaged: line {shown}")
+            found.append(
+                f"{plural(check.damaged_lines, 'line')} of the journal are damaged: line {shown}"
+            )
         if check.missing:
             found.append(f"{plural(check.missing, 'entry', 'entries')} of the journal are gone")
         if not self.ends_alike:
             found.append("the journal does not end where the database says")
         if self.journal_lacks:
-            found.append(f"{plural(self.journal_lacks, 'segment')} are in the database and not in the journal")
+            found.append(
+                f"{plural(self.journal_lacks, 'segment')} are in the database and not in the "
+                "journal"
+            )
         if self.database_lacks:
-            found.append(f"{plural(self.database_lacks, 'segment')} are in the journal and not in the database")
+            found.append(
+                f"{plural(self.database_lacks, 'segment')} are in the journal and not in the "
+                "database"
+            )
         return found
 
 
@@ -58,7 +71,11 @@ def compare(db: apsw.Connection, journal: Journal, blobs: Blobs) -> Comparison:
     told, ahead = split_entries(journal, mark)
     segments = final_segments(told)
     known = {segment_key(entry): entry for entry in segment_entries(db)}
-    listed = {parse(entry.digest).object for entry in (*told, *ahead, *known.values()) if _is_segment(entry)}
+    listed = {
+        parse(entry.digest).object
+        for entry in (*told, *ahead, *known.values())
+        if _is_segment(entry)
+    }
     return Comparison(
         journal=journal.check(),
         ends_alike=mark is None or journal.ends_at(mark),
@@ -83,7 +100,8 @@ def _is_segment(entry: Entry) -> TypeGuard[SegmentEntry]:
 
 
 def require_agreement(db: apsw.Connection, journal: Journal, blobs: Blobs) -> None:
-    """Raise Disagreement unless they agree: before anything is removed that one of them may not list."""
+    """Raise Disagreement unless they agree: before anything is removed that one of them may not
+    list."""
     complaints = compare(db, journal, blobs).complaints()
     if complaints:
         raise Disagreement(f"nothing was removed: {complaints[0]}", HINT)
@@ -106,7 +124,8 @@ def final_segments(entries: Iterable[Entry]) -> dict[SegmentKey, SegmentEntry]:
 
 
 def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
-    """Of each segment entry, by its place in the list: its agent, and the path its file has after all moves."""
+    """Of each segment entry, by its place in the list: its agent, and the path its file has
+    after all moves."""
     numbers: dict[tuple[str, str], list[int]] = {}
     for number, entry in enumerate(entries):
         if isinstance(entry, MovedEntry):

@@ -29,13 +29,15 @@ Source = tuple[str, str]  # agent and path
 def complete_entries(
     kept: Sequence[Entry], known: Sequence[Entry], has: Callable[[str], bool], *, newer: bool
 ) -> list[Entry]:
-    """Return journal entries as they were read, with what only the database knows put where it belongs.
+    """Return journal entries as they were read, with what only the database knows put where it
+    belongs.
 
-    Folders that the journal says nothing of come first: a session gets the project its folder has when it is read.
-    Segments go before whatever was seen later; the rest is said at the end. Every segment gets the path its file has
-    now, so moves need not be told. A segment whose object is not there (`has`) is not believed; one that
-    the journal names by an address that is gone gets the database's. `newer`: the database is at least as new as the
-    journal, so where they differ it is right. What either knows to be forgotten does not come back.
+    Folders that the journal says nothing of come first: a session gets the project its folder
+    has when it is read. Segments go before whatever was seen later; the rest is said at the end.
+    Every segment gets the path its file has now, so moves need not be told. A segment whose
+    object is not there (`has`) is not believed; one that the journal names by an address that is
+    gone gets the database's. `newer`: the database is at least as new as the journal, so where
+    they differ it is right. What either knows to be forgotten does not come back.
     """
     gone = _forgotten([*kept, *known])
     known = [entry for entry in known if not _is_gone(entry, gone)]
@@ -67,7 +69,10 @@ def _forgotten(entries: Iterable[Entry]) -> set[str]:
 def _is_gone(entry: Entry, gone: set[str]) -> bool:
     match entry:
         case SegmentEntry():
-            return f"{entry.agent}:{entry.session_id}" in gone or f"{entry.agent}:{entry.parent}" in gone
+            return (
+                f"{entry.agent}:{entry.session_id}" in gone
+                or f"{entry.agent}:{entry.parent}" in gone
+            )
         case OverrideEntry():
             return entry.commit in gone or f"{entry.agent}:{entry.session_id}" in gone
         case NoteEntry():
@@ -78,11 +83,12 @@ def _is_gone(entry: Entry, gone: set[str]) -> bool:
             return False
 
 
-# -- segments --------------------------------------------------------------------------------------
+# -- segments ------------------------------------------------------------------------------------
 
 
 def _settled(kept: Sequence[Entry], segments: Iterable[SegmentEntry]) -> list[Entry]:
-    """The same entries with the paths and addresses of today, without those that only say what changed."""
+    """The same entries with the paths and addresses of today, without those that only say what
+    changed."""
     sources = final_sources(kept)
     moved = _lost_moves(kept, sources, segments)
     found: list[Entry] = []
@@ -100,7 +106,8 @@ def _settled(kept: Sequence[Entry], segments: Iterable[SegmentEntry]) -> list[En
 def _lost_moves(
     kept: Sequence[Entry], sources: dict[int, Source], segments: Iterable[SegmentEntry]
 ) -> dict[Source, str]:
-    """An entry that said where a file moved to may be lost: the database has its segments under another path."""
+    """An entry that said where a file moved to may be lost: the database has its segments under
+    another path."""
     by_source: dict[Source, set[str]] = {}  # objects of each source the database knows
     for segment in segments:
         by_source.setdefault((segment.agent, segment.path), set()).add(segment.digest)
@@ -118,8 +125,11 @@ def _lost_moves(
     return found
 
 
-def _with_addresses(kept: Iterable[Entry], segments: Iterable[SegmentEntry], has: Callable[[str], bool]) -> list[Entry]:
-    """The entry that said where objects were merged into may be lost; the database knows where they are."""
+def _with_addresses(
+    kept: Iterable[Entry], segments: Iterable[SegmentEntry], has: Callable[[str], bool]
+) -> list[Entry]:
+    """The entry that said where objects were merged into may be lost; the database knows where
+    they are."""
     addresses = {_bytes_of(entry): entry.digest for entry in segments}
     found: list[Entry] = []
     for entry in kept:
@@ -136,7 +146,8 @@ def _bytes_of(entry: SegmentEntry) -> Hashable:
 
 
 def _interleave(kept: list[Entry], missing: Iterable[SegmentEntry | PlaceEntry]) -> list[Entry]:
-    """Put each missing entry before the first one that was seen later, or that follows it in the same file."""
+    """Put each missing entry before the first one that was seen later, or that follows it in the
+    same file."""
     waiting = _Waiting(missing)
     found: list[Entry] = []
     for entry in kept:
@@ -188,11 +199,12 @@ def _seen(entry: SegmentEntry | PlaceEntry) -> tuple[int, bool, int, int]:
     return entry.observed_at, True, entry.generation, entry.start
 
 
-# -- the rest --------------------------------------------------------------------------------------
+# -- the rest ------------------------------------------------------------------------------------
 
 
 def _missing_facts(kept: Iterable[Entry], known: Iterable[Entry], *, newer: bool) -> list[Entry]:
-    """What the database knows of places, commits, pauses and the forgotten, and the journal does not say."""
+    """What the database knows of places, commits, pauses and the forgotten, and the journal does
+    not say."""
     told: dict[Hashable, Entry] = {}
     forgotten: set[str] = set()
     for entry in kept:
@@ -235,12 +247,15 @@ def _subject(entry: Entry) -> Hashable:
 
 
 def _same(said: Entry, entry: Entry) -> bool:
-    """A folder's project is compared by its identity alone: the rest may have been learnt elsewhere."""
+    """A folder's project is compared by its identity alone: the rest may have been learnt
+    elsewhere."""
     if isinstance(said, PlaceEntry | AliasEntry) and isinstance(entry, PlaceEntry | AliasEntry):
         return said.project.identity == entry.project.identity
     return said == entry
 
 
 def _names(entry: ForgottenEntry) -> set[str]:
-    records = {f"{session}/{digest}" for session, listed in entry.records.items() for digest in listed}
+    records = {
+        f"{session}/{digest}" for session, listed in entry.records.items() for digest in listed
+    }
     return {*entry.sessions, *entry.commits, *entry.strings, *records}

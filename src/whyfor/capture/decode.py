@@ -15,7 +15,7 @@ from whyfor.model.paths import escape_surrogates
 from whyfor.model.sources import UnparsedRecord
 
 MAX_LINE = MAX_DECODED
-"""Bytes of a line that are stored in one piece; a longer one is stored in several, and not decoded."""
+"""Longest line stored in one piece, in bytes; a longer one is split and not decoded."""
 TOO_LARGE = "too large to be decoded"
 MAX_DOCUMENT = 256 << 20
 """Bytes of a file that is one JSON value."""
@@ -23,7 +23,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 def lines(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[tuple[int, bytes]]:
-    """Non-blank lines with their offsets. Only a newline ends a line: U+2028 and friends may stand in JSON."""
+    """Non-blank lines with their offsets. Only a newline ends a line: U+2028 and friends may
+    stand in JSON."""
     if gaps:
         yield from _lines_around(data, start, gaps)
         return
@@ -35,7 +36,8 @@ def lines(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[tuple[i
 
 
 def _lines_around(data: bytes, start: int, gaps: Sequence[Gap]) -> Iterator[tuple[int, bytes]]:
-    """The same where bytes are missing: a gap before a line was lines of its own, one inside it was words."""
+    """The same where bytes are missing: a gap before a line was lines of its own, one inside it
+    was words."""
     missing = deque(holes(start, gaps))
     offset, at = start, 0
     for line in data.split(b"\n"):
@@ -51,7 +53,8 @@ def _lines_around(data: bytes, start: int, gaps: Sequence[Gap]) -> Iterator[tupl
 
 
 def whole(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -> bytes:
-    """Kept bytes that can be read, with a word in each gap; in JSON, a gap where a line begins was lines of its own."""
+    """Kept bytes that can be read, with a word in each gap; in JSON, a gap where a line begins
+    was lines of its own."""
     inside = [hole for hole in holes(start, gaps) if text or (hole[0] and data[hole[0] - 1] != 10)]
     return filled(data, 0, inside) if inside else data
 
@@ -64,7 +67,9 @@ def records(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
         value = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _salvage(line, offset)
-    return [value] if isinstance(value, dict) else UnparsedRecord(offset, len(line), "not an object")
+    return (
+        [value] if isinstance(value, dict) else UnparsedRecord(offset, len(line), "not an object")
+    )
 
 
 def document(data: bytes) -> list[Record] | UnparsedRecord:
@@ -79,10 +84,15 @@ def document(data: bytes) -> list[Record] | UnparsedRecord:
 
 
 def too_large(data: bytes, offset: int, limit: int) -> UnparsedRecord | None:
-    """Return the problem with this JSON, if it must not be decoded; its bytes are kept all the same."""
+    """Return the problem with this JSON, if it must not be decoded; its bytes are kept all the
+    same."""
     if len(data) > limit:
         return UnparsedRecord(offset, len(data), TOO_LARGE)
-    return None if can_decode(data) else UnparsedRecord(offset, len(data), "too large for the memory there is")
+    return (
+        None
+        if can_decode(data)
+        else UnparsedRecord(offset, len(data), "too large for the memory there is")
+    )
 
 
 def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] | UnparsedRecord:
@@ -112,7 +122,9 @@ def _salvage(line: bytes, offset: int, *, arrays: bool = False) -> list[Record] 
     return _objects(values, offset, size, arrays=arrays)
 
 
-def _objects(values: list[Any], offset: int, size: int, *, arrays: bool) -> list[Record] | UnparsedRecord:
+def _objects(
+    values: list[Any], offset: int, size: int, *, arrays: bool
+) -> list[Record] | UnparsedRecord:
     found: list[Record] = []
     for value in values:
         if arrays and isinstance(value, list):

@@ -41,14 +41,19 @@ def roots(agent: Agent, settings: Settings) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def at_home(agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]) -> Iterator[FoundFile]:
+def at_home(
+    agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]
+) -> Iterator[FoundFile]:
     for agent in agents:
         for root in roots(agent, settings):
             yield from _below(agent, root, unreadable)
 
 
-def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[FoundFile]:
-    """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its own."""
+def at_paths(
+    paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]
+) -> Iterator[FoundFile]:
+    """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its
+    own."""
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
         if os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
@@ -60,7 +65,9 @@ def at_paths(paths: Iterable[Path], agents: list[Agent], unreadable: list[Unread
             raise NotFound(what, "Give a transcript, a folder of them, or nothing at all.")
 
 
-def _in_folder(folder: Path, agents: list[Agent], unreadable: list[Unreadable]) -> Iterator[FoundFile]:
+def _in_folder(
+    folder: Path, agents: list[Agent], unreadable: list[Unreadable]
+) -> Iterator[FoundFile]:
     homes = [(agent, root) for agent in agents for root in agent.roots(folder, {}) if root.exists()]
     for agent, root in homes:
         yield from _below(agent, root, unreadable)
@@ -96,14 +103,20 @@ def sniff(found: FoundFile, now: int) -> tuple[Agent, SourceShape] | None:
         if shape := agent.sniff(found.path, data):
             return agent, _in_text(shape)
     name = found.path.name.removesuffix(".zst")
-    if found.given or not name.endswith((".jsonl", ".json")) or found.agent.name not in _own(found.path):
+    if (
+        found.given
+        or not name.endswith((".jsonl", ".json"))
+        or found.agent.name not in _own(found.path)
+    ):
         return None
     unfinished = b"\n" not in data and len(data) <= MAX_DECODED
     if unfinished and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
         return None  # its first line is still being written: whose it is shows when it is whole
     # Its own agent put it here, but nothing in it makes sense: keep it all the same.
     stem = escape_surrogates(name.rsplit(".", 1)[0])
-    return found.agent, SourceShape("lines", stem) if name.endswith(".jsonl") else SourceShape("document", stem)
+    return found.agent, SourceShape("lines", stem) if name.endswith(".jsonl") else SourceShape(
+        "document", stem
+    )
 
 
 def _in_text(shape: SourceShape) -> SourceShape:

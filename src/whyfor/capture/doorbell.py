@@ -1,4 +1,5 @@
-"""The bell: hooks ring it, and whoever serves reads at once. A named pipe, which costs a hook three system calls."""
+"""The bell: hooks ring it, and whoever serves reads at once. A named pipe, which costs a hook
+three system calls."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Doorbell:
         self._path = home / FILE
         self._plain = threading.Event()  # where there are no such pipes
         self._inner = os.pipe() if _PIPES else ()
-        self._outer: tuple[int, ...] = ()  # both ends: without a writer of ours it would end with each hook
+        # both ends: without a writer of ours it would end with each hook
+        self._outer: tuple[int, ...] = ()
         for fd in self._inner:
             os.set_blocking(fd, False)
 
@@ -39,14 +41,19 @@ class Doorbell:
             self._outer = (os.open(self._path, os.O_RDONLY | os.O_NONBLOCK),)
             self._outer += (os.open(self._path, os.O_WRONLY | os.O_NONBLOCK),)
         except OSError:
-            self.take_down()  # no folder of hooks, or no way to write there: what they say is found by looking
+            # no folder of hooks, or no way to write there: what they say is found by looking
+            self.take_down()
 
     def _hangs(self) -> bool:
         try:
             found = self._path.lstat()
         except OSError:
             return False
-        return bool(self._outer) and stat.S_ISFIFO(found.st_mode) and found.st_ino == os.fstat(self._outer[0]).st_ino
+        return (
+            bool(self._outer)
+            and stat.S_ISFIFO(found.st_mode)
+            and found.st_ino == os.fstat(self._outer[0]).st_ino
+        )
 
     def ring(self) -> None:
         """From within, by any thread; a full pipe was rung often enough."""

@@ -1,4 +1,5 @@
-"""Ingest: discover, tail, store the bytes, then what they mean. Safe to kill at any moment, safe to repeat."""
+"""Ingest: discover, tail, store the bytes, then what they mean. Safe to kill at any moment, safe
+to repeat."""
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ from whyfor.capture.filters.gate import CaptureGate
 from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
 from whyfor.capture.parse import SegmentParser
-from whyfor.capture.unreadable import PartFailed, Unreadable, UnreadableFiles, reason_of, stops_everything
+from whyfor.capture.unreadable import (
+    PartFailed,
+    Unreadable,
+    UnreadableFiles,
+    reason_of,
+    stops_everything,
+)
 from whyfor.config import Exclude
 from whyfor.model.errors import NotFound
 from whyfor.model.ids import fold
@@ -46,16 +53,19 @@ class IngestCounts(msgspec.Struct):
     new_records: int = 0
     unrecognised: int = 0
     excluded: set[tuple[str, str]] = set()  # sessions of excluded projects and agents
-    unplaced: set[tuple[str, str]] = set()  # sessions that may be of such a project: they do not say where they ran
+    # sessions that may be of such a project: they do not say where they ran
+    unplaced: set[tuple[str, str]] = set()
     unreadable: list[Unreadable] = []
-    database_errors: int = 0  # of the unreadable, those that the database failed on: it may be damaged
+    # of the unreadable, those that the database failed on: it may be damaged
+    database_errors: int = 0
 
 
 Progress = Callable[[int], None]  # how many bytes are behind us now
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One file to read: its path, and what reads it. It may be done again if what came after it failed."""
+    """One file to read: its path, and what reads it. It may be done again if what came after it
+    failed."""
 
     path: Path
     work: Callable[[Progress | None], None]
@@ -80,9 +90,12 @@ class Ingest:
         self.blobs = blobs
         self.journal = journal
         self.now = now
-        self.unwanted = PauseFilter(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
+        self.unwanted = (
+            PauseFilter(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
+        )
         self._prepare()
-        self.sources = self.writer.sources() if sources is None else sources  # of a run that nobody wrote after
+        # of a run that nobody wrote after
+        self.sources = self.writer.sources() if sources is None else sources
         self.remembered = UnreadableFiles(journal.path.parent)
         self.counts = IngestCounts()
         self._by_name: dict[tuple[str, str], list[tuple[str, str]]] | None = None  # keys of sources
@@ -91,7 +104,8 @@ class Ingest:
         self._batch: list[Job] = []  # what was read since the last commit
         self._job: Job | None = None
         self._touches = 0  # so far
-        self._touched: dict[tuple[str, str], None] = {}  # sources that were changed since the last commit
+        # sources that were changed since the last commit
+        self._touched: dict[tuple[str, str], None] = {}
         self._skipped: set[str] = set()  # sessions of databases that cannot be read
         self._again = False  # the file that was read alone is to be read once more
         self._alone = False  # each file is committed by itself, to know which one fails
@@ -106,7 +120,9 @@ class Ingest:
         self.absorber = SegmentParser(self.writer, self.journal, self.now)
         known = Forgotten(self.forgotten)
         narrowed = known.narrowed if known else None
-        self.withholding = CaptureGate(self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded)
+        self.withholding = CaptureGate(
+            self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded
+        )
         self.merging = SegmentCompactor(self.writer, self.blobs, self.journal)
 
     def run(
@@ -116,7 +132,8 @@ class Ingest:
         progress: Progress | None = None,
         spooled: Iterable[Path] = (),
     ) -> IngestCounts:
-        """Read the spool, then the files, packed ones last; what cannot be read is counted and the rest goes on."""
+        """Read the spool, then the files, packed ones last; what cannot be read is counted and
+        the rest goes on."""
         self.counts.unreadable = unreadable
         home = self.journal.path.parent
         with explained(home):
@@ -136,7 +153,8 @@ class Ingest:
     # -- what fails ------------------------------------------------------------------------------
 
     def _attempt(self, job: Job, progress: Progress | None) -> None:
-        """Read a file. Whatever fails in it is counted, and nothing of it stays; the rest of the batch does."""
+        """Read a file. Whatever fails in it is counted, and nothing of it stays; the rest of the
+        batch does."""
         before = (self._touches, self.db.total_changes())
         self._job = job
         self._batch.append(job)
@@ -219,23 +237,33 @@ class Ingest:
     # -- one file --------------------------------------------------------------------------------
 
     def _drain(self, path: Path, progress: Progress | None) -> None:
-        """What hooks announced since; a file that has long been stored whole is not needed any more."""
+        """What hooks announced since; a file that has long been stored whole is not needed any
+        more."""
         source = self.sources.get((spool.HOOK, to_text(path))) or spool.source(path)
         now = tail.stat(path)
         if not tail.unchanged(source, now):
             if self.forgotten.sessions:
-                spool.blank(path, source.position, self.forgotten.sessions, self.writer.session_around)
+                spool.blank(
+                    path, source.position, self.forgotten.sessions, self.writer.session_around
+                )
             if self.unwanted:
                 spool.erase(path, source.position, self.unwanted.announced)
             self._read(source, path, tail.stat(path), progress)
-        elif source.position + source.tail == now.size and self.now() - now.mtime // 1_000_000 > spool.KEPT:
+        elif (
+            source.position + source.tail == now.size
+            and self.now() - now.mtime // 1_000_000 > spool.KEPT
+        ):
             path.unlink()
         self.remembered.remove(to_text(path))
 
     def _visit(self, found: FoundFile, progress: Progress | None) -> None:
         now = tail.stat(found.path)
         source = self._known(found)
-        if source is not None and tail.unchanged(source, now) and not (found.given and self._is_forgotten(source)):
+        if (
+            source is not None
+            and tail.unchanged(source, now)
+            and not (found.given and self._is_forgotten(source))
+        ):
             if progress:
                 progress(now.size)
             return
@@ -257,7 +285,8 @@ class Ingest:
         return self.forgotten.covers(source.agent, source.session_id, source.parent)
 
     def _pass_by(self, source: Source, now: tail.Stat) -> None:
-        """A forgotten session's file is not read; what it looks like is kept, so that it is not opened again."""
+        """A forgotten session's file is not read; what it looks like is kept, so that it is not
+        opened again."""
         self._begin()
         self._touch(source)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
@@ -304,7 +333,8 @@ class Ingest:
         if recognised is None:
             if found.given:
                 raise NotFound(
-                    f"{to_text(found.path)} is not a session of any agent known here", f"Agents: {', '.join(AGENTS)}."
+                    f"{to_text(found.path)} is not a session of any agent known here",
+                    f"Agents: {', '.join(AGENTS)}.",
                 )
             self.counts.unrecognised += bool(now.size)
             return None
@@ -318,7 +348,9 @@ class Ingest:
     def _too_early(self, agent: Agent, shape: SourceShape, path: Path, now: tail.Stat) -> bool:
         """Its call is not in the transcript yet: wait, so that it lands in the right turn."""
         fresh = self.now() * 1_000_000 - now.mtime < SIDECAR_PATIENCE
-        return fresh and not self.writer.has_event(agent.name, shape.session_id, fold(path.name.rsplit(".", 1)[0]))
+        return fresh and not self.writer.has_event(
+            agent.name, shape.session_id, fold(path.name.rsplit(".", 1)[0])
+        )
 
     def _moved(self, agent: Agent, path: Path, now: tail.Stat) -> Source | None:
         if self._by_name is None:
@@ -353,7 +385,9 @@ class Ingest:
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
         if source.framing == "rows" and self.unwanted.excluded.by_place:
             source.mtime = 0  # some of its sessions may be wanted later: look again next time
-        if source.framing == "rows" and any(name.startswith(f"{source.path}#") for name in self._skipped):
+        if source.framing == "rows" and any(
+            name.startswith(f"{source.path}#") for name in self._skipped
+        ):
             source.mtime = 0
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)
@@ -361,7 +395,9 @@ class Ingest:
         self._batch_files += 1
         self._maybe_commit()
 
-    def _read_file(self, source: Source, path: Path, now: tail.Stat, progress: Progress | None) -> Source:
+    def _read_file(
+        self, source: Source, path: Path, now: tail.Stat, progress: Progress | None
+    ) -> Source:
         """Read on, or anew if it is another file by now; returns the source that was read."""
         judged = tail.verdict(source, path, now, self.writer.gaps(source))
         self._touch(source)
@@ -378,21 +414,32 @@ class Ingest:
                 self._mark(source, path)
                 self._commit()
                 self._begin()
-        source.head_hash, source.end_hash = tail.fingerprints(path, source, self.writer.gaps(source))
+        source.head_hash, source.end_hash = tail.fingerprints(
+            path, source, self.writer.gaps(source)
+        )
         return source
 
     def _mark(self, source: Source, path: Path) -> None:
-        """Remember what the file looks like up to here, before a batch ends: that is how it is known again."""
-        source.head_hash, source.end_hash = tail.fingerprints(path, source, self.writer.gaps(source))
+        """Remember what the file looks like up to here, before a batch ends: that is how it is
+        known again."""
+        source.head_hash, source.end_hash = tail.fingerprints(
+            path, source, self.writer.gaps(source)
+        )
         self.writer.save_source(source)
 
     def _restart(self, source: Source, path: Path) -> Source:
-        """The same session written anew is a new generation; another session in its place is another source."""
-        recognised = None if source.agent == spool.HOOK else sniff(FoundFile(AGENTS[source.agent], path), self.now())
+        """The same session written anew is a new generation; another session in its place is
+        another source."""
+        recognised = (
+            None
+            if source.agent == spool.HOOK
+            else sniff(FoundFile(AGENTS[source.agent], path), self.now())
+        )
         if recognised is None or recognised[1].session_id == source.session_id:
             self.writer.restart(source, source.generation + 1)
             return source
-        aside = f"{source.path}#{source.id}"  # no file is called so: it stands for what the file held before
+        # no file is called so: it stands for what the file held before
+        aside = f"{source.path}#{source.id}"
         self.journal.add(MovedEntry(source.agent, source.path, aside))
         source.path = aside
         self._touch(source)
@@ -425,7 +472,8 @@ class Ingest:
         )
         before = source.records
         self.absorber.absorb(source, entry, kept.data)
-        self.journal.add(entry)  # after the places it made known, so that a rebuild meets them in this order
+        # after the places it made known, so that a rebuild meets them in this order
+        self.journal.add(entry)
         self._batch_records += source.records - before
         self._batch_bytes += len(chunk.data)
         self._stored[source.id] = source
@@ -439,7 +487,9 @@ class Ingest:
         positions = {ident: known.state.get("rows", {}) for ident, known in own.items()}
         for rows in agent.rows(path, positions):
             name = prefix + rows.session_id
-            if name in self._skipped or self.forgotten.covers(agent.name, rows.session_id, rows.parent):
+            if name in self._skipped or self.forgotten.covers(
+                agent.name, rows.session_id, rows.parent
+            ):
                 continue
             try:
                 self._read_session(agent, own, name, rows)

@@ -18,7 +18,9 @@ CUT = "cut"  # in a source's state: the last segment ended inside a line
 
 
 class SegmentParser:
-    def __init__(self, writer: StoreWriter, journal: Journal | None, now: Callable[[], int]) -> None:
+    def __init__(
+        self, writer: StoreWriter, journal: Journal | None, now: Callable[[], int]
+    ) -> None:
         self.writer = writer
         self.journal = journal  # None while rebuilding: the journal is the source then
         self.now = now
@@ -40,7 +42,8 @@ class SegmentParser:
             self._understand(source, entry, data)
 
     def _announce(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
-        """What hooks said. Each line was written whole: one without an end was torn and says nothing."""
+        """What hooks said. Each line was written whole: one without an end was torn and says
+        nothing."""
         if entry.partial:
             source.tail = entry.end - entry.start
             return
@@ -86,8 +89,11 @@ class SegmentParser:
                 self._locate(cwd)
             self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
 
-    def _read_tail(self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink) -> None:
-        """An unfinished line that happens to be whole is worth reading now; it is read again when it is finished."""
+    def _read_tail(
+        self, agent: Agent, source: Source, entry: SegmentEntry, data: bytes, sink: Sink
+    ) -> None:
+        """An unfinished line that happens to be whole is worth reading now; it is read again
+        when it is finished."""
         if source.state.get(CUT):
             return
         line = decode.whole(data, entry.start, entry.gaps).removesuffix(b"\r")
@@ -100,11 +106,13 @@ class SegmentParser:
         sink.unknown.clear()
 
     def _locate(self, cwd: str) -> None:
-        """Learn which project a folder belongs to, once per run; when it is gone, keep what was known."""
+        """Learn which project a folder belongs to, once per run; when it is gone, keep what was
+        known."""
         if cwd in self._placed or self.journal is None:
             return
         self._placed.add(cwd)
-        from whyfor.git.identity import has_commit, identify, still  # here: most runs meet no new folder
+        # here: most runs meet no new folder
+        from whyfor.git.identity import has_commit, identify, still
 
         known = self.writer.place(cwd)
         if known is not None and (before := self.writer.project(known)) and still(cwd, before):
@@ -116,7 +124,9 @@ class SegmentParser:
             return
         when = self.now()
         former = [
-            identity for identity, root in self.writer.former(project) if root is None or has_commit(Path(cwd), root)
+            identity
+            for identity, root in self.writer.former(project)
+            if root is None or has_commit(Path(cwd), root)
         ]
         if self.writer.learn_place(cwd, project, former, when) != known or former:
             self.journal.add(PlaceEntry(cwd, project, when, former))
@@ -169,4 +179,6 @@ def _read(
 
 
 def _shape(source: Source) -> SourceShape:
-    return SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    return SourceShape(
+        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
+    )

@@ -1,4 +1,5 @@
-"""What we keep is its owner's alone, also where a copy or a backup brought it back more open than it was."""
+"""What we keep is its owner's alone, also where a copy or a backup brought it back more open
+than it was."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _OURS = (
     *("segments", "spool", "hook", "redacted", "journal.jsonl*", "ingest.lock", "config.toml"),
     *("whyfor.db*", "rebuild.db*", "top.lock"),
 )
-_SERVED = ("serve.*",)  # the dashboard's key among them: closing what others may have read would only hide it
+# the dashboard's key among them: closing what others may have read would only hide it
+_SERVED = ("serve.*",)
 _TOKEN = "serve.token"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _NAMED = 4  # files that are named one by one
@@ -38,7 +40,8 @@ def tighten(home: Path) -> None:
 
 
 def exposures(home: Path) -> list[Exposure]:
-    """Return who else can reach the home or what we keep in it; empty where only its owner can, or nobody can tell."""
+    """Return who else can reach the home or what we keep in it; empty where only its owner can,
+    or nobody can tell."""
     if not hasattr(os, "geteuid") or not home.is_dir():
         return []
     return [*_of_owner(home), *_of_home(home), *_of_contents(home), *_of_folders_above(home)]
@@ -56,7 +59,10 @@ def _of_owner(home: Path) -> Iterator[Exposure]:
     us = os.geteuid()
     foreign = [path for path in (home, *_ours(home)) if _owner(path) not in (us, None)]
     if foreign:
-        what = f"{_listed(foreign)} belongs to another user (uid {_owner(foreign[0])}), who can read and change it"
+        what = (
+            f"{_listed(foreign)} belongs to another user (uid {_owner(foreign[0])}), who can read "
+            "and change it"
+        )
         yield Exposure(what, f"Take it over: sudo chown -R {us} {shlex.quote(str(foreign[0]))}")
 
 
@@ -79,7 +85,10 @@ def _of_contents(home: Path) -> Iterator[Exposure]:
     yield Exposure(what, f"Close it: {command}")
     if any(path.name == _TOKEN for path in opened):
         what = f"the dashboard's key, {_TOKEN}, may have been read by others"
-        yield Exposure(what, f"Delete it, and the next serve makes a new one: rm {shlex.quote(str(home / _TOKEN))}")
+        yield Exposure(
+            what,
+            f"Delete it, and the next serve makes a new one: rm {shlex.quote(str(home / _TOKEN))}",
+        )
 
 
 def _of_folders_above(home: Path) -> Iterator[Exposure]:
@@ -88,9 +97,12 @@ def _of_folders_above(home: Path) -> Iterator[Exposure]:
         mode = _mode(folder)
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             what = (
-                f"{folder}, above {home}, can be written by everybody (mode {mode:04o}): they can replace what is in it"
+                f"{folder}, above {home}, can be written by everybody (mode {mode:04o}): they can "
+                "replace what is in it"
             )
-            yield Exposure(what, f"Close it, or mark it sticky: chmod o-w {shlex.quote(str(folder))}")
+            yield Exposure(
+                what, f"Close it, or mark it sticky: chmod o-w {shlex.quote(str(folder))}"
+            )
 
 
 def _can(mode: int) -> str:

@@ -60,7 +60,8 @@ class Rebuild:
         self.sources: dict[tuple[str, str], Source] = {}
         self.edges: dict[int, tail.Edges] = {}
         self.gaps: list[MissingBytes] = []
-        self._known: dict[tuple[str, str], Source] = {}  # sources of a database that is not empty, not touched yet
+        # sources of a database that is not empty, not touched yet
+        self._known: dict[tuple[str, str], Source] = {}
         self._pending = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[MissingBytes]:
@@ -106,7 +107,9 @@ class Rebuild:
         """Whether the database has these bytes already."""
         if not isinstance(entry, SegmentEntry):
             return False
-        source = self.sources.get((entry.agent, entry.path)) or self._known.get((entry.agent, entry.path))
+        source = self.sources.get((entry.agent, entry.path)) or self._known.get(
+            (entry.agent, entry.path)
+        )
         if source is None:
             return False
         return (entry.generation, entry.end) <= (source.generation, source.position)
@@ -124,7 +127,8 @@ class Rebuild:
         return edges
 
     def renew(self, pieces: list[tuple[SegmentEntry, Source]]) -> None:
-        """Sources that were emptied, once more from what is left of them; inside the caller's transaction."""
+        """Sources that were emptied, once more from what is left of them; inside the caller's
+        transaction."""
         titles = list(self.db.execute("SELECT key, title FROM leaf_titles"))
         again = retold_entries(entry for entry, _ in pieces)
         for number, (entry, source) in enumerate(pieces):
@@ -133,7 +137,8 @@ class Rebuild:
                 self._segment(entry)
         for source in self.sources.values():
             self._close(source)
-        # Of several titles for a message the one that was read last counts, and that may stand in another source.
+        # Of several titles for a message the one that was read last counts, and that may stand in
+        # another source.
         self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", titles)
         self.writer.finish()
 
@@ -188,7 +193,9 @@ class Rebuild:
             return
         if source.framing == "lines" and entry.start > source.position:
             self.gaps.append(
-                MissingBytes(entry.path, source.position, entry.start, "the journal has no entry for them")
+                MissingBytes(
+                    entry.path, source.position, entry.start, "the journal has no entry for them"
+                )
             )
         before, state = msgspec.structs.astuple(source), msgspec.json.encode(source.state)
         try:
@@ -201,13 +208,15 @@ class Rebuild:
                 setattr(source, name, value)
             source.state = msgspec.json.decode(state)
             self._pass_over(source, entry, reason_of(error))
-        if not entry.partial and entry.position is None:  # rows of a database are not known again by their bytes
+        # rows of a database are not known again by their bytes
+        if not entry.partial and entry.position is None:
             whole = tail.whole(source, to_path(source.path))
             edges = self.edges.setdefault(source.id, tail.Edges())
             edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)
 
     def _pass_over(self, source: Source, entry: SegmentEntry, why: str) -> None:
-        """A segment that cannot be understood stays where it is and is told of; those after it are read."""
+        """A segment that cannot be understood stays where it is and is told of; those after it
+        are read."""
         self.gaps.append(MissingBytes(entry.path, entry.start, entry.end, why))
         source.error = why
         self.writer.save_source(source)
@@ -263,7 +272,8 @@ class Rebuild:
 
 
 def retold_entries(entries: Iterable[Entry]) -> set[int]:
-    """Entries, by number, whose bytes a later one claims: their ingest died before the database took them.
+    """Entries, by number, whose bytes a later one claims: their ingest died before the database
+    took them.
 
     An unfinished line is claimed again when it is finished; that is no such case.
     """

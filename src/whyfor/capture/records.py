@@ -32,11 +32,16 @@ class SegmentPiece(NamedTuple):
     def before(self, offset: int) -> SegmentPiece:
         """What of it stands before a place in the source."""
         kept = between(runs(self.data, self.start, self.gaps), self.start, offset)
-        return SegmentPiece(self.start, b"".join(run for _, run in kept), [gap for gap in self.gaps if gap[0] < offset])
+        return SegmentPiece(
+            self.start,
+            b"".join(run for _, run in kept),
+            [gap for gap in self.gaps if gap[0] < offset],
+        )
 
 
 def records(source: Source, pieces: Iterable[SegmentPiece]) -> Iterator[tuple[int, bytes, Record]]:
-    """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left out."""
+    """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left
+    out."""
     for start, data, gaps in pieces:
         if source.framing == "document":
             whole = decode.document(decode.whole(data, start, gaps))
@@ -49,12 +54,18 @@ def records(source: Source, pieces: Iterable[SegmentPiece]) -> Iterator[tuple[in
                 yield offset + index, line, record
 
 
-def cut(agent: Agent, source: Source, pieces: Iterable[SegmentPiece], wanted: dict[int, int]) -> Cut:
-    """Read again what was read, and stop after the record that told the last of the wanted events (key → seq).
+def cut(
+    agent: Agent, source: Source, pieces: Iterable[SegmentPiece], wanted: dict[int, int]
+) -> Cut:
+    """Read again what was read, and stop after the record that told the last of the wanted
+    events (key → seq).
 
-    The keys of events are the same in every reading: they name the record, whatever the agent's format.
+    The keys of events are the same in every reading: they name the record, whatever the agent's
+    format.
     """
-    shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    shape = SourceShape(
+        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
+    )
     reader = agent.reader(shape, {})
     seen: set[int] = set()
     read: list[Record] = []

@@ -1,14 +1,16 @@
-"""Recovery: make the journal, the database and the segments agree again, whichever of them was damaged or lost.
+"""Recovery: make the journal, the database and the segments agree again, whichever of them was
+damaged or lost.
 
 | what is found | what is done |
 |---|---|
 | the database is missing or damaged | it is set aside and rebuilt from the journal |
 | the database is behind the journal (a crash, a backup put back) | what it lacks is replayed |
-| the journal is damaged, shorter than it was, or gone | it is set aside and completed from the database |
+| the journal is damaged, shorter than it was, or gone | it is set aside and completed from the
+database |
 | both are gone, segments are there | the segments are set aside: nothing may remove them |
 
-Everything here runs under the ingest lock. What is set aside keeps its name with `.damaged-` or `.unlisted-` and the
-time behind it; nothing is deleted.
+Everything here runs under the ingest lock. What is set aside keeps its name with `.damaged-` or
+`.unlisted-` and the time behind it; nothing is deleted.
 """
 
 from __future__ import annotations
@@ -39,18 +41,25 @@ from whyfor.store.sqlite import connect, explained, transaction
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
     from whyfor.capture.rebuild import MissingBytes
 
-Announce = Callable[[int], Callable[[int], None]]  # told how many bytes lie ahead, gives what to call as they pass
+# told how many bytes lie ahead, gives what to call as they pass
+Announce = Callable[[int], Callable[[int], None]]
 _REBUILT = "the database was damaged or lost: rebuilt from the journal"
 _SUFFIXES = ("", "-wal", "-shm")
 
 
 def recover(
-    settings: Settings, announce: Announce | None = None, *, thorough: bool = False, damaged: bool = False
+    settings: Settings,
+    announce: Announce | None = None,
+    *,
+    thorough: bool = False,
+    damaged: bool = False,
 ) -> list[str]:
-    """Make them agree; returns what was done, a sentence each. Quick where nothing has changed since the last write.
+    """Make them agree; returns what was done, a sentence each. Quick where nothing has changed
+    since the last write.
 
-    `thorough` reads the whole journal and compares every segment, whether something seems to have changed or not.
-    `damaged` says that the database is known to be damaged, though it can be opened.
+    `thorough` reads the whole journal and compares every segment, whether something seems to
+    have changed or not. `damaged` says that the database is known to be damaged, though it can
+    be opened.
     """
     if not settings.database.exists() and not settings.journal.exists():
         return _set_segments_aside(settings)
@@ -73,7 +82,8 @@ def recover(
 
 @contextmanager
 def writing(settings: Settings, wait: float) -> Iterator[apsw.Connection]:
-    """The database under the ingest lock, in agreement with the journal; Busy if others hold the lock for longer."""
+    """The database under the ingest lock, in agreement with the journal; Busy if others hold the
+    lock for longer."""
     with ingest_lock(settings.home, wait):
         recover(settings)
         db = connect(settings.database)
@@ -84,7 +94,8 @@ def writing(settings: Settings, wait: float) -> Iterator[apsw.Connection]:
 
 
 def is_damaged(settings: Settings) -> bool:
-    """Whether SQLite finds damage in the database when it reads all of it; False if there is none to read."""
+    """Whether SQLite finds damage in the database when it reads all of it; False if there is
+    none to read."""
     if not settings.database.exists():
         return False
     try:
@@ -126,8 +137,8 @@ def _is_whole(db: apsw.Connection) -> bool:
 
 
 def agrees(db: apsw.Connection, journal: Journal) -> bool:
-    """Whether the journal is as this database left it, by its size and time alone: damage that changes neither is
-    found by doctor, and before anything is removed."""
+    """Whether the journal is as this database left it, by its size and time alone: damage that
+    changes neither is found by doctor, and before anything is removed."""
     mark = load_mark(db)
     if mark is None:
         return False
@@ -138,11 +149,12 @@ def agrees(db: apsw.Connection, journal: Journal) -> bool:
     return (found.st_size, found.st_mtime_ns) == (mark.size, mark.mtime)
 
 
-# -- the database ----------------------------------------------------------------------------------
+# -- the database --------------------------------------------------------------------------------
 
 
 def _recover_database(settings: Settings, journal: Journal, announce: Announce | None) -> list[str]:
-    """From the journal; what a damaged journal lacks is taken from what can still be read of the database."""
+    """From the journal; what a damaged journal lacks is taken from what can still be read of the
+    database."""
     done: list[str] = []
     if not journal.check().whole or not settings.journal.exists():
         with _salvaged(settings) as entries:
@@ -173,7 +185,8 @@ def _salvaged(settings: Settings) -> Iterator[list[Entry]]:
 def rebuild_database(
     settings: Settings, announce: Announce | None = None, *, damaged: bool = False
 ) -> tuple[list[MissingBytes], dict[str, int]]:
-    """Make the database again from journal and segments; the old one serves readers until the new one is whole.
+    """Make the database again from journal and segments; the old one serves readers until the
+    new one is whole.
 
     One that is known to be damaged is set aside then, not written into.
     """
@@ -216,7 +229,8 @@ def _carry_changes(settings: Settings, fresh: apsw.Connection, *, damaged: bool)
 
 
 def _swap_databases(settings: Settings, fresh: apsw.Connection) -> None:
-    """A sound database is overwritten page by page in one transaction, so open readers never see half of it."""
+    """A sound database is overwritten page by page in one transaction, so open readers never see
+    half of it."""
     try:
         _copy_over(settings.database, fresh)
     except (CorruptStore, NewerStore):
@@ -250,7 +264,9 @@ def _remove_database(database: Path) -> None:
         database.with_name(database.name + suffix).unlink(missing_ok=True)
 
 
-def _replay(settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None) -> None:
+def _replay(
+    settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None
+) -> None:
     """What a crash, or a backup that was put back, left out of the database."""
     from whyfor.capture.rebuild import Rebuild
 
@@ -263,20 +279,21 @@ def _replay(settings: Settings, journal: Journal, db: apsw.Connection, mark: Jou
                 save_mark(db, journal.end())
 
 
-# -- the journal -----------------------------------------------------------------------------------
+# -- the journal ---------------------------------------------------------------------------------
 
 
 def _recover_journal(
     settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None
 ) -> tuple[list[str], bool]:
-    """Complete a journal that lost something the database has; returns what was done, and whether the database has to
-    be rebuilt as well."""
+    """Complete a journal that lost something the database has; returns what was done, and
+    whether the database has to be rebuilt as well."""
     from whyfor.capture.compare import final_segments, segment_key, split_entries
     from whyfor.store.database_entries import all_entries, segment_entries
 
     check = journal.check()
     if mark is not None and check.first > 1 and mark.number < check.first:
-        # It was rewritten after this database was: what the database has beside it was forgotten since.
+        # It was rewritten after this database was: what the database has beside it was forgotten
+        # since.
         return ["the database was older than the journal: rebuilt"], True
     entries, ahead = split_entries(journal, mark)
     told = final_segments(entries)
@@ -310,11 +327,14 @@ def _checksum_of(journal: Journal, number: int) -> str | None:
     return None
 
 
-def _complete_journal(settings: Settings, journal: Journal, known: list[Entry], *, newer: bool, after: int = 0) -> str:
-    """Set the journal aside and write it again with what the database knows beside it; returns what was done.
+def _complete_journal(
+    settings: Settings, journal: Journal, known: list[Entry], *, newer: bool, after: int = 0
+) -> str:
+    """Set the journal aside and write it again with what the database knows beside it; returns
+    what was done.
 
-    `newer`: the database is at least as new as the journal, so where they differ it is right. `after`: the last number
-    the database remembers.
+    `newer`: the database is at least as new as the journal, so where they differ it is right.
+    `after`: the last number the database remembers.
     """
     from whyfor.capture.completion import complete_entries
 
@@ -332,7 +352,8 @@ def _complete_journal(settings: Settings, journal: Journal, known: list[Entry], 
 
 
 def _set_unlisted_aside(settings: Settings, entries: list[Entry]) -> str:
-    """A damaged journal may have listed segments that nothing lists now: out of reach of whatever removes those."""
+    """A damaged journal may have listed segments that nothing lists now: out of reach of
+    whatever removes those."""
     listed = {parse(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)}
     blobs = FolderBlobs(settings.segments)
     unlisted = [digest for digest in blobs.digests() if digest not in listed]
@@ -348,7 +369,8 @@ def _unlisted_folder(settings: Settings) -> Path:
 
 
 def _set_segments_aside(settings: Settings) -> list[str]:
-    """Segments that neither a journal nor a database lists: kept, out of reach of whatever removes unlisted ones."""
+    """Segments that neither a journal nor a database lists: kept, out of reach of whatever
+    removes unlisted ones."""
     if not any(FolderBlobs(settings.segments).digests()):
         return []
     aside = _unlisted_folder(settings)

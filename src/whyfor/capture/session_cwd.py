@@ -23,7 +23,9 @@ def of_lines(source: Source, lines: bytes) -> str | None:
 
 def _named(source: Source, records: Iterable[Record]) -> str | None:
     """As the agent's own reader understands it."""
-    shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+    shape = SourceShape(
+        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
+    )
     reader = AGENTS[source.agent].reader(shape, {})
     for record in records:
         sink = Sink(source.session_id, source.parent)

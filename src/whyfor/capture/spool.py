@@ -22,12 +22,14 @@ KEPT = 2 * 86_400_000  # ms a file stays after its last line, though all of it i
 _ENDING = ".spool"
 _SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash busybox tcsh csh nu pwsh cmd".split())
 _FACTS = (
-    "reason source trigger tool_name tool_use_id agent_id agent_type notification_type prompt_id turn_id "
+    "reason source trigger tool_name tool_use_id agent_id agent_type notification_type prompt_id "
+    "turn_id "
     "transcript_path agent_transcript_path error"
 ).split()
 _MAX_FACT = 500
 _MAX_ASKED = 8000  # characters of a command that are shown to whoever is to allow it
-_REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")  # prints commits that may be somebody else's
+# prints commits that may be somebody else's
+_REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")
 # Which session a command runs in, by what its agent puts into the environment.
 _OWN = {
     "claude": ("CLAUDE_CODE_SESSION_ID",),
@@ -35,7 +37,8 @@ _OWN = {
     "gemini": ("GEMINI_SESSION_ID",),
     "copilot": ("COPILOT_SESSION_ID",),
 }
-Around = Callable[[list[Process], int], tuple[str, str] | None]  # the session around these processes at that time
+# the session around these processes at that time
+Around = Callable[[list[Process], int], tuple[str, str] | None]
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -51,7 +54,8 @@ class Envelope(msgspec.Struct, frozen=True):
     sha: str = ""
     args: list[str] = []
     rebasing: bool = False
-    incomplete: bool = False  # nobody closed the hook's stdin, or too much came: the payload says whose event it was
+    # nobody closed the hook's stdin, or too much came: the payload says whose event it was
+    incomplete: bool = False
     payload: bytes = b""
 
 
@@ -70,7 +74,9 @@ def source(path: Path) -> Source:
     return Source(id=0, agent=HOOK, path=to_text(path), session_id="", framing="lines", state={})
 
 
-def envelopes(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[Envelope | UnparsedRecord]:
+def envelopes(
+    data: bytes, start: int, gaps: Sequence[Gap] = ()
+) -> Iterator[Envelope | UnparsedRecord]:
     for offset, line in decode.lines(data, start, gaps):
         header, _, payload = line.partition(b"\t")
         try:
@@ -128,8 +134,12 @@ def _payload(envelope: Envelope) -> dict[str, Any]:
 
 
 def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
-    data: dict[str, Any] = {name: value[:_MAX_FACT] for name in _FACTS if isinstance(value := payload.get(name), str)}
-    if process := next((p for p in envelope.chain if p.start and p.name.lstrip("-") not in _SHELLS), None):
+    data: dict[str, Any] = {
+        name: value[:_MAX_FACT] for name in _FACTS if isinstance(value := payload.get(name), str)
+    }
+    if process := next(
+        (p for p in envelope.chain if p.start and p.name.lstrip("-") not in _SHELLS), None
+    ):
         data["process"] = [process.pid, process.start]
     if made := _made(payload):
         data["made"] = made
@@ -150,7 +160,8 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
 
 
 def _made(payload: dict[str, Any]) -> list[str]:
-    """Commits a shell command just made, by the agent's own account or by what git printed: abbreviated hashes.
+    """Commits a shell command just made, by the agent's own account or by what git printed:
+    abbreviated hashes.
 
     Some agents turn git's own hooks off for their commands; this is theirs.
     """
@@ -158,15 +169,21 @@ def _made(payload: dict[str, Any]) -> list[str]:
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(command, str) or "git" not in command or _REPLAYS.search(command):
         return []
-    texts = [answer] if isinstance(answer, str) else list(answer.values()) if isinstance(answer, dict) else []
+    texts = (
+        [answer]
+        if isinstance(answer, str)
+        else list(answer.values())
+        if isinstance(answer, dict)
+        else []
+    )
     found = [sha for text in texts if isinstance(text, str) for sha, _ in printed(text)]
     told = reported(answer.get("gitOperation")) if isinstance(answer, dict) else None
     return list(dict.fromkeys(sha[:7] for sha in [*([told] if told else []), *found]))
 
 
 def _asked(payload: dict[str, Any]) -> dict[str, Any]:
-    """What a person is asked to allow, where only the hook says so: which of several calls it is, and with Gemini, that
-    writes a call down when it is over, what it is at all.
+    """What a person is asked to allow, where only the hook says so: which of several calls it
+    is, and with Gemini, that writes a call down when it is over, what it is at all.
     """
     given, details = payload.get("tool_input"), payload.get("details")
     if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
@@ -175,8 +192,14 @@ def _asked(payload: dict[str, Any]) -> dict[str, Any]:
         told = _detailed(details)
     else:
         return {}
-    said = {name: value[:_MAX_ASKED] for name, value in told.items() if isinstance(value, str) and value}
-    return {**said, "cut": True} if any(len(str(told[name])) > len(value) for name, value in said.items()) else said
+    said = {
+        name: value[:_MAX_ASKED] for name, value in told.items() if isinstance(value, str) and value
+    }
+    return (
+        {**said, "cut": True}
+        if any(len(str(told[name])) > len(value) for name, value in said.items())
+        else said
+    )
 
 
 def _detailed(details: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +217,8 @@ def _detailed(details: dict[str, Any]) -> dict[str, Any]:
 
 def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:
     if envelope.agent == "claude" and payload and "transcript_path" not in payload:
-        return None, None  # Copilot and Cursor run hooks from Claude's settings too, under session ids of their own
+        # Copilot and Cursor run hooks from Claude's settings too, under session ids of their own
+        return None, None
     ident = payload.get("session_id") or payload.get("sessionId")
     if isinstance(ident, str):
         return ident, "payload"
@@ -207,7 +231,6 @@ def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | Non
 
 def _of_git(envelope: Envelope, around: Around) -> Signal:
     session, how = _routed(envelope, around)
-    tree = envelope.env.get("GIT_WORK_TREE")
     return Signal(
         at=envelope.at,
         agent="git",
@@ -216,20 +239,33 @@ def _of_git(envelope: Envelope, around: Around) -> Signal:
         session_agent=session[0] if session else None,
         session_id=session[1] if session else None,
         how=how,
-        repository=os.path.normpath(os.path.join(envelope.cwd, tree)) if tree else envelope.cwd or None,  # noqa: PTH118
+        repository=_repository(envelope),
         sha=envelope.sha if _is_sha(envelope.sha) else None,
         chain=envelope.chain,
         data=_git_facts(envelope),
     )
 
 
+def _repository(envelope: Envelope) -> str | None:
+    tree = envelope.env.get("GIT_WORK_TREE")
+    if not tree:
+        return envelope.cwd or None
+    return os.path.normpath(os.path.join(envelope.cwd, tree))  # noqa: PTH118 - Path keeps ".."
+
+
 def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
-    """Whose commit it is: what the environment says, unless the processes say that it was only inherited."""
+    """Whose commit it is: what the environment says, unless the processes say that it was only
+    inherited."""
     told = named(envelope.env)
     nearest = around(envelope.chain, envelope.at)
     # An agent whose hooks nobody approved is known by its program's name all the same.
     inner = next((process.name for process in envelope.chain if process.name in _OWN), None)
-    if inner and nearest and nearest[0] != inner and (own := next((s for s in told if s[0] == inner), None)):
+    if (
+        inner
+        and nearest
+        and nearest[0] != inner
+        and (own := next((s for s in told if s[0] == inner), None))
+    ):
         return own, "env"
     if nearest in told:
         return nearest, "env"
@@ -242,7 +278,9 @@ def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
     """Sessions the environment names, the surest first."""
     agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
     found = [(agent, ident)] if agent and ident else []
-    return found + [(agent, env[name]) for agent, names in _OWN.items() for name in names if env.get(name)]
+    return found + [
+        (agent, env[name]) for agent, names in _OWN.items() for name in names if env.get(name)
+    ]
 
 
 def _git_facts(envelope: Envelope) -> dict[str, Any]:
@@ -250,7 +288,9 @@ def _git_facts(envelope: Envelope) -> dict[str, Any]:
     if action := envelope.env.get("GIT_REFLOG_ACTION"):
         data["action"] = action[:_MAX_FACT]
     if envelope.event == "post-rewrite":
-        words = [word for word in envelope.payload.decode("ascii", "replace").split() if _is_sha(word)]
+        words = [
+            word for word in envelope.payload.decode("ascii", "replace").split() if _is_sha(word)
+        ]
         data["pairs"] = [list(pair) for pair in zip(words[::2], words[1::2], strict=False)]
         data["cause"] = envelope.args[0] if envelope.args else None
     elif envelope.event == "post-checkout":

@@ -1,4 +1,5 @@
-"""Reading a file that grows: from the stored position, whole lines only, and noticing when it is another file."""
+"""Reading a file that grows: from the stored position, whole lines only, and noticing when it is
+another file."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ CHUNK = 4 << 20
 HEAD = 65_536
 PROBE = 1024
 _TAG = 64  # bytes that a tag may be long
-# How much a packed transcript may hold. Real ones, packed as hard as zstd can, are 5 to 20 times as large unpacked;
-# the same tool output said again and again may come to a few hundred times. A bomb is 30,000 times its size.
+# How much a packed transcript may hold. Real ones, packed as hard as zstd can, are 5 to 20 times as
+# large unpacked; the same tool output said again and again may come to a few hundred times. A bomb
+# is 30,000 times its size.
 RATIO = 400
 ALWAYS_UNPACKED = 16 << 20  # so little costs nothing, whatever its ratio
 MAX_UNPACKED = 8 << 30  # bytes; the longest real sessions are some hundred MB
@@ -46,7 +48,8 @@ class Stat(NamedTuple):
 
 def stat(path: Path) -> Stat:
     found = path.stat()
-    if not (S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)):  # a pipe would be waited for, a device never ends
+    # a pipe would be waited for, a device never ends
+    if not (S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)):
         raise OSError(errno.EINVAL, "not a plain file", str(path))
     size, mtime = found.st_size, found.st_mtime_ns
     if path.suffix == ".db":  # SQLite writes beside the database until the next checkpoint
@@ -95,7 +98,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 class _Unpacked:
     """What a packed transcript holds; damage in it is an error of that file, like any other.
 
-    It is unpacked piece by piece, and given up with TooLarge as soon as it is more than such a file can be.
+    It is unpacked piece by piece, and given up with TooLarge as soon as it is more than such a
+    file can be.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -124,7 +128,10 @@ class _Unpacked:
         if self._limit == MAX_UNPACKED:
             why = f"it holds more than {MAX_UNPACKED >> 30} GB"
         else:
-            why = f"{self._packed:,} bytes unpack to more than {self._limit:,}: no transcript packs so well"
+            why = (
+                f"{self._packed:,} bytes unpack to more than {self._limit:,}: no transcript packs "
+                "so well"
+            )
         raise TooLarge(errno.EFBIG, why)
 
     def seek(self, position: int) -> int:
@@ -148,15 +155,25 @@ def _claimed(file: BinaryIO) -> int:
     return 0 if unknown else parameters.content_size
 
 
-def verdict(source: Source, path: Path, now: Stat, gaps: Sequence[Gap]) -> Literal["grown", "same", "replaced"]:
+def verdict(
+    source: Source, path: Path, now: Stat, gaps: Sequence[Gap]
+) -> Literal["grown", "same", "replaced"]:
     """Whether what was stored is still the beginning of this file."""
     if source.position == 0:
         return "grown"
     if whole(source, path):
-        return "same" if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash) else "replaced"
+        return (
+            "same"
+            if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash)
+            else "replaced"
+        )
     if now.size < source.position:
         return "replaced"
-    return "grown" if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash) else "replaced"
+    return (
+        "grown"
+        if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash)
+        else "replaced"
+    )
 
 
 def whole(source: Source, path: Path) -> bool:
@@ -165,9 +182,11 @@ def whole(source: Source, path: Path) -> bool:
 
 
 def fingerprints(path: Path, source: Source, gaps: Sequence[Gap]) -> tuple[str, str]:
-    """Of the first and the last bytes before the position (an edit in between shifts the last ones), or of all.
+    """Of the first and the last bytes before the position (an edit in between shifts the last
+    ones), or of all.
 
-    Only of those that are kept: nobody can guess what is not from a digest, and a rebuild comes to the same ones.
+    Only of those that are kept: nobody can guess what is not from a digest, and a rebuild comes
+    to the same ones.
     """
     import hashlib  # here: an ingest that finds nothing new never pays for it
 
@@ -190,7 +209,8 @@ def _kept(data: bytes, at: int, gaps: Sequence[Gap]) -> bytes:
 
 
 class Edges:
-    """The same of what is stored: what the next ingest recognises the file by, from its segments alone."""
+    """The same of what is stored: what the next ingest recognises the file by, from its segments
+    alone."""
 
     __slots__ = ("_content", "_first", "_last")
 
@@ -240,7 +260,8 @@ def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
         cut = data.rfind(b"\n") + 1
         if cut == 0 and size < MAX_LINE:
             continue
-        cut = cut or _seam(data)  # a line beyond all bounds is cut: its pieces are stored, none is decoded
+        # a line beyond all bounds is cut: its pieces are stored, none is decoded
+        cut = cut or _seam(data)
         pieces[-1] = data[:cut]
         complete = b"".join(pieces)
         pieces = [data[cut:]] if cut < len(data) else []

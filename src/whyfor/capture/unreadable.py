@@ -1,4 +1,5 @@
-"""Files that cannot be read: which failures are one file's own, and what is remembered of them between runs."""
+"""Files that cannot be read: which failures are one file's own, and what is remembered of them
+between runs."""
 
 from __future__ import annotations
 
@@ -46,8 +47,11 @@ class PartFailed(Exception):
 
 
 def stops_everything(error: Exception, path: Path, home: Path) -> bool:
-    """Return whether a failure met while a file was read is not that file's: the run ends, nothing is lost."""
-    if isinstance(error, (WhyforError, *_STORE_ERRORS)) or type(error).__module__.startswith("obstore"):
+    """Return whether a failure met while a file was read is not that file's: the run ends,
+    nothing is lost."""
+    if isinstance(error, (WhyforError, *_STORE_ERRORS)) or type(error).__module__.startswith(
+        "obstore"
+    ):
         return True
     if not isinstance(error, OSError):
         return False
@@ -111,7 +115,8 @@ class UnreadableFiles:
         return entry.reason if (entry.inode, entry.size, entry.mtime) == now else None
 
     def add(self, path: str, error: Exception, now: Stat | None = None) -> None:
-        """Remember that a file could not be read; with its state when it is refused until that changes."""
+        """Remember that a file could not be read; with its state when it is refused until that
+        changes."""
         entry = _Entry(reason_of(error))
         if isinstance(error, TooLarge) and now is not None:
             entry = _Entry(entry.reason, True, *now)

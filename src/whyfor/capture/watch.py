@@ -1,6 +1,8 @@
-"""Which of the agents' files changed: by looking, often at those being written and ever less at those at rest.
+"""Which of the agents' files changed: by looking, often at those being written and ever less at
+those at rest.
 
-Nothing here opens a file, and how much is looked at in a second has a limit, whatever lies in the agents' folders.
+Nothing here opens a file, and how much is looked at in a second has a limit, whatever lies in
+the agents' folders.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from whyfor.agents.base import Agent
 from whyfor.capture import tail
 from whyfor.capture.discover import FoundFile
 
-STEPS = ((15.0, 0.1), (60.0, 0.5), (600.0, 2.0))  # seconds since it changed, seconds between two looks
+# seconds since it changed, seconds between two looks
+STEPS = ((15.0, 0.1), (60.0, 0.5), (600.0, 2.0))
 SOON = STEPS[0][1]
-STEADY = (0.2, 0.5)  # between two looks at a file that changes at every look: the more there are, the longer
+# between two looks at a file that changes at every look: the more there are, the longer
+STEADY = (0.2, 0.5)
 MANY = 50  # files being written
 ROUND = 2.0  # seconds between two looks at folders, and at files at rest
 AT_REST = 200  # of each, that are looked at in one round
@@ -47,7 +51,8 @@ class _Folder:
 
 
 class Watch:
-    """Looks at files and folders below the agents' roots; `look` gives those to read, each at least once."""
+    """Looks at files and folders below the agents' roots; `look` gives those to read, each at
+    least once."""
 
     def __init__(
         self,
@@ -74,7 +79,8 @@ class Watch:
         return max(0.0, min(first, self._round) - self._clock())
 
     def look(self, at_once: bool = False) -> list[FoundFile]:
-        """What changed since the last look, or is new; at once: those just written are looked at, due or not."""
+        """What changed since the last look, or is new; at once: those just written are looked
+        at, due or not."""
         now = self._clock()
         lately = now - STEPS[0][0] if at_once else now
         found: list[FoundFile] = []
@@ -122,7 +128,9 @@ class Watch:
             return False
         file.stat = after
         if after != before:
-            file.gap = min(self._steady(), file.gap * 2) if now - file.changed < 2 * file.gap else SOON
+            file.gap = (
+                min(self._steady(), file.gap * 2) if now - file.changed < 2 * file.gap else SOON
+            )
             file.changed, file.next, file.unread = now, now + file.gap, False
             return True
         if file.unread and self._age(after) >= YOUNG:

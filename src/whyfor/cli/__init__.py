@@ -8,7 +8,8 @@ import click
 
 from whyfor import __version__
 
-# Command name → one line of help. The module of the same name is imported only when the command runs.
+# Command name → one line of help. The module of the same name is imported only when the command
+# runs.
 COMMANDS = {
     "init": "Capture what agents do here from now on, and read what they did before.",
     "ingest": "Read what your agents wrote, all of it or what is new.",
@@ -52,12 +53,16 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A first word that is no command names a commit or a session to show, unless it looks like a mistyped one."""
+        """A first word that is no command names a commit or a session to show, unless it looks
+        like a mistyped one."""
         word = args[0]
         if word in COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)
         if meant := _command_like(word):
-            ctx.fail(f"No such command {word!r}. Did you mean {meant}? A commit or session: whyfor show {word}")
+            ctx.fail(
+                f"No such command {word!r}. Did you mean {meant}? A commit or session: whyfor show "
+                f"{word}"
+            )
         return super().resolve_command(ctx, ["show", *args])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -75,7 +80,10 @@ def _command_like(word: str) -> str | None:
     return found[0] if found else None
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message="whyfor %(version)s")
 def root() -> None:
     """Whyfor keeps the conversation behind every commit.

@@ -1,7 +1,7 @@
 """A console on which only our own styles act: every word that is printed on it is cleaned first.
 
-Strings and texts are cleaned before they are laid out, so that columns fit; every segment is looked at once more when
-it is rendered, whatever it came from.
+Strings and texts are cleaned before they are laid out, so that columns fit; every segment is
+looked at once more when it is rendered, whatever it came from.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ class CleanConsole(Console):
     """Shows words, obeys none. A string that is printed is one line; a Text may be several."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(on_one_line(each) if isinstance(each, str) else each for each in objects), **options)
+        super().print(
+            *(on_one_line(each) if isinstance(each, str) else each for each in objects), **options
+        )
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(show_hidden(text), **options)
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         if isinstance(renderable, Text):
             renderable = clean_text(renderable)
         for segment in super().render(renderable, options):
@@ -57,7 +61,8 @@ def clean_text(text: Text, *, one_line: bool = False) -> Text:
         places[end] = len(words)
     made = text.blank_copy(words)
     made.spans = [
-        Span(places[min(span.start, cuts[-1])], places[min(span.end, cuts[-1])], span.style) for span in text.spans
+        Span(places[min(span.start, cuts[-1])], places[min(span.end, cuts[-1])], span.style)
+        for span in text.spans
     ]
     return made
 

@@ -15,7 +15,8 @@ from whyfor.demo import Demo, build, fill
 
 # Where things are looked for and kept; while the demo runs, none of it is yours.
 PLACES = (
-    "HOME WHYFOR_HOME CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME COPILOT_HOME XDG_DATA_HOME OPENCODE_DB"
+    "HOME WHYFOR_HOME CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME COPILOT_HOME XDG_DATA_HOME "
+    "OPENCODE_DB"
 ).split()
 SCREENS = (
     ["ingest"],
@@ -30,17 +31,20 @@ SCREENS = (
 
 @click.command()
 @click.option(
-    "--serve", "pages", is_flag=True, help="Show the pages instead, with more work and sessions that are open."
+    "--serve",
+    "pages",
+    is_flag=True,
+    help="Show the pages instead, with more work and sessions that are open.",
 )
 @click.option("--keep", is_flag=True, help="Leave the folder, to look around in.")
 @json_option
 def command(pages: bool, keep: bool, as_json: bool) -> None:
-    """Make a throw-away home and git repository with invented sessions of two agents, and show the screens on them.
+    """Make a throw-away home and git repository with invented sessions of two agents, and show
+    the screens on them.
 
     Nothing of yours is read or written. The folder is deleted afterwards, unless --keep.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor demo
       whyfor demo --serve
       whyfor demo --keep
@@ -70,7 +74,8 @@ def command(pages: bool, keep: bool, as_json: bool) -> None:
 
 
 def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
-    """Until it is stopped. As nothing goes on in them, the sessions that work fall silent after a while."""
+    """Until it is stopped. As nothing goes on in them, the sessions that work fall silent after
+    a while."""
     from whyfor import config
     from whyfor.cli import root
     from whyfor.service.ingest import ingest

@@ -7,7 +7,17 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import agent, console, fitted, json_option, note, one_line, plural, print_json, table
+from whyfor.cli.render import (
+    agent,
+    console,
+    fitted,
+    json_option,
+    note,
+    one_line,
+    plural,
+    print_json,
+    table,
+)
 from whyfor.model.text import spent
 from whyfor.service.status import CommitRange, between, between_json
 
@@ -17,10 +27,10 @@ from whyfor.service.status import CommitRange, between, between_json
 @click.argument("new", metavar="B", default="HEAD")
 @json_option
 def command(old: str, new: str, as_json: bool) -> None:
-    """What was said between two commits: sessions, messages, tokens, prompts; after A, up to and with B.
+    """What was said between two commits: sessions, messages, tokens, prompts; after A, up to and
+    with B.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor diff main HEAD
       whyfor diff HEAD~3
     """
@@ -39,14 +49,23 @@ def _tell(found: CommitRange) -> None:
 
     out = console()
     stories = sum(1 for told in found.commits if told.checkpoint and told.checkpoint.parts)
-    out.print(f"{plural(len(found.commits), 'commit')}, {stories} with a story; {plural(found.messages, 'message')}")
+    out.print(
+        f"{plural(len(found.commits), 'commit')}, {stories} with a story; "
+        f"{plural(found.messages, 'message')}"
+    )
     if found.sessions:
         out.print(spent(found.tokens), style="dim")
         out.print()
         made = table("", "session", "messages", "title", right=("messages",))
         for session, messages in found.sessions:
-            made.add_row(agent(session.agent), session.session_id[:8], str(messages), one_line(session.title))
+            made.add_row(
+                agent(session.agent), session.session_id[:8], str(messages), one_line(session.title)
+            )
         out.print(fitted(made, 3, out))
     for said in found.prompts:
         out.print()
-        out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (said.role, "dim"), f"  {one_line(said.text)[:400]}"))
+        out.print(
+            Text.assemble(
+                ("▌ ", "bold #6f7ee0"), (said.role, "dim"), f"  {one_line(said.text)[:400]}"
+            )
+        )

@@ -9,7 +9,18 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import age, agent, console, fitted, json_option, label, plural, print_json, size, table
+from whyfor.cli.render import (
+    age,
+    agent,
+    console,
+    fitted,
+    json_option,
+    label,
+    plural,
+    print_json,
+    size,
+    table,
+)
 from whyfor.model.times import to_iso
 from whyfor.service.doctor import DoctorReport, examine
 from whyfor.service.pause import paused_json
@@ -22,11 +33,13 @@ if TYPE_CHECKING:
 @click.option("--deep", is_flag=True, help="Read every segment back and check its digest.")
 @json_option
 def command(deep: bool, as_json: bool) -> None:
-    """Check that everything the agents wrote is read, everything stored is still there, and every hook works.
+    """Check that everything the agents wrote is read, everything stored is still there, and
+    every hook works.
 
-    Each hook that init installed is fired for real with a probe, and what it announces must arrive. Exit code 1 when
-    something was dropped: a file that cannot be read, a segment that is missing, a damaged database, a hook that
-    does not work. Lines that could not be parsed are kept and counted; they do not make it fail.
+    Each hook that init installed is fired for real with a probe, and what it announces must
+    arrive. Exit code 1 when something was dropped: a file that cannot be read, a segment that is
+    missing, a damaged database, a hook that does not work. Lines that could not be parsed are
+    kept and counted; they do not make it fail.
     """
     found = examine(config.load(), Path.cwd(), deep=deep)
     if as_json:
@@ -43,9 +56,12 @@ def _json(found: DoctorReport) -> dict[str, Any]:
     body["paused"] = [paused_json(pause) for pause in found.paused]
     for item in body["agents"]:
         item["last_record_at"] = to_iso(item["last_record_at"])
-        item["unreadable"] = [{"path": path, "reason": reason} for path, reason in item["unreadable"]]
+        item["unreadable"] = [
+            {"path": path, "reason": reason} for path, reason in item["unreadable"]
+        ]
         item["unparsed_files"] = [
-            {"path": path, "reason": reason, "lines": lines} for path, reason, lines in item["unparsed_files"]
+            {"path": path, "reason": reason, "lines": lines}
+            for path, reason, lines in item["unparsed_files"]
         ]
     return body
 
@@ -74,7 +90,10 @@ def _render(found: DoctorReport) -> None:
             f"{item.records:,}" if item.records else "–",
             size(item.bytes) if item.files else "–",
             str(sum(item.unparsed.values()) or "–"),
-            Text(item.folders[0] + ("" if item.found else "  (not there)"), style="" if item.found else "dim"),
+            Text(
+                item.folders[0] + ("" if item.found else "  (not there)"),
+                style="" if item.found else "dim",
+            ),
         )
     out.print(fitted(made, 7, out))
     if found.hooks:
@@ -83,12 +102,16 @@ def _render(found: DoctorReport) -> None:
     store = found.store
     out.print()
     out.print(
-        f"store  {found.home}: database {size(store.database_bytes)}, segments {size(store.segment_bytes)}, "
+        f"store  {found.home}: database {size(store.database_bytes)}, segments "
+        f"{size(store.segment_bytes)}, "
         f"journal {size(store.journal_bytes)}, SQLite {store.sqlite}"
     )
     gone = sum(item.gone for item in found.agents)
     if gone:
-        out.print(f"       {plural(gone, 'transcript')} the agents have deleted since; kept here", style="dim")
+        out.print(
+            f"       {plural(gone, 'transcript')} the agents have deleted since; kept here",
+            style="dim",
+        )
     out.print()
     for problem in found.problems:
         sign = ("✕ ", "red") if problem.dropped else ("! ", "yellow")

@@ -22,7 +22,11 @@ def run(args: list[str]) -> int:
     as_json = "--json" in args
     if sys.stdout is None:  # started with it closed, by a service manager
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
-    if (limit := _file_limit()) is not None and limit < _FEW_FILES and not {"-h", "--help"} & set(args):
+    if (
+        (limit := _file_limit()) is not None
+        and limit < _FEW_FILES
+        and not {"-h", "--help"} & set(args)
+    ):
         return 2 if "--background" in args else _tell_limit(limit, as_json)
     with clean_streams():
         return _run(args, as_json)
@@ -40,7 +44,9 @@ def _run(args: list[str], as_json: bool) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return _tell("interrupted", "interrupted", "Nothing was lost; run it again to go on.", as_json, 130)
+        return _tell(
+            "interrupted", "interrupted", "Nothing was lost; run it again to go on.", as_json, 130
+        )
     except BrokenPipeError:  # `| head` has seen enough; `clean_streams` lets go of the pipe
         return 0
     except SystemExit:
@@ -55,7 +61,8 @@ def _run(args: list[str], as_json: bool) -> int:
 
 
 def _file_limit() -> int | None:
-    """Return how many files this process may have open, raised if it is very low and can be; None if nobody says."""
+    """Return how many files this process may have open, raised if it is very low and can be;
+    None if nobody says."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

@@ -20,18 +20,28 @@ FORMATS = ("markdown", "html", "json")
 @click.command()
 @click.argument("reference", metavar="COMMIT|RANGE|SESSION")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="markdown", show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead."
+)
 @click.option("--thinking", is_flag=True, help="With what the agent thought.")
-@click.option("--tools", is_flag=True, help="With every tool call, its changes and its result, folded.")
+@click.option(
+    "--tools", is_flag=True, help="With every tool call, its changes and its result, folded."
+)
 @click.option("--no-redact", is_flag=True, help="Leave secrets in; says what they are.")
 @json_option
 def command(
-    reference: str, form: str, output: Path | None, thinking: bool, tools: bool, no_redact: bool, as_json: bool
+    reference: str,
+    form: str,
+    output: Path | None,
+    thinking: bool,
+    tools: bool,
+    no_redact: bool,
+    as_json: bool,
 ) -> None:
-    """The story of a branch, a commit or a session in one piece, to be shared. Secrets are taken out.
+    """The story of a branch, a commit or a session in one piece, to be shared. Secrets are taken
+    out.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor export main..HEAD                                    for a pull request
       whyfor export HEAD --format html --output story.html
       whyfor export 3f05 --tools

@@ -9,7 +9,16 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, note, one_line, plural, print_json, progress_bar, size
+from whyfor.cli.render import (
+    console,
+    json_option,
+    note,
+    one_line,
+    plural,
+    print_json,
+    progress_bar,
+    size,
+)
 from whyfor.model.errors import BadInput
 from whyfor.service.forget import ForgetArguments, ForgetReport, forget
 from whyfor.terminal import confirm
@@ -19,9 +28,13 @@ _LISTED = 10
 
 @click.command()
 @click.argument("reference", metavar="[SESSION|COMMIT]", required=False)
-@click.option("--match", metavar="TEXT", help="What holds this text, in every session; - reads it from stdin.")
+@click.option(
+    "--match", metavar="TEXT", help="What holds this text, in every session; - reads it from stdin."
+)
 @click.option("--before", metavar="DATE", help="Sessions that ended before: 2026-01-31, 90d, 1y.")
-@click.option("--new-salt", is_flag=True, help="With --match: the file `salt` is lost, make another.")
+@click.option(
+    "--new-salt", is_flag=True, help="With --match: the file `salt` is lost, make another."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
@@ -36,11 +49,10 @@ def command(
 ) -> None:
     """Forget a session, the conversation behind a commit, a text, or what is old; for good.
 
-    It goes from everything Whyfor keeps, and reading the same file again does not bring it back. The agent's own
-    file is not touched.
+    It goes from everything Whyfor keeps, and reading the same file again does not bring it back.
+    The agent's own file is not touched.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor forget 3f05a2c1 --dry-run
       whyfor forget HEAD
       whyfor forget --match "Jane Roe"
@@ -56,7 +68,11 @@ def command(
         raise BadInput("--new-salt goes with --match", "See: whyfor forget --help")
     if match == "-":
         match = sys.stdin.read().strip("\n")
-    settings, cwd, asked = config.load(), Path.cwd(), ForgetArguments(reference, match, before, new_salt)
+    settings, cwd, asked = (
+        config.load(),
+        Path.cwd(),
+        ForgetArguments(reference, match, before, new_salt),
+    )
     if not dry_run and not yes:
         _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
     if as_json:
@@ -93,7 +109,10 @@ def _tell(report: ForgetReport, word: str) -> None:
         out.print(f"{plural(len(report.commits), 'commit')} whose story changes or goes:")
         _list([sha[:10] for sha in report.commits])
     if report.copies:
-        out.print(f"{plural(len(report.copies), 'other session')} with a copy of it, which you may want to forget too:")
+        out.print(
+            f"{plural(len(report.copies), 'other session')} with a copy of it, which you may want "
+            "to forget too:"
+        )
         _list([f"whyfor forget {name}" for name in report.copies])
     if report.elsewhere:
         out.print("The text also stands where only you can change it:")

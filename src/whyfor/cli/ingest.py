@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--agent", help="Only this agent: claude, codex, gemini, copilot, opencode.")
-@click.option("--background", is_flag=True, hidden=True, help="For hooks: say nothing, whatever happens.")
+@click.option(
+    "--background", is_flag=True, hidden=True, help="For hooks: say nothing, whatever happens."
+)
 @json_option
 def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_json: bool) -> None:
     """Read what your agents wrote: everything the first time, then what is new.
 
-    Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them, or a copy of a
-    whole home.
+    Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them,
+    or a copy of a whole home.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor ingest
       whyfor ingest --agent codex
       whyfor ingest ~/backup/old-laptop
@@ -64,29 +65,40 @@ def _tell(report: IngestReport) -> None:
     out.print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
     out.print(
         f"Kept: {plural(report.sessions, 'session')}, {plural(report.subagents, 'subagent')}, "
-        f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, {size(report.bytes)}."
+        f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, "
+        f"{size(report.bytes)}."
     )
     if report.unparsed:
         out.print(
-            f"{plural(report.unparsed, 'line')} could not be parsed; kept as they are. See: whyfor doctor",
+            f"{plural(report.unparsed, 'line')} could not be parsed; kept as they are. See: "
+            "whyfor doctor",
             style="yellow",
         )
     if report.unknown_types:
         out.print(
-            f"{plural(report.unknown_types, 'record')} of unknown types; kept as they are. See: whyfor doctor",
+            f"{plural(report.unknown_types, 'record')} of unknown types; kept as they are. See: "
+            "whyfor doctor",
             style="yellow",
         )
     if report.withheld:
         out.print(
-            f"{plural(report.withheld, 'record')} from a pause or an excluded folder: not stored.", style="yellow"
+            f"{plural(report.withheld, 'record')} from a pause or an excluded folder: not stored.",
+            style="yellow",
         )
     if report.forgotten:
-        out.print(f"{plural(report.forgotten, 'session')} older than [retention] allows: forgotten.", style="yellow")
+        out.print(
+            f"{plural(report.forgotten, 'session')} older than [retention] allows: forgotten.",
+            style="yellow",
+        )
     if report.excluded:
-        out.print(f"{plural(report.excluded, 'session')} of excluded projects or agents: not stored.", style="yellow")
+        out.print(
+            f"{plural(report.excluded, 'session')} of excluded projects or agents: not stored.",
+            style="yellow",
+        )
     if report.unplaced:
         out.print(
-            f"{plural(report.unplaced, 'session')} not stored while [exclude] names projects: they do not say where "
+            f"{plural(report.unplaced, 'session')} not stored while [exclude] names projects: they "
+            "do not say where "
             "they ran.",
             style="yellow",
         )

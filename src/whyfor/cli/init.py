@@ -10,7 +10,16 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import agent, console, fitted, json_option, plural, print_json, progress_bars, table
+from whyfor.cli.render import (
+    agent,
+    console,
+    fitted,
+    json_option,
+    plural,
+    print_json,
+    progress_bars,
+    table,
+)
 from whyfor.service.init import InitReport, init
 from whyfor.service.init.manifest import InstallStep
 
@@ -26,11 +35,19 @@ SIGN = {
 
 
 @click.command()
-@click.option("--agent", "agents", multiple=True, help="Only this agent's hooks; may be given again.")
-@click.option("--no-git", is_flag=True, help="No git hooks.")
-@click.option("--local", is_flag=True, help="Agents' hooks for this folder only, in settings git does not track.")
 @click.option(
-    "--annotate/--no-annotate", default=None, help="Ask agents to write down why, after each commit they make."
+    "--agent", "agents", multiple=True, help="Only this agent's hooks; may be given again."
+)
+@click.option("--no-git", is_flag=True, help="No git hooks.")
+@click.option(
+    "--local",
+    is_flag=True,
+    help="Agents' hooks for this folder only, in settings git does not track.",
+)
+@click.option(
+    "--annotate/--no-annotate",
+    default=None,
+    help="Ask agents to write down why, after each commit they make.",
 )
 @click.option("--no-notice", is_flag=True, help="No line at checkout when the commit has a story.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
@@ -44,13 +61,14 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Install hooks for the agents on this machine and for this repository, and read what is there already.
+    """Install hooks for the agents on this machine and for this repository, and read what is
+    there already.
 
-    Agents' hooks go into your own settings, git's into the repository's git folder; nothing your colleagues would
-    ever see. What was there stays and still runs. Run it again as often as you like.
+    Agents' hooks go into your own settings, git's into the repository's git folder; nothing your
+    colleagues would ever see. What was there stays and still runs. Run it again as often as you
+    like.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor init
       whyfor init --dry-run
       whyfor init --agent claude --no-git
@@ -89,7 +107,9 @@ def _tell(report: InitReport) -> None:
         out.print(f"! {item}", style="yellow")
     if report.ingest:
         kept = report.ingest
-        out.print(f"Kept so far: {plural(kept.sessions, 'session')}, {plural(kept.events, 'event')}.")
+        out.print(
+            f"Kept so far: {plural(kept.sessions, 'session')}, {plural(kept.events, 'event')}."
+        )
     if not report.dry_run:
         out.print("Check that it works:  whyfor doctor")
         out.print("See what was said:    whyfor log")
@@ -104,13 +124,19 @@ def show_steps(steps: list[InstallStep]) -> None:
     for step in steps:
         mark, style = SIGN[step.state]
         name = agent(step.name) if step.kind in ("agent", "skill") else Text(step.name)
-        what = ", ".join(step.events) or {"skill": "skill", "exclude": "excluded"}.get(step.kind, "")
-        where = Text(_short(step.file) if step.file else step.note, style="" if step.file else "dim")
+        what = ", ".join(step.events) or {"skill": "skill", "exclude": "excluded"}.get(
+            step.kind, ""
+        )
+        where = Text(
+            _short(step.file) if step.file else step.note, style="" if step.file else "dim"
+        )
         made.add_row(Text(mark, style=style), name, step.state, where)
         if what and step.state != "failed":
             made.add_row("", "", "", Text(what, style="dim"))
         if step.file and step.note:
-            made.add_row("", "", "", Text(step.note, style="red" if step.state == "failed" else "dim"))
+            made.add_row(
+                "", "", "", Text(step.note, style="red" if step.state == "failed" else "dim")
+            )
     out.print(fitted(made, 3, out))
 
 

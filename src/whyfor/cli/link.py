@@ -17,13 +17,14 @@ from whyfor.service.log import checkpoint_json
 @click.argument("session", required=False, metavar="")
 @json_option
 def command(commit: str | None, session: str | None, as_json: bool) -> None:
-    """Find the stories of commits made before Whyfor was here, or say yourself which session made a commit.
+    """Find the stories of commits made before Whyfor was here, or say yourself which session
+    made a commit.
 
-    Without arguments every commit is judged again that a kept session may have a part in; with a range, those. With a
-    commit and a session the two are linked, whatever the evidence says; `whyfor unlink` takes it back.
+    Without arguments every commit is judged again that a kept session may have a part in; with a
+    range, those. With a commit and a session the two are linked, whatever the evidence says;
+    `whyfor unlink` takes it back.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor link
       whyfor link main..HEAD
       whyfor link 4be07d1 3f05
@@ -46,5 +47,6 @@ def command(commit: str | None, session: str | None, as_json: bool) -> None:
         note("No session of this repository is kept. Did it move? whyfor projects alias OLD_PATH .")
         return
     console().print(
-        f"{plural(report.stories, 'commit')} of {report.commits:,} judged have a story, {report.seconds:.1f} s."
+        f"{plural(report.stories, 'commit')} of {report.commits:,} judged have a story, "
+        f"{report.seconds:.1f} s."
     )

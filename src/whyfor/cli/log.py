@@ -7,7 +7,17 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import age, agent, console, fitted, json_option, note, one_line, print_json, table
+from whyfor.cli.render import (
+    age,
+    agent,
+    console,
+    fitted,
+    json_option,
+    note,
+    one_line,
+    print_json,
+    table,
+)
 from whyfor.service.log import CommitStory, commit_story_json, log
 
 _SCREEN = 50
@@ -16,8 +26,12 @@ CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
 
 @click.command()
 @click.argument("revisions", required=False, metavar="[REV-RANGE]")
-@click.option("--all", "everywhere", is_flag=True, help="Every branch and tag, not only where you are.")
-@click.option("--limit", type=click.IntRange(min=0), help="0 is all; 50 unless you give a range or --json.")
+@click.option(
+    "--all", "everywhere", is_flag=True, help="Every branch and tag, not only where you are."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), help="0 is all; 50 unless you give a range or --json."
+)
 @json_option
 def command(revisions: str | None, everywhere: bool, limit: int | None, as_json: bool) -> None:
     """Commits and their stories, newest first; commits of one request under the first of them.
@@ -48,7 +62,9 @@ def command(revisions: str | None, everywhere: bool, limit: int | None, as_json:
 
 def _table(found: list[CommitStory]) -> None:
     right = ("prompts", "turns")
-    made = table("", "commit", "when", "", "title", "prompts", "turns", "sure", "evidence", right=right)
+    made = table(
+        "", "commit", "when", "", "title", "prompts", "turns", "sure", "evidence", right=right
+    )
     for told, depth, last in _nested(found):
         _row(made, told, ("└ " if last else "├ ") if depth else "")
     out = console()
@@ -59,7 +75,11 @@ def _nested(found: list[CommitStory]) -> list[tuple[CommitStory, int, bool]]:
     """Where the newest of a group stands, the group stands: its root first, then what followed."""
     groups: dict[str, list[CommitStory]] = {}
     for told in found:
-        key = told.checkpoint.group_root if told.checkpoint and told.checkpoint.parts else told.commit.sha
+        key = (
+            told.checkpoint.group_root
+            if told.checkpoint and told.checkpoint.parts
+            else told.commit.sha
+        )
         groups.setdefault(key, []).append(told)
     rows: list[tuple[CommitStory, int, bool]] = []
     for members in groups.values():
@@ -78,12 +98,16 @@ def _row(made: object, told: CommitStory, branch: str) -> None:
     for index, name in enumerate(dict.fromkeys(part.agent for part in parts)):
         marks.append(" " if index else "")
         marks.append_text(agent(name))
-    title = checkpoint.annotation.title if checkpoint and checkpoint.annotation else told.commit.subject
+    title = (
+        checkpoint.annotation.title if checkpoint and checkpoint.annotation else told.commit.subject
+    )
     text = Text.assemble((branch, "dim"), (one_line(title), "" if parts else "dim"))
     if checkpoint and checkpoint.superseded_by:
         text.append(f"  superseded by {checkpoint.superseded_by[:8]}", style="yellow")
     made.add_row(  # type: ignore[attr-defined]
-        Text("●", style="bold") if parts else Text("⋈" if told.commit.is_merge else "·", style="dim"),
+        Text("●", style="bold")
+        if parts
+        else Text("⋈" if told.commit.is_merge else "·", style="dim"),
         Text(told.commit.sha[:8], style="bold" if parts else "dim"),
         age(told.commit.committed_at),
         marks,

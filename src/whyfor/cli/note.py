@@ -17,9 +17,16 @@ from whyfor.service.log import checkpoint_json
 @click.argument("commit", required=False)
 @click.option("--title", help="What the commit does, in fewer than 50 characters.")
 @click.option("--intent", help="The problem, the solution, the effect.")
-@click.option("--alternative", "alternatives", multiple=True, help="What was considered and left; may be repeated.")
+@click.option(
+    "--alternative",
+    "alternatives",
+    multiple=True,
+    help="What was considered and left; may be repeated.",
+)
 @click.option("--summary", help="What the diff changes.")
-@click.option("--tag", type=click.Choice(TAGS, case_sensitive=False), help="What sort of change it is.")
+@click.option(
+    "--tag", type=click.Choice(TAGS, case_sensitive=False), help="What sort of change it is."
+)
 @json_option
 def command(
     commit: str | None,
@@ -30,10 +37,10 @@ def command(
     tag: str | None,
     as_json: bool,
 ) -> None:
-    """Write down what a commit is for; HEAD unless told. What you leave out stays as it was derived.
+    """Write down what a commit is for; HEAD unless told. What you leave out stays as it was
+    derived.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor note --title "Retry dropped connections" --tag BUGFIX
       whyfor note 4be07d1 --intent "Charges ran twice → one key per attempt → no double charge" \\
         --alternative "Ask the gateway first: one more request, and still a gap"

@@ -30,16 +30,20 @@ session_option = click.option(
 @click.command()
 @repo_option
 @session_option
-@click.option("--for", "length", metavar="TIME", help="How long: 30m, 2h, 1h30m, 3d. Else until `whyfor resume`.")
+@click.option(
+    "--for",
+    "length",
+    metavar="TIME",
+    help="How long: 30m, 2h, 1h30m, 3d. Else until `whyfor resume`.",
+)
 @json_option
 def command(repo: str | None, session: str | None, length: str | None, as_json: bool) -> None:
     """Record nothing from now on: at all, of a repository, or of one session.
 
-    What happens meanwhile is never stored, also not when the agent's file is read later. `whyfor status` says that
-    it is paused; `whyfor resume` ends it.
+    What happens meanwhile is never stored, also not when the agent's file is read later. `whyfor
+    status` says that it is paused; `whyfor resume` ends it.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor pause
       whyfor pause --for 30m
       whyfor pause --repo
@@ -49,7 +53,9 @@ def command(repo: str | None, session: str | None, length: str | None, as_json: 
     seconds = seconds_of(length) if length is not None else None
     report = pause(settings, scope_of(settings, Path.cwd(), repo, session), seconds)
     if as_json:
-        begun, paused = ([paused_json(item) for item in items] for items in (report.changed, report.paused))
+        begun, paused = (
+            [paused_json(item) for item in items] for items in (report.changed, report.paused)
+        )
         print_json({"begun": begun, "paused": paused})
         return
     if not report.changed:

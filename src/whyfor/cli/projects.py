@@ -7,7 +7,16 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, fitted, json_option, note, plural, print_json, progress_bar, table
+from whyfor.cli.render import (
+    console,
+    fitted,
+    json_option,
+    note,
+    plural,
+    print_json,
+    progress_bar,
+    table,
+)
 from whyfor.service.link import KnownProject, alias, known_json, projects
 
 
@@ -41,23 +50,28 @@ def command(ctx: click.Context, as_json: bool) -> None:
 def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
     """Say that sessions recorded at OLD_PATH (or below it) belong to REPOSITORY.
 
-    For a repository that moved, was cloned anew, or whose sessions came from another machine. Its commits are linked
-    at once.
+    For a repository that moved, was cloned anew, or whose sessions came from another machine.
+    Its commits are linked at once.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor projects alias /home/me/old/place .
     """
     settings = config.load()
     if as_json:
         sessions, report = alias(settings, old_path, repository.resolve())
-        body = {"project": report.project, "sessions": sessions, "commits": report.commits, "stories": report.stories}
+        body = {
+            "project": report.project,
+            "sessions": sessions,
+            "commits": report.commits,
+            "stories": report.stories,
+        }
         print_json(body)
         return
     with progress_bar("Linking") as announce:
         sessions, report = alias(settings, old_path, repository.resolve(), announce)
     console().print(
-        f"{plural(sessions, 'session')} of {report.project}; {report.stories:,} of {plural(report.commits, 'commit')} "
+        f"{plural(sessions, 'session')} of {report.project}; {report.stories:,} of "
+        f"{plural(report.commits, 'commit')} "
         f"judged have a story, {report.seconds:.1f} s."
     )
 
@@ -65,7 +79,9 @@ def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
 def _table(found: list[KnownProject]) -> None:
     from rich.text import Text
 
-    made = table("project", "sessions", "stories", "known by", "paths", right=("sessions", "stories"))
+    made = table(
+        "project", "sessions", "stories", "known by", "paths", right=("sessions", "stories")
+    )
     for known in found:
         paths = known.paths + [f"{path} (alias)" for path in known.aliases]
         made.add_row(

@@ -14,8 +14,9 @@ from whyfor.service.ingest import rebuild
 def command(as_json: bool) -> None:
     """Make the database again from the journal and the stored segments.
 
-    Everything derived (sessions, events, search) comes out the same. Safe at any time. A journal that lost lines is
-    first completed from the database. The segments themselves are never changed.
+    Everything derived (sessions, events, search) comes out the same. Safe at any time. A journal
+    that lost lines is first completed from the database. The segments themselves are never
+    changed.
     """
     settings = config.load()
     if as_json:
@@ -32,6 +33,8 @@ def command(as_json: bool) -> None:
         for repair in report.repairs:
             out.print(f"Repaired: {repair}.", style="yellow")
         for gap in report.gaps:
-            out.print(f"Missing: bytes {gap.start}–{gap.end} of {gap.path}: {gap.reason}", style="red")
+            out.print(
+                f"Missing: bytes {gap.start}–{gap.end} of {gap.path}: {gap.reason}", style="red"
+            )
     if report.gaps:
         raise click.exceptions.Exit(1)

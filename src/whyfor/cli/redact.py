@@ -16,29 +16,51 @@ from whyfor.terminal import data_stream
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(allow_dash=True, path_type=Path))
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
-@click.option("--personal", is_flag=True, help="Personal data too: e-mail addresses, phone numbers, home folders.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead."
+)
+@click.option(
+    "--personal",
+    is_flag=True,
+    help="Personal data too: e-mail addresses, phone numbers, home folders.",
+)
 @click.option("--stats", is_flag=True, help="Say how much was found, by rule.")
-@click.option("--from-scratch", is_flag=True, help="Redact all of it again, not only what is new since the last time.")
+@click.option(
+    "--from-scratch",
+    is_flag=True,
+    help="Redact all of it again, not only what is new since the last time.",
+)
 @json_option
 def command(
-    file: Path | None, output: Path | None, personal: bool, stats: bool, from_scratch: bool, as_json: bool
+    file: Path | None,
+    output: Path | None,
+    personal: bool,
+    stats: bool,
+    from_scratch: bool,
+    as_json: bool,
 ) -> None:
     """A text or a transcript without its secrets, on stdout; stdin is read if there is no FILE.
 
-    The same secret has the same number wherever it stands: [REDACTED:github-token#1]. Everything else is as it was,
-    byte for byte, and a transcript can still be resumed. With --json it is said where the secrets stand, and the text
-    is not printed. With --output, a transcript that grew is gone on with where the last run ended.
+    The same secret has the same number wherever it stands: [REDACTED:github-token#1]. Everything
+    else is as it was, byte for byte, and a transcript can still be resumed. With --json it is
+    said where the secrets stand, and the text is not printed. With --output, a transcript that
+    grew is gone on with where the last run ended.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor redact session.jsonl > shared.jsonl
       git diff | whyfor redact
       whyfor redact notes.txt --json
       whyfor redact ~/.claude/projects/x/3f05.jsonl --output 3f05.jsonl --stats
     """
     source = None if file is None or str(file) == "-" else file
-    task = Task(source, output, personal, from_scratch, spans=as_json, text=output is not None or not as_json)
+    task = Task(
+        source,
+        output,
+        personal,
+        from_scratch,
+        spans=as_json,
+        text=output is not None or not as_json,
+    )
     done = redact(config.load(), task, sys.stdin.buffer, data_stream())
     if as_json:
         print_json(msgspec.to_builtins(done))
@@ -47,7 +69,10 @@ def command(
     elif said := told(done.counts, done.values):
         note(said)
     if output is not None:
-        note(f"Written to {output}" + (f", from byte {done.read_from:,} on" if done.read_from else ""))
+        note(
+            f"Written to {output}"
+            + (f", from byte {done.read_from:,} on" if done.read_from else "")
+        )
 
 
 def _render(done: RedactionResult, *, stderr: bool) -> None:
@@ -55,5 +80,7 @@ def _render(done: RedactionResult, *, stderr: bool) -> None:
     made = table("rule", "places", "values", right=("places", "values"))
     for rule, places in sorted(done.counts.items(), key=lambda item: (-item[1], item[0])):
         made.add_row(rule, f"{places:,}", f"{done.values[rule]:,}")
-    made.add_row("all", f"{sum(done.counts.values()):,}", f"{sum(done.values.values()):,}", style="bold")
+    made.add_row(
+        "all", f"{sum(done.counts.values()):,}", f"{sum(done.values.values()):,}", style="bold"
+    )
     console(stderr=stderr).print(made)

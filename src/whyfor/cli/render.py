@@ -19,7 +19,8 @@ from whyfor.model.text import one_line as one_line
 from whyfor.model.text import plural as plural
 from whyfor.terminal import raw_stream, say, write_json
 
-if TYPE_CHECKING:  # rich takes longer to import than most commands take to run; --json never needs it
+# rich takes longer to import than most commands take to run; --json never needs it
+if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -59,7 +60,9 @@ def agent(name: str) -> Text:
 def size(number: int) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000 or unit == "GB":
-            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+            return (
+                f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+            )
         number /= 1000  # type: ignore[assignment]
     raise AssertionError
 
@@ -82,7 +85,11 @@ def age(millis: int | None, now: datetime | None = None) -> str:
 
 
 def moment(millis: int | None) -> str:
-    return datetime.fromtimestamp(millis / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if millis else "unknown"
+    return (
+        datetime.fromtimestamp(millis / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+        if millis
+        else "unknown"
+    )
 
 
 def duration(millis: int) -> str:
@@ -119,11 +126,14 @@ def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
 
     made = CleanTable(box=None, pad_edge=False, header_style="bold", show_edge=False, **options)
     for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+        made.add_column(
+            name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis"
+        )
     return made
 
 
-Announce = Callable[[int], Callable[[int], None]]  # told how much lies ahead, gives what to call as it passes
+# told how much lies ahead, gives what to call as it passes
+Announce = Callable[[int], Callable[[int], None]]
 
 
 @contextmanager
@@ -139,9 +149,20 @@ def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
     if not sys.stderr.isatty():
         yield [None for _ in words]
         return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
 
         def announcer(word: str) -> Announce:
@@ -155,10 +176,14 @@ def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
 
 
 def fitted(made: Table, flexible: int, out: Console) -> Table:
-    """Every column as wide as it needs, the flexible one what is left: marks and ids are never cut for a title."""
+    """Every column as wide as it needs, the flexible one what is left: marks and ids are never
+    cut for a title."""
     from rich.cells import cell_len
 
-    needed = [max(cell_len(str(cell)) for cell in [column.header, *column.cells]) for column in made.columns]
+    needed = [
+        max(cell_len(str(cell)) for cell in [column.header, *column.cells])
+        for column in made.columns
+    ]
     rest = sum(needed) - needed[flexible] + 2 * (len(needed) - 1)
     needed[flexible] = min(needed[flexible], max(20, out.width - rest))
     for column, width in zip(made.columns, needed, strict=True):
@@ -173,4 +198,6 @@ def note(*lines: str) -> None:
         say(line, stderr=True, dim=True)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead."
+)

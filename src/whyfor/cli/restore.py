@@ -17,17 +17,22 @@ from whyfor.terminal import confirm
 @click.command()
 @click.argument("commit", required=False)
 @click.option("--session", help="Only this session: up to the commit, or without COMMIT all of it.")
-@click.option("--agent", help="Resume in this agent: claude, codex, gemini. What was said in another is converted.")
+@click.option(
+    "--agent",
+    help="Resume in this agent: claude, codex, gemini. What was said in another is converted.",
+)
 @click.option("--yes", is_flag=True, help="Go on though a session is at work here.")
 @json_option
-def command(commit: str | None, session: str | None, agent: str | None, yes: bool, as_json: bool) -> None:
-    """Bring back the conversation behind COMMIT (HEAD unless told) as a new session of the agent.
+def command(
+    commit: str | None, session: str | None, agent: str | None, yes: bool, as_json: bool
+) -> None:
+    """Bring back the conversation behind COMMIT (HEAD unless told) as a new session of the
+    agent.
 
-    It is written for the current folder, in the agent's own place, under a new id; no session that is there already is
-    touched.
+    It is written for the current folder, in the agent's own place, under a new id; no session
+    that is there already is touched.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor restore                        what was said for HEAD
       whyfor restore 126e95e --agent codex  go on in another agent
       whyfor restore --session 3f05         a whole session
@@ -47,7 +52,9 @@ def _confirm(busy: list[ActiveSession], as_json: bool) -> None:
     named = ", ".join(f"{one.agent} {one.session_id[:8]}" for one in busy[:3])
     told = f"{plural(len(busy), 'session')} at work here: {named}"
     if as_json or not sys.stdin.isatty():
-        raise Busy(told, "It will not be touched, but two may then change the same files. Go on: --yes")
+        raise Busy(
+            told, "It will not be touched, but two may then change the same files. Go on: --yes"
+        )
     if not confirm(f"{told}. Restore beside it?"):
         raise click.exceptions.Exit(1)
 

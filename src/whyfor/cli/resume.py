@@ -31,7 +31,9 @@ def command(repo: str | None, session: str | None, as_json: bool) -> None:
     settings = config.load()
     report = resume(settings, scope_of(settings, Path.cwd(), repo, session))
     if as_json:
-        ended, paused = ([paused_json(item) for item in items] for items in (report.changed, report.paused))
+        ended, paused = (
+            [paused_json(item) for item in items] for items in (report.changed, report.paused)
+        )
         print_json({"ended": ended, "paused": paused})
         return
     for item in report.changed:

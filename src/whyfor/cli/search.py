@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import age, agent, clean, console, json_option, label, note, one_line, print_json, project
+from whyfor.cli.render import (
+    age,
+    agent,
+    clean,
+    console,
+    json_option,
+    label,
+    note,
+    one_line,
+    print_json,
+    project,
+)
 from whyfor.service.sessions import Hit, SessionFilter, hit_json, search
 
 _LABEL = {
@@ -44,14 +55,14 @@ def command(
     sort: str,
     as_json: bool,
 ) -> None:
-    """Find words in everything that was asked, answered, thought and done; the best hit of each turn.
+    """Find words in everything that was asked, answered, thought and done; the best hit of each
+    turn.
 
-    Words stand in any order. "A phrase" stands together. retr* begins so. Either OR other. -this not. Paths and
-    identifiers are found as typed: src/app.py, parse_when(). file:PATH is a file a turn read or wrote, tool:NAME a
-    tool it used.
+    Words stand in any order. "A phrase" stands together. retr* begins so. Either OR other. -this
+    not. Paths and identifiers are found as typed: src/app.py, parse_when(). file:PATH is a file
+    a turn read or wrote, tool:NAME a tool it used.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor search retry backoff
       whyfor search '"connection reset" -test' --since 2w
       whyfor search file:auth/login.py token --project .
@@ -59,7 +70,9 @@ def command(
     """
     for word in words:
         if word.startswith("--") and " " not in word and len(word) > 2:
-            raise click.NoSuchOption(word, possibilities=_near(word), ctx=click.get_current_context())
+            raise click.NoSuchOption(
+                word, possibilities=_near(word), ctx=click.get_current_context()
+            )
     where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
     hits = search(config.load(), " ".join(words), where, limit=limit, newest=sort == "time")
     if as_json:
@@ -84,7 +97,10 @@ def _render(hits: list[Hit]) -> None:
         session = hit.session
         head = agent(session.agent)
         head.append(f" {label(session.session_id)[:8]}", style="bold")
-        head.append(f"  {age(hit.created_at or session.started_at)}  {project(session.project)}  ", style="dim")
+        head.append(
+            f"  {age(hit.created_at or session.started_at)}  {project(session.project)}  ",
+            style="dim",
+        )
         head.append(one_line(session.title)[:90])
         out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
         where = (f"   {_LABEL.get(hit.kind) or label(hit.kind)} · turn {hit.turn}  ", "dim")

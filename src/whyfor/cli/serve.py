@@ -16,16 +16,20 @@ from whyfor.terminal import say
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), help=f"0 is any that is free; {PORT} if it is, unless you say.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"0 is any that is free; {PORT} if it is, unless you say.",
+)
 @click.option("--no-open", is_flag=True, help="Only print the link.")
 @json_option
 def command(port: int | None, no_open: bool, as_json: bool) -> None:
     """Show what your agents do, live, in a browser on this machine; until you stop it.
 
-    The link lets one browser in, once, within a minute. With a server running already, it gives another link into it.
+    The link lets one browser in, once, within a minute. With a server running already, it gives
+    another link into it.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor serve
       whyfor serve --port 0 --no-open
       whyfor serve --json
@@ -33,10 +37,14 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
 
     def ready(running: Running, link: str, before: bool) -> None:
         if as_json:
-            print_json({"link": link, "address": running.address, "pid": running.pid, "already": before})
+            print_json(
+                {"link": link, "address": running.address, "pid": running.pid, "already": before}
+            )
         else:
             say(link)
-            note("A server runs already; this opens its page." if before else "Stop it with Ctrl-C.")
+            note(
+                "A server runs already; this opens its page." if before else "Stop it with Ctrl-C."
+            )
         sys.stdout.flush()
         if not no_open and _has_display():
             _open(link, wait=before)

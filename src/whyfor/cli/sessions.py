@@ -29,7 +29,9 @@ from whyfor.service.sessions import SessionFamily, SessionFilter, session_json, 
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
 @click.option("--until", metavar="D", help="As --since; a bare date means its end.")
 @click.option("--branch", help="Sessions that were on this branch last.")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 is all.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 is all."
+)
 @click.option("--all", "everything", is_flag=True, help="Subagents too, under their parents.")
 @json_option
 def command(
@@ -60,7 +62,11 @@ def command(
         return
     if not found:
         filtered = project or agent or since or until or branch
-        note("No session fits. Fewer filters, or: whyfor ingest" if filtered else "No session is kept yet.")
+        note(
+            "No session fits. Fewer filters, or: whyfor ingest"
+            if filtered
+            else "No session is kept yet."
+        )
         return
     _table(found)
     if limit and len(found) == limit:
@@ -68,7 +74,17 @@ def command(
 
 
 def _table(found: list[SessionFamily]) -> None:
-    made = table("", "id", "when", "project", "title", "prompts", "tools", "out", right=("prompts", "tools", "out"))
+    made = table(
+        "",
+        "id",
+        "when",
+        "project",
+        "title",
+        "prompts",
+        "tools",
+        "out",
+        right=("prompts", "tools", "out"),
+    )
     for item in found:
         _row(made, item.session)
         for index, child in enumerate(item.children):
@@ -81,7 +97,9 @@ def _row(made: object, session: Session, branch: str = "") -> None:
     from rich.text import Text
 
     said = one_line(session.title)
-    title = Text.assemble((branch, "dim"), (f"{session.subagent}: " if session.subagent else "", "dim"))
+    title = Text.assemble(
+        (branch, "dim"), (f"{session.subagent}: " if session.subagent else "", "dim")
+    )
     title.append(said or "(no prompt)", style="" if said else "dim")
     if session.unparsed:
         title.append(f"  {session.unparsed} unparsed", style="yellow")

@@ -30,7 +30,15 @@ from whyfor.model.characters import show_code
 from whyfor.model.events import StoredEvent
 from whyfor.model.text import count, spent
 from whyfor.service.log import is_commit, read, story_json
-from whyfor.service.sessions import Conversation, Turn, conversation, event_json, raw, session_json, turn_json
+from whyfor.service.sessions import (
+    Conversation,
+    Turn,
+    conversation,
+    event_json,
+    raw,
+    session_json,
+    turn_json,
+)
 from whyfor.story.conversation.calls import argument, diff, failed
 from whyfor.terminal import data_stream, write_data
 
@@ -43,19 +51,29 @@ _RUN = 5  # more calls than this in a row fold to one line
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="A commit's story as Markdown.")
 @click.option("--raw", "as_raw", is_flag=True, help="A session's stored records, byte for byte.")
-@click.option("--turns", "as_turns", is_flag=True, help="One paragraph per turn: prompt, tools, closing words.")
+@click.option(
+    "--turns",
+    "as_turns",
+    is_flag=True,
+    help="One paragraph per turn: prompt, tools, closing words.",
+)
 @click.option("--thinking", is_flag=True, help="Unfold what the agent thought.")
 @click.option("--tools", is_flag=True, help="Unfold every tool call and its result.")
 def command(
-    reference: str, as_json: bool, as_markdown: bool, as_raw: bool, as_turns: bool, thinking: bool, tools: bool
+    reference: str,
+    as_json: bool,
+    as_markdown: bool,
+    as_raw: bool,
+    as_turns: bool,
+    thinking: bool,
+    tools: bool,
 ) -> None:
     """Read one session, or the story of one commit.
 
-    Ids and hashes may be abbreviated; agent:id tells equal session ids apart. A commit may be a hash, HEAD~2, a branch,
-    or a checkpoint's id (ctx-…).
+    Ids and hashes may be abbreviated; agent:id tells equal session ids apart. A commit may be a
+    hash, HEAD~2, a branch, or a checkpoint's id (ctx-…).
 
-    \b
-    Examples:
+    \b Examples:
       whyfor show HEAD
       whyfor show 4be07d1 --markdown
       whyfor show 3f05 --thinking --tools
@@ -63,7 +81,12 @@ def command(
     """
     settings = config.load()
     if is_commit(settings, reference, Path.cwd()):
-        for name, given in {"--raw": as_raw, "--turns": as_turns, "--thinking": thinking, "--tools": tools}.items():
+        for name, given in {
+            "--raw": as_raw,
+            "--turns": as_turns,
+            "--thinking": thinking,
+            "--tools": tools,
+        }.items():
             if given:
                 raise click.UsageError(f"{name} is for sessions; {reference} is a commit")
         _commit(settings, reference, as_json, as_markdown)
@@ -109,7 +132,7 @@ def _json(found: Conversation, as_turns: bool) -> dict[str, Any]:
     return body
 
 
-# -- head and turns --------------------------------------------------------------------------------
+# -- head and turns ------------------------------------------------------------------------------
 
 
 def _head(out: Console, found: Conversation) -> None:
@@ -117,18 +140,30 @@ def _head(out: Console, found: Conversation) -> None:
     line = agent(session.agent)
     line.append(f" {one_line(session.title) or '(no title)'}", style="bold")
     out.print(line)
-    facts = [session.session_id, project(session.project), label(session.branch), moment(session.started_at)]
+    facts = [
+        session.session_id,
+        project(session.project),
+        label(session.branch),
+        moment(session.started_at),
+    ]
     if session.started_at and session.ended_at:
         facts.append(duration(session.ended_at - session.started_at))
     out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
-    counts = f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, {spent(session.tokens)}"
+    counts = (
+        f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, "
+        f"{spent(session.tokens)}"
+    )
     out.print(f"   {counts}  ·  {', '.join(session.models) or 'model unknown'}", style="dim")
     if session.parent_session_id:
         out.print(f"   subagent of {session.parent_session_id}", style="dim")
     if found.children:
-        out.print(f"   {plural(len(found.children), 'subagent')}: see whyfor sessions --all", style="dim")
+        out.print(
+            f"   {plural(len(found.children), 'subagent')}: see whyfor sessions --all", style="dim"
+        )
     if session.unparsed:
-        out.print(f"   {plural(session.unparsed, 'line')} could not be parsed (kept raw)", style="yellow")
+        out.print(
+            f"   {plural(session.unparsed, 'line')} could not be parsed (kept raw)", style="yellow"
+        )
 
 
 def _turns(out: Console, found: Conversation) -> None:
@@ -156,7 +191,10 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
     head = Text.assemble(("▌ ", "bold #6f7ee0"))
     number = f"{turn.turn}  " if turn else ""
     when = moment(turn.started_at) if turn else ""
-    head.append(f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}", style="dim")
+    head.append(
+        f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}",
+        style="dim",
+    )
     out.print(head)
     style = "dim" if left else "bold"
     for line in clean(text).splitlines() or ["(no prompt)"]:
@@ -164,7 +202,7 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
             out.print(Text.assemble(("▌ ", "bold #6f7ee0"), piece))
 
 
-# -- the conversation ------------------------------------------------------------------------------
+# -- the conversation ----------------------------------------------------------------------------
 
 
 def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool) -> None:
@@ -228,14 +266,20 @@ def _event(
 
 def _compacted(data: dict[str, Any]) -> str:
     before, after = data.get("preTokens"), data.get("postTokens")
-    return f"{count(before)} → {count(after)} tokens" if before else label(str(data.get("trigger") or "summary"))
+    return (
+        f"{count(before)} → {count(after)} tokens"
+        if before
+        else label(str(data.get("trigger") or "summary"))
+    )
 
 
 def _markdown(text: str) -> Markdown:
     return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
-def _calls(out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool, cwd: str) -> None:
+def _calls(
+    out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool, cwd: str
+) -> None:
     edits = [call for call in run if diff(call, _result(call, results))]
     if len(run) > _RUN and not tools:
         kinds: dict[str, int] = {}
@@ -252,7 +296,9 @@ def _result(call: StoredEvent, results: dict[Any, StoredEvent]) -> StoredEvent |
     return results.get((call.data or {}).get("id"))
 
 
-def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str) -> RenderableType:
+def _call(
+    call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str
+) -> RenderableType:
     result = _result(call, results)
     line = Text.assemble(("   ▸ ", "dim"))
     line.append(label(call.name) or "?", style="bold")
@@ -266,9 +312,17 @@ def _call(call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: 
         line.append(f"  → {plural(result.text.count(chr(10)) + 1, 'line')}", style="dim")
     parts: list[RenderableType] = [line]
     if changed := diff(call, result):
-        parts.append(Padding(_coloured(changed, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
+        parts.append(
+            Padding(
+                _coloured(changed, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False
+            )
+        )
     if result is not None and result.text and (tools or failed(result)):
-        parts.append(Padding(_folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False))
+        parts.append(
+            Padding(
+                _folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False
+            )
+        )
     return Group(*parts)
 
 

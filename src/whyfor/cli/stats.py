@@ -5,7 +5,16 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import COLOUR, console, count, json_option, plural, print_json, project, table
+from whyfor.cli.render import (
+    COLOUR,
+    console,
+    count,
+    json_option,
+    plural,
+    print_json,
+    project,
+    table,
+)
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, StatsRow, stats
 
@@ -19,18 +28,21 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
 @click.option("--until", metavar="D", help="As --since; a bare date means its end.")
 @json_option
-def command(only_project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool) -> None:
+def command(
+    only_project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool
+) -> None:
     """Sessions, turns and tokens by agent, project, day and model.
 
-    Tokens are counted once however often a response was written down or copied into a fork. "?" is unknown: the
-    agent did not write it down.
+    Tokens are counted once however often a response was written down or copied into a fork. "?"
+    is unknown: the agent did not write it down.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor stats --since 4w
       whyfor stats --project . --json
     """
-    found = stats(config.load(), SessionFilter(project=only_project, agent=agent, since=since, until=until))
+    found = stats(
+        config.load(), SessionFilter(project=only_project, agent=agent, since=since, until=until)
+    )
     if as_json:
         print_json(found)
     else:
@@ -41,14 +53,20 @@ def _render(found: Stats) -> None:
     out = console()
     tokens = found.tokens
     out.print(
-        f"{plural(found.sessions, 'session')}, {plural(found.subagents, 'subagent')}, {plural(found.turns, 'turn')}"
+        f"{plural(found.sessions, 'session')}, {plural(found.subagents, 'subagent')}, "
+        f"{plural(found.turns, 'turn')}"
     )
     out.print(
         f"tokens: in {count(tokens.input)}, cache read {count(tokens.cache_read)}, cache written "
-        f"{count(tokens.cache_write)}, out {count(tokens.output)}, reasoning {count(tokens.reasoning)}",
+        f"{count(tokens.cache_write)}, out {count(tokens.output)}, reasoning "
+        f"{count(tokens.reasoning)}",
         style="dim",
     )
-    for title, rows in (("agent", found.by_agent), ("project", found.by_project), ("model", found.by_model)):
+    for title, rows in (
+        ("agent", found.by_agent),
+        ("project", found.by_project),
+        ("model", found.by_model),
+    ):
         _chart(title, rows[:12], len(rows))
     _chart("day", found.by_day[-30:], len(found.by_day))
 
@@ -86,7 +104,11 @@ def _chart(title: str, rows: list[StatsRow], total: int) -> None:
         )
     out.print(made)
     what = "turns" if title == "day" else "output tokens"
-    more = f", the {'last' if title == 'day' else 'first'} {len(rows)} of {total}" if total > len(rows) else ""
+    more = (
+        f", the {'last' if title == 'day' else 'first'} {len(rows)} of {total}"
+        if total > len(rows)
+        else ""
+    )
     out.print(f"bars: {what}{more}", style="dim")
 
 

@@ -9,7 +9,17 @@ import click
 from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.cli.pause import paused_line
-from whyfor.cli.render import age, agent, console, fitted, json_option, one_line, plural, print_json, table
+from whyfor.cli.render import (
+    age,
+    agent,
+    console,
+    fitted,
+    json_option,
+    one_line,
+    plural,
+    print_json,
+    table,
+)
 from whyfor.service.status import OpenWork, StatusReport, status, status_json
 
 _FILES = 4
@@ -18,10 +28,10 @@ _FILES = 4
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """Where things stand here: the last commit's story, sessions at work, work in no commit yet, capture.
+    """Where things stand here: the last commit's story, sessions at work, work in no commit yet,
+    capture.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor status
       whyfor status --json
     """
@@ -43,7 +53,9 @@ def _tell(found: StatusReport) -> None:
     if head is None:
         out.print("No commit here.", style="dim")
     else:
-        line = Text.assemble(("HEAD  ", "dim"), (head.commit.sha[:8], "bold"), f"  {one_line(head.commit.subject)}")
+        line = Text.assemble(
+            ("HEAD  ", "dim"), (head.commit.sha[:8], "bold"), f"  {one_line(head.commit.subject)}"
+        )
         out.print(line)
         parts = head.checkpoint.parts if head.checkpoint else []
         for part in parts:
@@ -59,14 +71,20 @@ def _tell(found: StatusReport) -> None:
         for session in found.active:
             title = one_line(session.title) or "(no prompt)"
             made.add_row(
-                agent(session.agent), session.session_id[:8], age(session.ended_at), title, str(session.messages)
+                agent(session.agent),
+                session.session_id[:8],
+                age(session.ended_at),
+                title,
+                str(session.messages),
             )
         out.print(fitted(made, 3, out))
     else:
         out.print("No session was active here in the last half hour.", style="dim")
     for item in found.open:
         out.print()
-        out.print(Text.assemble("Not in a commit yet: ", agent(item.session.agent), f" {_open(item)}"))
+        out.print(
+            Text.assemble("Not in a commit yet: ", agent(item.session.agent), f" {_open(item)}")
+        )
         for path in item.files[:_FILES]:
             out.print(f"      {path}", style="dim")
         if len(item.files) > _FILES:
@@ -96,4 +114,7 @@ def _unread(unread: dict[str, str]) -> str:
 
 def _open(item: OpenWork) -> str:
     title = one_line(item.session.title)[:50]
-    return f"{item.session.session_id[:8]} {title}, {plural(item.prompts, 'prompt')}, {plural(len(item.files), 'file')}"
+    return (
+        f"{item.session.session_id[:8]} {title}, {plural(item.prompts, 'prompt')}, "
+        f"{plural(len(item.files), 'file')}"
+    )

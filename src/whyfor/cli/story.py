@@ -25,7 +25,10 @@ def tell(out: Console, story: FullStory) -> None:
         _without(out, story)
         return
     if checkpoint.superseded_by:
-        out.print(f"   superseded by {checkpoint.superseded_by[:10]}: the commit was rewritten", style="yellow")
+        out.print(
+            f"   superseded by {checkpoint.superseded_by[:10]}: the commit was rewritten",
+            style="yellow",
+        )
     _annotation(out, checkpoint)
     for said in story.said:
         _said(out, said)
@@ -36,7 +39,9 @@ def tell(out: Console, story: FullStory) -> None:
     out.print(spent(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
     others = [other for other in story.group if other.commit != commit.sha]
     if others:
-        out.print(Text(f"group     one request, {plural(len(story.group), 'commit')}:", style="dim"))
+        out.print(
+            Text(f"group     one request, {plural(len(story.group), 'commit')}:", style="dim")
+        )
         for other in story.group:
             here = "→ " if other.commit == commit.sha else "  "
             out.print(f"          {here}{other.commit[:8]}  {one_line(other.subject)}", style="dim")
@@ -54,11 +59,19 @@ def _without(out: Console, story: FullStory) -> None:
     out.print(f"No story: {story.told.reason}.")
     for hint in story.told.nearby:
         mark = MARK.get(hint["agent"]) or label(hint["agent"])
-        out.print(f"   nearby: {mark} {hint['session_id'][:8]} {one_line(hint['why'])}", style="dim")
-        out.print(f"   If it is this session's: whyfor link {story.told.commit.sha[:8]} {hint['session_id'][:8]}")
+        out.print(
+            f"   nearby: {mark} {hint['session_id'][:8]} {one_line(hint['why'])}", style="dim"
+        )
+        out.print(
+            f"   If it is this session's: whyfor link {story.told.commit.sha[:8]} "
+            f"{hint['session_id'][:8]}"
+        )
     if story.reverts:
         what = "which has a story" if story.reverts.checkpoint else "which has none either"
-        out.print(f"It reverts {story.reverts.commit.sha[:8]}, {what}: whyfor show {story.reverts.commit.sha[:8]}")
+        out.print(
+            f"It reverts {story.reverts.commit.sha[:8]}, {what}: whyfor show "
+            f"{story.reverts.commit.sha[:8]}"
+        )
 
 
 def _annotation(out: Console, checkpoint: Checkpoint) -> None:
@@ -79,27 +92,38 @@ def _said(out: Console, said: StoryLine) -> None:
     head = f"turn {said.turn}  {moment(said.created_at)}"
     out.print()
     if said.by == "person":
-        out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (f"{said.role}  {MARK.get(said.agent, '')} {head}", "dim")))
+        out.print(
+            Text.assemble(
+                ("▌ ", "bold #6f7ee0"), (f"{said.role}  {MARK.get(said.agent, '')} {head}", "dim")
+            )
+        )
         for line in clean(said.text).splitlines():
             out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (line, "bold")))
         return
     out.print(Text.assemble("   ", agent(said.agent), (f" {said.role}  {head}", "dim")))
     words = clean(said.text)
     shown = words if len(words) <= _CLOSING else words[:_CLOSING] + " …"
-    out.print(Padding(Markdown(shown, code_theme="ansi_dark", hyperlinks=False), (0, 0, 0, 3), expand=False))
+    out.print(
+        Padding(
+            Markdown(shown, code_theme="ansi_dark", hyperlinks=False), (0, 0, 0, 3), expand=False
+        )
+    )
 
 
 def _part(out: Console, part: Part, story: FullStory) -> None:
     session = story.sessions[part.name]
     line = Text.assemble(
-        "session   ", agent(part.agent), f" {label(part.session_id)[:8]}  {one_line(session.title)[:60]}"
+        "session   ",
+        agent(part.agent),
+        f" {label(part.session_id)[:8]}  {one_line(session.title)[:60]}",
     )
     out.print(line)
     facts = [
         f"events {part.first}–{part.last}",
         f"{plural(part.new_messages, 'message')} of {part.messages}",
         "continued from the parent commit" if part.continued else "",
-        f"{part.evidence}, {part.confidence} confidence" + (f": {one_line(part.why)}" if part.why else ""),
+        f"{part.evidence}, {part.confidence} confidence"
+        + (f": {one_line(part.why)}" if part.why else ""),
     ]
     out.print("          " + "  ·  ".join(fact for fact in facts if fact), style="dim")
 

@@ -22,11 +22,10 @@ from whyfor.story.status.standing import LiveStatus
 def command(once: bool, as_json: bool) -> None:
     """Which sessions work, which wait for you and for what: live, in this terminal.
 
-    j and k choose a session, Enter opens it, / filters, ? shows all keys, q ends. It watches; you answer in the
-    session's own terminal. Where there is no terminal, it prints a table once.
+    j and k choose a session, Enter opens it, / filters, ? shows all keys, q ends. It watches;
+    you answer in the session's own terminal. Where there is no terminal, it prints a table once.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor top
       whyfor top --once
       whyfor top --json
@@ -38,13 +37,18 @@ def command(once: bool, as_json: bool) -> None:
     elif once or not _is_terminal():
         _print(PreviewCache(settings).board(standings(settings)))
     else:
-        from whyfor.cli.screen.app import run  # Textual takes longer to import than most commands take to run
+        # Textual takes longer to import than most commands take to run
+        from whyfor.cli.screen.app import run
 
         run(settings)
 
 
 def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    return (
+        sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and os.environ.get("TERM") not in ("dumb", "unknown")
+    )
 
 
 def _ordered(settings: Settings, found: list[LiveStatus]) -> list[LiveStatus]:
@@ -66,7 +70,10 @@ def _print(board: NowBoard) -> None:
 
     out = console()
     for pause in board.paused:
-        out.print(f"Capture is paused: nothing is recorded {pause.where}. Record again: {pause.resume}", style="yellow")
+        out.print(
+            f"Capture is paused: nothing is recorded {pause.where}. Record again: {pause.resume}",
+            style="yellow",
+        )
     if board.empty:
         note("Nothing captured yet. In a repository: whyfor init")
         return
@@ -85,7 +92,11 @@ def _print(board: NowBoard) -> None:
                 words.named(card.session.branch, 24),
                 words.short(words.title(card), 60),
                 "" if card.status.approval else words.short(words.activity(card), 60),
-                age(card.status.since if card.status.phase.startswith("waiting") else card.status.heard_at),
+                age(
+                    card.status.since
+                    if card.status.phase.startswith("waiting")
+                    else card.status.heard_at
+                ),
             )
     out.print()
     out.print(fitted(made, 4, out))

@@ -17,13 +17,13 @@ from whyfor.service.init import uninstall
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @json_option
 def command(everything: bool, dry_run: bool, as_json: bool) -> None:
-    """Take this repository's hooks out, and with the last repository those in the agents' settings.
+    """Take this repository's hooks out, and with the last repository those in the agents'
+    settings.
 
-    Every file is put back byte for byte; where somebody has changed one since, only what is ours is taken out. What
-    was captured stays.
+    Every file is put back byte for byte; where somebody has changed one since, only what is ours
+    is taken out. What was captured stays.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor uninstall
       whyfor uninstall --all --dry-run
     """

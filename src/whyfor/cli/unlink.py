@@ -16,10 +16,10 @@ from whyfor.service.link import unlink
 @click.argument("session", required=False)
 @json_option
 def command(commit: str, session: str | None, as_json: bool) -> None:
-    """Say that a session, or every session, has no part in a commit; it stays so, whatever is found later.
+    """Say that a session, or every session, has no part in a commit; it stays so, whatever is
+    found later.
 
-    \b
-    Examples:
+    \b Examples:
       whyfor unlink 4be07d1
       whyfor unlink HEAD 3f05
     """
@@ -27,4 +27,6 @@ def command(commit: str, session: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"commit": commit, "unlinked": removed})
     else:
-        console().print(f"{', '.join(removed)} no longer linked. Back again: whyfor link {commit} SESSION")
+        console().print(
+            f"{', '.join(removed)} no longer linked. Back again: whyfor link {commit} SESSION"
+        )

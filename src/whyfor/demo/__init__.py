@@ -1,4 +1,5 @@
-"""demo: a throw-away home and repository with invented sessions of two agents, in their real formats."""
+"""demo: a throw-away home and repository with invented sessions of two agents, in their real
+formats."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def build(folder: Path, now: datetime | None = None) -> Demo:
 
 
 def fill(demo: Demo, now: datetime | None = None) -> None:
-    """What the pages are for, beyond a few commits: a year behind one, more projects, and sessions that are open."""
+    """What the pages are for, beyond a few commits: a year behind one, more projects, and
+    sessions that are open."""
     now = (now or datetime.now(UTC)).replace(microsecond=0)
     charts, notes = demo.beside("harbour/charts"), demo.beside("robin/notes")
     for one in (charts, notes):
@@ -86,18 +88,30 @@ def _first_commit(folder: Path, at: datetime) -> None:
 
 
 def _retry_session(demo: Demo, at: datetime) -> None:
-    """Claude Code: a bug, a thought, a subagent, a test that fails first, two commits of one request."""
+    """Claude Code: a bug, a thought, a subagent, a test that fails first, two commits of one
+    request."""
     log = ClaudeDemo(demo, "5b1d0c3e-7f0a-4c7e-9d53-2a6f8e1b4c90", at)
     log.title("Retry dropped connections to the harbour server")
     log.prompt(
-        "Fetching the tide table fails about once in ten runs with ConnectionResetError. Make it robust, please."
+        "Fetching the tide table fails about once in ten runs with ConnectionResetError. Make it "
+        "robust, please."
     )
-    log.think("The server drops connections. A retry with exponential backoff fits; the last error must still surface.")
+    log.think(
+        "The server drops connections. A retry with exponential backoff fits; the last error must "
+        "still surface."
+    )
     log.call("Read", {"file_path": str(demo.repository / "tidewatch/http.py")}, _PLAIN)
-    log.delegate("Find other callers", "List every place that calls urllib directly.", "Only tidewatch/http.py does.")
+    log.delegate(
+        "Find other callers",
+        "List every place that calls urllib directly.",
+        "Only tidewatch/http.py does.",
+    )
     log.put("tidewatch/http.py", _RETRY)
     log.call(
-        "Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed: test_gives_up_after_three", failed=True
+        "Bash",
+        {"command": "python -m pytest -q"},
+        "Exit code 1\n1 failed: test_gives_up_after_three",
+        failed=True,
     )
     log.say("The test expects three attempts, `fetch` makes four. Which one is right?")
     log.prompt("Keep four, change the test. Then commit.")
@@ -105,13 +119,16 @@ def _retry_session(demo: Demo, at: datetime) -> None:
     log.edit("tests/test_http.py", "after_three", "after_four")
     log.call("Bash", {"command": "python -m pytest -q"}, "7 passed")
     log.say(
-        "`fetch` now tries **four times**, waiting 1, 2 and 4 seconds; only `OSError` is retried.\n\n"
+        "`fetch` now tries **four times**, waiting 1, 2 and 4 seconds; only `OSError` is "
+        "retried.\n\n"
         "I considered a retry library and left it out: one function is enough here."
     )
     log.commit("Retry dropped connections with exponential backoff")
     log.ask(_QUESTION, "Silence", ("Name the harbour", "Return the last table", "Exit quietly"))
     log.edit(
-        "tidewatch/http.py", "                raise\n", '                raise ConnectionError(f"{url} is silent")\n'
+        "tidewatch/http.py",
+        "                raise\n",
+        '                raise ConnectionError(f"{url} is silent")\n',
     )
     log.commit("Say which harbour stays silent")
     log.say(
@@ -144,11 +161,14 @@ def _readme_session(demo: Demo, at: datetime) -> None:
         "Choose the harbour\nSay which harbour stays silent\nRetry dropped connections",
     )
     log.say(
-        "With three attempts the longest wait is 2 s; the server's restarts take up to 5 s, so the fourth is needed."
+        "With three attempts the longest wait is 2 s; the server's restarts take up to 5 s, so the "
+        "fourth is needed."
     )
     log.prompt("Put that into the readme. I will commit it myself.")
     log.put("README.md", _README)
-    log.say("The readme says it now, under “When the server does not answer”. Nothing is committed.")
+    log.say(
+        "The readme says it now, under “When the server does not answer”. Nothing is committed."
+    )
     log.save()
 
 

@@ -18,21 +18,50 @@ class ClaudeDemo(Log):
     def _line(self, kind: str, message: dict[str, Any], **extra: Any) -> None:
         uid = self.ident()
         cwd = str(self.demo.repository)
-        line = {"parentUuid": self.parent, "isSidechain": False, "type": kind, "message": message, "uuid": uid}
-        line |= {"timestamp": self.tick(), "cwd": cwd, "sessionId": self.session, "version": "2.1.197"}
+        line = {
+            "parentUuid": self.parent,
+            "isSidechain": False,
+            "type": kind,
+            "message": message,
+            "uuid": uid,
+        }
+        line |= {
+            "timestamp": self.tick(),
+            "cwd": cwd,
+            "sessionId": self.session,
+            "version": "2.1.197",
+        }
         self.lines.append({**line, "gitBranch": self.branch, **extra})
         self.parent = uid
 
     def _assistant(self, block: dict[str, Any], output: int) -> None:
-        usage = {"input_tokens": 9, "cache_creation_input_tokens": 850, "cache_read_input_tokens": 14_200}
-        message = {"id": f"msg_{self.ident()[:8]}", "role": "assistant", "model": "claude-demo-1", "content": [block]}
-        self._line("assistant", {**message, "usage": {**usage, "output_tokens": output}}, requestId=self.ident()[:8])
+        usage = {
+            "input_tokens": 9,
+            "cache_creation_input_tokens": 850,
+            "cache_read_input_tokens": 14_200,
+        }
+        message = {
+            "id": f"msg_{self.ident()[:8]}",
+            "role": "assistant",
+            "model": "claude-demo-1",
+            "content": [block],
+        }
+        self._line(
+            "assistant",
+            {**message, "usage": {**usage, "output_tokens": output}},
+            requestId=self.ident()[:8],
+        )
 
     def title(self, text: str) -> None:
         self.lines.append({"type": "ai-title", "aiTitle": text, "sessionId": self.session})
 
     def prompt(self, text: str) -> None:
-        self._line("user", {"role": "user", "content": text}, promptSource="typed", origin={"kind": "human"})
+        self._line(
+            "user",
+            {"role": "user", "content": text},
+            promptSource="typed",
+            origin={"kind": "human"},
+        )
 
     def think(self, text: str) -> None:
         self._assistant({"type": "thinking", "thinking": text, "signature": "demo"}, 120)
@@ -41,7 +70,13 @@ class ClaudeDemo(Log):
         self._assistant({"type": "text", "text": text}, 210)
 
     def interrupt(self) -> None:
-        self._line("user", {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]})
+        self._line(
+            "user",
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "[Request interrupted by user]"}],
+            },
+        )
 
     def begin(self, name: str, given: dict[str, Any]) -> str:
         ident = f"toolu_{self.ident()[:12]}"
@@ -53,9 +88,15 @@ class ClaudeDemo(Log):
 
     def end(self, call: str, result: str, *, failed: bool = False, **outcome: Any) -> None:
         block = {"type": "tool_result", "tool_use_id": call, "content": result, "is_error": failed}
-        self._line("user", {"role": "user", "content": [block]}, toolUseResult=outcome or {"stdout": result})
+        self._line(
+            "user",
+            {"role": "user", "content": [block]},
+            toolUseResult=outcome or {"stdout": result},
+        )
 
-    def call(self, name: str, given: dict[str, Any], result: str, *, failed: bool = False, **outcome: Any) -> str:
+    def call(
+        self, name: str, given: dict[str, Any], result: str, *, failed: bool = False, **outcome: Any
+    ) -> str:
         ident = self.begin(name, given)
         self.end(ident, result, failed=failed, **outcome)
         return ident
@@ -64,8 +105,17 @@ class ClaudeDemo(Log):
         path = self.demo.repository / name
         old = path.read_text(encoding="utf-8") if path.exists() else None
         write_file(path, content)
-        outcome = {"type": "create" if old is None else "update", "content": content, **_outcome(path, old, content)}
-        self.call("Write", {"file_path": str(path), "content": content}, "The file has been updated.", **outcome)
+        outcome = {
+            "type": "create" if old is None else "update",
+            "content": content,
+            **_outcome(path, old, content),
+        }
+        self.call(
+            "Write",
+            {"file_path": str(path), "content": content},
+            "The file has been updated.",
+            **outcome,
+        )
 
     def edit(self, name: str, old: str, new: str) -> None:
         path = self.demo.repository / name
@@ -73,19 +123,33 @@ class ClaudeDemo(Log):
         after = before.replace(old, new)
         write_file(path, after)
         given = {"file_path": str(path), "old_string": old, "new_string": new}
-        outcome = {"oldString": old, "newString": new, "replaceAll": False, **_outcome(path, before, after)}
+        outcome = {
+            "oldString": old,
+            "newString": new,
+            "replaceAll": False,
+            **_outcome(path, before, after),
+        }
         self.call("Edit", given, "The file has been updated.", **outcome)
 
     def commit(self, subject: str) -> None:
         sha, printed = self.made(subject, 10)
         operation = {"commit": {"sha": sha, "kind": "committed"}}
-        ran: dict[str, Any] = {"stdout": printed, "stderr": "", "interrupted": False, "gitOperation": operation}
+        ran: dict[str, Any] = {
+            "stdout": printed,
+            "stderr": "",
+            "interrupted": False,
+            "gitOperation": operation,
+        }
         self.call("Bash", {"command": f"git commit -am '{subject}'"}, printed, **ran)
 
-    def ask(self, question: str, header: str, labels: tuple[str, ...], *, answered: bool = True) -> None:
+    def ask(
+        self, question: str, header: str, labels: tuple[str, ...], *, answered: bool = True
+    ) -> None:
         """A question of the agent's own; the first label is chosen."""
         options = [{"label": label, "description": ""} for label in labels]
-        questions = [{"question": question, "header": header, "options": options, "multiSelect": False}]
+        questions = [
+            {"question": question, "header": header, "options": options, "multiSelect": False}
+        ]
         call = self.begin("AskUserQuestion", {"questions": questions})
         if answered:
             said = f'User has answered your questions: "{question}"="{labels[0]}".'
@@ -110,11 +174,18 @@ class ClaudeDemo(Log):
 
     @property
     def path(self) -> Path:
-        encoded = "".join(c if c.isascii() and c.isalnum() else "-" for c in str(self.demo.repository))
+        encoded = "".join(
+            c if c.isascii() and c.isalnum() else "-" for c in str(self.demo.repository)
+        )
         return self.demo.home / ".claude" / "projects" / encoded[:200] / f"{self.session}.jsonl"
 
 
 def _outcome(path: Path, old: str | None, new: str) -> dict[str, Any]:
     """What Claude Code keeps of an edit; of a new file it keeps no patch."""
     patch = [] if old is None else hunks(old, new)
-    return {"filePath": str(path), "originalFile": old, "structuredPatch": patch, "userModified": False}
+    return {
+        "filePath": str(path),
+        "originalFile": old,
+        "structuredPatch": patch,
+        "userModified": False,
+    }

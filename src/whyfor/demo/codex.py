@@ -17,9 +17,19 @@ class CodexDemo(Log):
 
     def __init__(self, demo: Demo, session: str, at: datetime, branch: str = "main") -> None:
         super().__init__(demo, session, at, branch)
-        self.total = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0}
+        self.total = {
+            "input_tokens": 0,
+            "cached_input_tokens": 0,
+            "output_tokens": 0,
+            "reasoning_output_tokens": 0,
+        }
         git = {"branch": self.branch, "repository_url": demo.remote}
-        begun = {"id": session, "timestamp": self.tick(), "cwd": str(demo.repository), "originator": "codex_cli_rs"}
+        begun = {
+            "id": session,
+            "timestamp": self.tick(),
+            "cwd": str(demo.repository),
+            "originator": "codex_cli_rs",
+        }
         self._line("session_meta", {**begun, "cli_version": "0.144.0", "source": "cli", "git": git})
         turn = {"turn_id": self.ident(), "cwd": str(demo.repository), "model": "gpt-demo-1"}
         self._line("turn_context", turn)
@@ -34,7 +44,11 @@ class CodexDemo(Log):
         last = {"input_tokens": 8200, "cached_input_tokens": 7600, "output_tokens": output}
         last["reasoning_output_tokens"] = reasoning
         self.total = {name: self.total[name] + last[name] for name in self.total}
-        info = {"total_token_usage": self.total, "last_token_usage": last, "model_context_window": 258_400}
+        info = {
+            "total_token_usage": self.total,
+            "last_token_usage": last,
+            "model_context_window": 258_400,
+        }
         self._line("event_msg", {"type": "token_count", "info": info})
 
     def prompt(self, text: str) -> None:
@@ -42,10 +56,16 @@ class CodexDemo(Log):
         self._line("event_msg", {"type": "user_message", "message": text})
 
     def reason(self, text: str) -> None:
-        self._item(type="reasoning", summary=[{"type": "summary_text", "text": text}], encrypted_content="demo")
+        self._item(
+            type="reasoning",
+            summary=[{"type": "summary_text", "text": text}],
+            encrypted_content="demo",
+        )
 
     def say(self, text: str) -> None:
-        self._item(type="message", role="assistant", content=[{"type": "output_text", "text": text}])
+        self._item(
+            type="message", role="assistant", content=[{"type": "output_text", "text": text}]
+        )
         self._spend(160)
 
     def begin(self, name: str, given: dict[str, Any]) -> str:
@@ -68,10 +88,18 @@ class CodexDemo(Log):
         path = self.demo.repository / name
         old = path.read_text(encoding="utf-8")
         write_file(path, content)
-        changed = "".join("".join(f"{line}\n" for line in hunk["lines"]) for hunk in hunks(old, content))
+        changed = "".join(
+            "".join(f"{line}\n" for line in hunk["lines"]) for hunk in hunks(old, content)
+        )
         ident = f"call_{self.ident()[:12]}"
         text = f"*** Begin Patch\n*** Update File: {name}\n@@\n{changed}*** End Patch"
-        self._item(type="custom_tool_call", name="apply_patch", input=text, call_id=ident, status="completed")
+        self._item(
+            type="custom_tool_call",
+            name="apply_patch",
+            input=text,
+            call_id=ident,
+            status="completed",
+        )
         changes = {str(path): {"type": "update", "unified_diff": f"@@ -1,2 +1,2 @@\n{changed}"}}
         done = {"type": "patch_apply_end", "call_id": ident, "success": True, "changes": changes}
         self._line("event_msg", done)

@@ -16,7 +16,10 @@ class GeminiDemo(Log):
 
     def __init__(self, demo: Demo, session: str, at: datetime, branch: str = "main") -> None:
         super().__init__(demo, session, at, branch)
-        header = {"sessionId": session, "projectHash": sha256(str(demo.repository).encode()).hexdigest()}
+        header = {
+            "sessionId": session,
+            "projectHash": sha256(str(demo.repository).encode()).hexdigest(),
+        }
         self.lines.append({**header, "startTime": self.tick(), "kind": "main"})
         self._open: dict[str, dict[str, Any]] = {}
 
@@ -28,13 +31,25 @@ class GeminiDemo(Log):
         self._line("user", [{"text": text}])
 
     def say(self, text: str) -> None:
-        spent = {"input": 11_400, "output": 180, "cached": 9_000, "thoughts": 60, "tool": 0, "total": 11_640}
+        spent = {
+            "input": 11_400,
+            "output": 180,
+            "cached": 9_000,
+            "thoughts": 60,
+            "tool": 0,
+            "total": 11_640,
+        }
         self._line("gemini", text, model="gemini-demo-1", tokens=spent)
 
     def run(self, command: str) -> str:
         """A message is written when its calls are over, and before that without their results."""
         ident = f"run_{self.ident()[:8]}"
-        call = {"id": ident, "name": "run_shell_command", "args": {"command": command}, "status": "executing"}
+        call = {
+            "id": ident,
+            "name": "run_shell_command",
+            "args": {"command": command},
+            "status": "executing",
+        }
         self._line("gemini", "", model="gemini-demo-1", toolCalls=[call])
         self._open[ident] = self.lines[-1]
         return ident
@@ -42,8 +57,18 @@ class GeminiDemo(Log):
     def end(self, call: str, result: str, *, failed: bool = False) -> None:
         """The same message again, with more in it."""
         line = self._open.pop(call)
-        answer = {"functionResponse": {"id": call, "name": "run_shell_command", "response": {"output": result}}}
-        done = {**line["toolCalls"][0], "status": "error" if failed else "success", "result": [answer]}
+        answer = {
+            "functionResponse": {
+                "id": call,
+                "name": "run_shell_command",
+                "response": {"output": result},
+            }
+        }
+        done = {
+            **line["toolCalls"][0],
+            "status": "error" if failed else "success",
+            "result": [answer],
+        }
         self.lines.append({**line, "toolCalls": [{**done, "timestamp": self.tick()}]})
 
     @property

@@ -38,8 +38,14 @@ class Log(ABC):
 
     def hook(self, event: str, **facts: str) -> None:
         """What the agent's hook would have announced at this moment."""
-        payload = {"session_id": self.session, "transcript_path": str(self.path), "cwd": str(self.demo.repository)}
-        announce(self.demo, self.agent, event, self.at, {**payload, "hook_event_name": event, **facts})
+        payload = {
+            "session_id": self.session,
+            "transcript_path": str(self.path),
+            "cwd": str(self.demo.repository),
+        }
+        announce(
+            self.demo, self.agent, event, self.at, {**payload, "hook_event_name": event, **facts}
+        )
 
     def ident(self) -> str:
         return str(uuid.uuid5(uuid.UUID(self.session), str(next(self.number))))
@@ -47,7 +53,11 @@ class Log(ABC):
     def made(self, subject: str, seconds: int) -> tuple[str, str]:
         """A commit in so many seconds, while the call runs; its short name, and what git says."""
         sha = commit(self.demo.repository, subject, self.at + timedelta(seconds=seconds))
-        return sha, f"[main {sha}] {subject}\n {git(self.demo.repository, 'show', '--shortstat', '--format=')}"
+        return (
+            sha,
+            f"[main {sha}] {subject}\n "
+            f"{git(self.demo.repository, 'show', '--shortstat', '--format=')}",
+        )
 
     @property
     @abstractmethod
@@ -74,14 +84,18 @@ class Log(ABC):
         self.save_as(self.path)
 
     def save_as(self, path: Path) -> None:
-        write_file(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines))
+        write_file(
+            path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines)
+        )
 
 
 def hunks(old: str, new: str) -> list[dict[str, Any]]:
     """What changed, as agents keep it."""
     before, after = old.splitlines(), new.splitlines()
     found = []
-    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3):
+    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(
+        3
+    ):
         lines: list[str] = []
         for step, first, last, new_first, new_last in group:
             if step == "equal":

@@ -17,7 +17,8 @@ _PERSON = {"NAME": "Robin", "EMAIL": "robin@example.com"}
 _VARIABLES = {
     **{f"GIT_AUTHOR_{name}": value for name, value in _PERSON.items()},
     **{f"GIT_COMMITTER_{name}": value for name, value in _PERSON.items()},
-    "GIT_CONFIG_GLOBAL": os.devnull,  # nothing of the user's own settings: no signature, no template
+    # nothing of the user's own settings: no signature, no template
+    "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
 }
 
@@ -34,7 +35,9 @@ class Demo(msgspec.Struct, frozen=True):
 
     def beside(self, name: str) -> Demo:
         """Another repository of the same person's."""
-        return msgspec.structs.replace(self, name=name, repository=self.home / "code" / name.partition("/")[2])
+        return msgspec.structs.replace(
+            self, name=name, repository=self.home / "code" / name.partition("/")[2]
+        )
 
 
 def begin(demo: Demo) -> None:
@@ -48,7 +51,13 @@ def announce(demo: Demo, agent: str, event: str, at: datetime, payload: dict[str
     """As a hook does: a line in the spool."""
     folder = demo.whyfor_home / "spool"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    header = {"v": 1, "at": round(at.timestamp() * 1000), "agent": agent, "event": event, "cwd": payload["cwd"]}
+    header = {
+        "v": 1,
+        "at": round(at.timestamp() * 1000),
+        "agent": agent,
+        "event": event,
+        "cwd": payload["cwd"],
+    }
     with (folder / f"{at:%Y-%m-%d}.spool").open("a", encoding="utf-8") as file:
         file.write(f"\n{json.dumps(header)}\t{json.dumps(payload)}\n")
 
@@ -66,10 +75,15 @@ def commit(folder: Path, subject: str, at: datetime) -> str:
 
 
 def git(folder: Path | None, *arguments: str, **variables: str) -> str:
-    """What git prints, in the demo's own repository or, to make one, in none; an error if it fails."""
+    """What git prints, in the demo's own repository or, to make one, in none; an error if it
+    fails."""
     done = run(folder, *arguments, index=True, variables={**_VARIABLES, **variables})
     if done is NO_GIT:
-        raise StoreError("git is not installed; the demo makes a repository", "Install git, then try again.")
+        raise StoreError(
+            "git is not installed; the demo makes a repository", "Install git, then try again."
+        )
     if not done.ok:
-        raise StoreError(f"git failed: {done.complaint}", "Try again with --keep and look at the folder.")
+        raise StoreError(
+            f"git failed: {done.complaint}", "Try again with --keep and look at the folder."
+        )
     return done.text.strip()

@@ -1,4 +1,5 @@
-"""Sessions that are open at this moment: some ask for approval, some wait, some work, and one has ended."""
+"""Sessions that are open at this moment: some ask for approval, some wait, some work, and one
+has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _WHERE = "Where should the depth tiles live?"
 
 
 def present(tidewatch: Demo, charts: Demo, notes: Demo, now: datetime) -> None:
-    """Each did something a moment ago; as nobody goes on with them, those at work fall silent after a while."""
+    """Each did something a moment ago; as nobody goes on with them, those at work fall silent
+    after a while."""
 
     def ago(**time: int) -> datetime:
         return now - timedelta(**time)
@@ -64,7 +66,11 @@ def _may(log: Log, at: datetime, command: str) -> None:
 
 def _asks_to_migrate(demo: Demo, start: datetime, at: datetime) -> None:
     log = ClaudeDemo(demo, "a3e0b8d2-61f7-4d0c-8f52-7c9b1e4d6a35", start, "fetch-times")
-    _begun(log, "Remember when a tide table was fetched, and say how old it is.", "Say how old a tide table is")
+    _begun(
+        log,
+        "Remember when a tide table was fetched, and say how old it is.",
+        "Say how old a tide table is",
+    )
     _ran(log, ("rg -n tides.db", "tidewatch/cache.py:9: PATH = '~/.cache/tidewatch/tides.db'"))
     _said(log, "The cache has no column for it. Shall I add one to the table that is there?")
     _asked(log, "Yes, keep what is in it.")
@@ -81,27 +87,53 @@ def _asks_to_publish(demo: Demo, start: datetime, at: datetime) -> None:
 
 def _has_a_question(demo: Demo, start: datetime, at: datetime) -> None:
     log = ClaudeDemo(demo, "d90c2f7b-18a4-4e6d-b3c1-5f8e0a7d2946", start, "depth-tiles")
-    _begun(log, "The map draws the depth of a harbour from tiles. Make that quick.", "Draw harbour depths from tiles")
-    _ran(log, ("du -sh tiles", "1.9G  tiles"), ("rg -n load_tile", "charts/map.py:41: tile = load_tile(z, x, y)"))
+    _begun(
+        log,
+        "The map draws the depth of a harbour from tiles. Make that quick.",
+        "Draw harbour depths from tiles",
+    )
+    _ran(
+        log,
+        ("du -sh tiles", "1.9G  tiles"),
+        ("rg -n load_tile", "charts/map.py:41: tile = load_tile(z, x, y)"),
+    )
     log.until(at)
-    log.ask(_WHERE, "Tiles", ("On disk", "In memory, the last 200", "On the server"), answered=False)
+    log.ask(
+        _WHERE, "Tiles", ("On disk", "In memory, the last 200", "On the server"), answered=False
+    )
     log.save()
 
 
 def _is_done(demo: Demo, start: datetime, at: datetime) -> None:
     log = CodexDemo(demo, "019d7a2f-90e1-7c04-8d3b-1ab5c6f7e982", start, "old-dates")
     _begun(log, "Reject entries with a date in the future")
-    _ran(log, ("sed -n 1,60p notes/entry.py", "def parse(line): ..."), ("python -m pytest -q", "31 passed"))
+    _ran(
+        log,
+        ("sed -n 1,60p notes/entry.py", "def parse(line): ..."),
+        ("python -m pytest -q", "31 passed"),
+    )
     _asked(log, "Also say which date it was, not only that it is too late.")
     log.until(at)
-    _said(log, "Done. A date after today is refused and **named in the message**; two tests cover both sides of it.")
+    _said(
+        log,
+        "Done. A date after today is refused and **named in the message**; two tests cover both "
+        "sides of it.",
+    )
     log.save()
 
 
 def _tests(demo: Demo, start: datetime, at: datetime) -> None:
     log = ClaudeDemo(demo, "71b6e4c9-2d83-49fa-9e07-c4a5d8f1302b", start, "split-http")
-    _begun(log, "One module for each source of tide tables, no change of behaviour.", "Split the http module")
-    _ran(log, ("rg -n 'def ' tidewatch/http.py", "5: def fetch(url)"), ("python -m pytest -q", "7 passed"))
+    _begun(
+        log,
+        "One module for each source of tide tables, no change of behaviour.",
+        "Split the http module",
+    )
+    _ran(
+        log,
+        ("rg -n 'def ' tidewatch/http.py", "5: def fetch(url)"),
+        ("python -m pytest -q", "7 passed"),
+    )
     _said(log, "Moved the fetching into `sources/`, one module each. Now the tests.")
     _asked(log, "Run all of them, the slow ones too.")
     log.until(at)
@@ -123,7 +155,14 @@ def _looks_around(demo: Demo, start: datetime, at: datetime) -> None:
     _begun(log, "Why does the first search take two seconds?", "Trace the slow first search")
     _ran(log, ("python -X importtime -m notes search x", "import time: 411203 | notes.index"))
     log.until(at)
-    log.begin("Task", {"description": "Profile the index", "prompt": "Where is the time?", "subagent_type": "Explore"})
+    log.begin(
+        "Task",
+        {
+            "description": "Profile the index",
+            "prompt": "Where is the time?",
+            "subagent_type": "Explore",
+        },
+    )
     log.save()
 
 

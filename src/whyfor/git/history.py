@@ -1,4 +1,5 @@
-"""Commits and what they change, asked for in batches: two processes for a whole history, plumbing only."""
+"""Commits and what they change, asked for in batches: two processes for a whole history,
+plumbing only."""
 
 from __future__ import annotations
 
@@ -18,14 +19,35 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-MAX_LINES = 50_000  # of one commit; beyond that a commit is generated or vendored, and its size says enough
+# of one commit; beyond that a commit is generated or vendored, and its size says enough
+MAX_LINES = 50_000
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b")
 # NUL is the one byte that no name and no message can hold.
 _FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
-# Plumbing heeds little of people's configuration (colours, external diffs, prefixes, submodules); this is the rest.
+# Plumbing heeds little of people's configuration (colours, external diffs, prefixes, submodules);
+# this is the rest.
 _DIFF = (
-    *("--stdin", "--always", "--root", "-r", "--raw", "-p", "-U0", "-M", "-l400", "--full-index", "--abbrev=40"),
-    *("--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
+    *(
+        "--stdin",
+        "--always",
+        "--root",
+        "-r",
+        "--raw",
+        "-p",
+        "-U0",
+        "-M",
+        "-l400",
+        "--full-index",
+        "--abbrev=40",
+    ),
+    *(
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--submodule=short",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ),
 )
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
@@ -61,14 +83,18 @@ class FileChange(msgspec.Struct):
     blob: str = ""  # what the file is after it
 
 
-# -- commits ---------------------------------------------------------------------------------------
+# -- commits -------------------------------------------------------------------------------------
 
 
 def commits(
-    folder: GitPlace, revisions: Iterable[str], *, limit: int | None = None, since: int | None = None
+    folder: GitPlace,
+    revisions: Iterable[str],
+    *,
+    limit: int | None = None,
+    since: int | None = None,
 ) -> list[Commit]:
-    """Oldest first, parents before children; `since` in ms, by committer date. With a limit the newest, by date alone:
-    to be sure of parents, git walks the whole history."""
+    """Oldest first, parents before children; `since` in ms, by committer date. With a limit the
+    newest, by date alone: to be sure of parents, git walks the whole history."""
     asked = [*revisions]
     options = [name for name in asked if name.startswith("-")]
     if limit is not None:
@@ -94,7 +120,16 @@ def _commit(fields: Sequence[str]) -> Commit:
     sha, parents, author, email, authored, committed, subject, body = fields
     # The first field comes after a line that names the commit once more.
     name = sha.rsplit("\n", 1)[-1]
-    return Commit(name, tuple(parents.split()), author, email, _ms(authored), _ms(committed), subject, body.strip())
+    return Commit(
+        name,
+        tuple(parents.split()),
+        author,
+        email,
+        _ms(authored),
+        _ms(committed),
+        subject,
+        body.strip(),
+    )
 
 
 def _ms(seconds: str) -> int:
@@ -112,7 +147,8 @@ def contains(folder: GitPlace, sha: str) -> bool:
 
 
 def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
-    """Full names of the commits that are (still) there, by abbreviated hash; others are left out."""
+    """Full names of the commits that are (still) there, by abbreviated hash; others are left
+    out."""
     asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
     if not asked:
         return {}
@@ -120,14 +156,17 @@ def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
     done = _run(folder, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], lines)
     answers = done.text.splitlines()
     found = (answer.split(" ") for answer in answers)
-    return {name: words[0] for name, words in zip(asked, found, strict=False) if words[1:] == ["commit"]}
+    return {
+        name: words[0] for name, words in zip(asked, found, strict=False) if words[1:] == ["commit"]
+    }
 
 
-# -- what they change ------------------------------------------------------------------------------
+# -- what they change ----------------------------------------------------------------------------
 
 
 def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
-    """Each commit's files with the lines it adds and takes away; none for merges, and where a shallow clone ends."""
+    """Each commit's files with the lines it adds and takes away; none for merges, and where a
+    shallow clone ends."""
     edge = _edge(folder)
     left = list(dict.fromkeys(shas))
     for sha in edge.intersection(left):
@@ -138,7 +177,8 @@ def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[F
         for sha, found in _diffed(folder, left):
             yield sha, found
             done = left.index(sha, done) + 1
-        # Git stops at an object it cannot read: a damaged or partial clone. That commit stays unknown, others do not.
+        # Git stops at an object it cannot read: a damaged or partial clone. That commit stays
+        # unknown, others do not.
         if done < len(left):
             yield left[done], []
         left = left[done + 1 :]
@@ -197,7 +237,9 @@ def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[FileChange]]]:
             change = next(parts, change)
         elif raw == b"\n":
             # A file that became a link, or the other way round, is two parts of the patch.
-            parts = iter([change for change in found for _ in range(2 if change.status == "T" else 1)])
+            parts = iter(
+                [change for change in found for _ in range(2 if change.status == "T" else 1)]
+            )
         elif _NAME.fullmatch(raw):
             if sha is not None:
                 yield sha, found
@@ -211,7 +253,9 @@ def _listed(raw: bytes) -> FileChange:
     about, *names = raw.rstrip(b"\n").split(b"\t")
     status = about.rsplit(b" ", 1)[1][:1].decode()
     paths = [_unquoted(name) for name in names]
-    return FileChange(paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode())
+    return FileChange(
+        paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode()
+    )
 
 
 def _hunk(header: bytes) -> int:
@@ -223,12 +267,15 @@ def _hunk(header: bytes) -> int:
 def _unquoted(name: bytes) -> str:
     """Names with odd characters come quoted like C strings."""
     if name.startswith(b'"'):
-        name = _ESCAPE.sub(lambda m: bytes([_PLAIN[m[1][0]] if len(m[1]) == 1 else int(m[1], 8)]), name[1:-1])
+        name = _ESCAPE.sub(
+            lambda m: bytes([_PLAIN[m[1][0]] if len(m[1]) == 1 else int(m[1], 8)]), name[1:-1]
+        )
     return name.decode("utf-8", "replace")
 
 
 def patch_id(changed: Iterable[FileChange]) -> str | None:
-    """The same for the same change, wherever it is applied: paths and lines, without positions and white space."""
+    """The same for the same change, wherever it is applied: paths and lines, without positions
+    and white space."""
     digest = blake2b(digest_size=16)
     empty = True
     for change in sorted(changed, key=lambda change: change.path):
@@ -238,7 +285,11 @@ def patch_id(changed: Iterable[FileChange]) -> str | None:
         about = (change.old_path, change.path, change.plus, change.minus, blob)
         digest.update("\0".join(map(str, about)).encode("utf-8", "replace"))
         for sign, lines in (("+", change.added), ("-", change.removed)):
-            digest.update("".join(f"{sign}{''.join(line.split())}\n" for line in lines).encode("utf-8", "replace"))
+            digest.update(
+                "".join(f"{sign}{''.join(line.split())}\n" for line in lines).encode(
+                    "utf-8", "replace"
+                )
+            )
     return None if empty else digest.hexdigest()
 
 
@@ -247,7 +298,7 @@ def patch_ids(folder: GitPlace, shas: Iterable[str]) -> dict[str, str]:
     return {sha: known for sha, known in found if known is not None}
 
 
-# -- asking ----------------------------------------------------------------------------------------
+# -- asking --------------------------------------------------------------------------------------
 
 
 def _run(folder: GitPlace, arguments: Sequence[str], given: bytes = b"") -> run.Answer:

@@ -18,9 +18,11 @@ _HOPS = 3  # a clone of a clone of a clone on this machine
 
 
 def identify(cwd: str, *, named: bool = False) -> Project:
-    """Return the project of a folder as it is now; a folder that is gone is known by its path alone.
+    """Return the project of a folder as it is now; a folder that is gone is known by its path
+    alone.
 
-    A bare repository is asked only if the user named the folder (see git/place.py); an agent's session did not.
+    A bare repository is asked only if the user named the folder (see git/place.py); an agent's
+    session did not.
     """
     where: GitPlace | None = _repository(cwd)
     if where is None and named:
@@ -39,7 +41,9 @@ def _identify(where: GitPlace, hops: int) -> Project | None:
         return _by_remote(remote, top, hops)
     if root := ask(where, "rev-list", "--max-parents=0", "HEAD"):
         commit = root.split()[-1]
-        return Project(f"git:{commit}", "root", _basename(str(top)), root_commit=commit, path=str(top))
+        return Project(
+            f"git:{commit}", "root", _basename(str(top)), root_commit=commit, path=str(top)
+        )
     return Project(identity=str(top), evidence="path", name=_basename(str(top)), path=str(top))
 
 
@@ -52,24 +56,37 @@ def _by_remote(remote: str, top: Path, hops: int) -> Project:
     # A clone of a repository on this machine is that repository's project.
     origin = _identify(where, hops - 1) if where is not None else None
     if origin is not None and origin.evidence != "path":
-        return Project(origin.identity, origin.evidence, origin.name, origin.remote, origin.root_commit, to_text(top))
+        return Project(
+            origin.identity,
+            origin.evidence,
+            origin.name,
+            origin.remote,
+            origin.root_commit,
+            to_text(top),
+        )
     identity = normalise(to_text(folder))
     return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
 
 
 def still(folder: str, project: Project) -> bool:
-    """Whether a folder is this project for sure, told without walking its history; False leaves it open."""
+    """Whether a folder is this project for sure, told without walking its history; False leaves
+    it open."""
     at = _repository(folder)
     if at is None or project.evidence == "path":
         return False
     remote = _remote(at)
     if remote is not None:
         return not _local(remote) and normalise(remote) == project.identity
-    return project.root_commit is not None and project.remote is None and has_commit(at, project.root_commit)
+    return (
+        project.root_commit is not None
+        and project.remote is None
+        and has_commit(at, project.root_commit)
+    )
 
 
 def normalise(url: str) -> str:
-    """One spelling for one remote: ssh, https and scp forms, `.git`, credentials, port and case aside."""
+    """One spelling for one remote: ssh, https and scp forms, `.git`, credentials, port and case
+    aside."""
     text = url.strip()
     if _local(text):
         plain = re.sub(r"^file://", "", text, flags=re.I).rstrip("/")
@@ -92,7 +109,8 @@ def has_commit(where: GitPlace, commit: str) -> bool:
 
 
 def _repository(cwd: str) -> Path | None:
-    """The folder itself if it exists, else the repository it was deleted from (an agent's old worktree)."""
+    """The folder itself if it exists, else the repository it was deleted from (an agent's old
+    worktree)."""
     folder = to_path(cwd)
     if not folder.is_absolute():
         return None
@@ -105,7 +123,7 @@ def _repository(cwd: str) -> Path | None:
     return top if top != Path(os.path.realpath(Path.home())) else None
 
 
-# -- remotes ---------------------------------------------------------------------------------------
+# -- remotes -------------------------------------------------------------------------------------
 
 
 def _remote(where: GitPlace) -> str | None:
@@ -116,10 +134,11 @@ def _remote(where: GitPlace) -> str | None:
 
 
 def fetch_urls(listing: str) -> dict[str, str]:
-    """Return the URL each remote is fetched from, by its name, out of what `git config -z --get-regexp` prints.
+    """Return the URL each remote is fetched from, by its name, out of what `git config -z
+    --get-regexp` prints.
 
-    The user's abbreviations (url.<base>.insteadOf) are written out. `git remote -v` would do that too, but marks the
-    remotes of partial clones in a way that differs between versions.
+    The user's abbreviations (url.<base>.insteadOf) are written out. `git remote -v` would do
+    that too, but marks the remotes of partial clones in a way that differs between versions.
     """
     urls: dict[str, str] = {}
     bases: dict[str, str] = {}  # by the prefix each stands for

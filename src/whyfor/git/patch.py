@@ -1,4 +1,5 @@
-"""What a commit changes, as people read it: files, hunks, lines with their numbers. Bounded in size and in time."""
+"""What a commit changes, as people read it: files, hunks, lines with their numbers. Bounded in
+size and in time."""
 
 from __future__ import annotations
 
@@ -15,7 +16,19 @@ SECONDS = 8.0
 LINE_MAX = 2000  # characters of one line: a minified file has one
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _DIFF = (
-    *("diff-tree", "--root", "-r", "--no-commit-id", "--raw", "--numstat", "-p", "-U3", "-M", "-l400", "-z"),
+    *(
+        "diff-tree",
+        "--root",
+        "-r",
+        "--no-commit-id",
+        "--raw",
+        "--numstat",
+        "-p",
+        "-U3",
+        "-M",
+        "-l400",
+        "-z",
+    ),
     *("--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
@@ -60,7 +73,9 @@ def patch(folder: GitPlace, sha: str) -> Patch:
     fields, _, body = raw.partition(b"\0\0")
     if not body:
         fields = fields.rstrip(b"\0")
-    listed = _listed([part.decode("utf-8", "replace") for part in fields.split(b"\0")]) if fields else []
+    listed = (
+        _listed([part.decode("utf-8", "replace") for part in fields.split(b"\0")]) if fields else []
+    )
     bodies = iter(_bodies(body))
     files = []
     for status, old, path, added, removed in listed:
@@ -80,7 +95,9 @@ def _listed(fields: list[str]) -> list[tuple[str, str | None, str, int | None, i
         if field.startswith(":"):
             status = field.rsplit(" ", 1)[1][:1]
             first = next(rest, "")
-            found.append((status, first, next(rest, "")) if status in "RC" else (status, None, first))
+            found.append(
+                (status, first, next(rest, "")) if status in "RC" else (status, None, first)
+            )
         elif field.count("\t") >= 2:
             added, removed, name = field.split("\t", 2)
             counts.append((_count(added), _count(removed)))
@@ -102,14 +119,20 @@ def _bodies(body: bytes) -> list[list[Hunk]]:
     for raw in rest:
         if raw.startswith(b"diff --git "):
             found.append([])
-        elif raw.startswith(b"@@ ") and found and (head := _HUNK.match(raw.decode("utf-8", "replace"))):
+        elif (
+            raw.startswith(b"@@ ")
+            and found
+            and (head := _HUNK.match(raw.decode("utf-8", "replace")))
+        ):
             found[-1].append(_hunk(head, rest))
     return found
 
 
 def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
     """Inside a hunk nothing is a header: its lines are counted."""
-    old, old_count, new, new_count = (int(part) if part is not None else 1 for part in head.groups()[:4])
+    old, old_count, new, new_count = (
+        int(part) if part is not None else 1 for part in head.groups()[:4]
+    )
     at, to = old, new
     lines: list[PatchLine] = []
     while at < old + old_count or to < new + new_count:
@@ -120,7 +143,9 @@ def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
         if sign == "\\":
             continue
         text = raw[1:].removesuffix(b"\r").decode("utf-8", "replace")[:LINE_MAX]
-        lines.append(PatchLine(sign, at if sign != "+" else None, to if sign != "-" else None, text))
+        lines.append(
+            PatchLine(sign, at if sign != "+" else None, to if sign != "-" else None, text)
+        )
         at += sign != "+"
         to += sign != "-"
     return Hunk((old, old_count), (new, new_count), head[5], lines)

@@ -1,8 +1,8 @@
 """Where git may be asked: the repository around a folder, found without git's own discovery.
 
-Git takes any folder with HEAD, objects and refs in it for a bare repository, and a plain clone can contain such a
-folder: its `config` then comes from whoever wrote the clone. So a repository is found here, by its `.git` alone, and a
-bare one is asked only where the user named it:
+Git takes any folder with HEAD, objects and refs in it for a bare repository, and a plain clone
+can contain such a folder: its `config` then comes from whoever wrote the clone. So a repository
+is found here, by its `.git` alone, and a bare one is asked only where the user named it:
 
 - the current directory of a command, and a folder given to `--project` or `--repo`;
 - the remote of a clone on this machine, if it lies outside the work tree that names it;
@@ -40,7 +40,8 @@ GitPlace = Path | GitDir
 
 
 def find_work_tree(folder: Path) -> Path | None:
-    """Return the nearest folder at or above `folder` that has a repository's `.git` in it; None if none has.
+    """Return the nearest folder at or above `folder` that has a repository's `.git` in it; None
+    if none has.
 
     Links are followed first, as git does. The folder itself need not exist.
     """
@@ -52,13 +53,15 @@ def find_work_tree(folder: Path) -> Path | None:
 
 
 def _has_repository(folder: Path) -> bool:
-    """Whether `.git` is a git folder, or a file that points to one; git passes over any other folder of that name."""
+    """Whether `.git` is a git folder, or a file that points to one; git passes over any other
+    folder of that name."""
     pointer = folder / ".git"
     return pointer.is_file() or is_git_dir(pointer)
 
 
 def is_git_dir(folder: Path) -> bool:
-    """Whether git would take this folder for a repository: a HEAD that makes sense, objects and refs."""
+    """Whether git would take this folder for a repository: a HEAD that makes sense, objects and
+    refs."""
     try:
         if (folder / "commondir").is_file():
             return _is_head(folder / "HEAD")
@@ -81,7 +84,8 @@ def _is_head(path: Path) -> bool:
 
 
 def name_place(folder: GitPlace) -> GitPlace:
-    """Return where git may be asked for a folder that the user named: the folder, or the bare repository it is in.
+    """Return where git may be asked for a folder that the user named: the folder, or the bare
+    repository it is in.
 
     A work tree around it comes first: a bare repository inside one is content of that work tree.
     """
@@ -93,7 +97,8 @@ def name_place(folder: GitPlace) -> GitPlace:
 
 
 def name_remote(folder: Path, work_tree: Path) -> GitPlace | None:
-    """Return where git may be asked for a remote on this machine: exactly that folder, or None if it is no repository.
+    """Return where git may be asked for a remote on this machine: exactly that folder, or None
+    if it is no repository.
 
     A remote inside the work tree that names it is part of what was cloned, so it is None too.
     """
@@ -109,8 +114,8 @@ def name_remote(folder: Path, work_tree: Path) -> GitPlace | None:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether the folder belongs to the account we run as. Git checks that of repositories it finds, but not of one
-    it is told to use."""
+    """Whether the folder belongs to the account we run as. Git checks that of repositories it
+    finds, but not of one it is told to use."""
     if not hasattr(os, "geteuid"):
         return True
     try:

@@ -1,11 +1,14 @@
 """The one place that starts git, in a way that nothing in a repository can start a program.
 
-A repository's configuration can name programs for nearly everything git does, and git runs them for whoever asks.
-Three things together keep it from that:
+A repository's configuration can name programs for nearly everything git does, and git runs them
+for whoever asks. Three things together keep it from that:
 
-- what is asked: plumbing that neither converts files nor talks to remotes (tests/git/test_run.py lists the commands);
-- the environment: nothing inherited but where the account's own configuration lies, and no protocol allowed, so that
-  a partial clone cannot fetch what it lacks (GIT_NO_LAZY_FETCH does that since git 2.45, GIT_ALLOW_PROTOCOL before);
+- what is asked: plumbing that neither converts files nor talks to remotes (tests/git/test_run.py
+  lists the commands);
+- the environment: nothing inherited but where the account's own configuration lies, and no protocol
+  allowed, so that
+  a partial clone cannot fetch what it lacks (GIT_NO_LAZY_FETCH does that since git 2.45,
+  GIT_ALLOW_PROTOCOL before);
 - settings on the command line, which outrank those of the repository.
 """
 
@@ -34,13 +37,15 @@ LONG = 300.0  # for a whole history
 _POLL = 0.5
 _CHUNK = 1 << 16
 
-# Where the account's configuration lies: it holds the user's insteadOf and safe.directory. GIT_EXEC_PATH is not among
-# them: it says where helper programs are, and the commands used here have none.
+# Where the account's configuration lies: it holds the user's insteadOf and safe.directory.
+# GIT_EXEC_PATH is not among them: it says where helper programs are, and the commands used here
+# have none.
 _KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _NO_INDEX = str(Path(os.sep, "no-such-folder", "index"))
 _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # a list of protocols, and none has that name; it outranks protocol.*.allow
+    # a list of protocols, and none has that name; it outranks protocol.*.allow
+    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",  # nothing is written, so no hook for a written index runs either
     "GIT_NO_REPLACE_OBJECTS": "1",  # history as it was recorded
@@ -103,11 +108,12 @@ NO_GIT = Answer(None, err=b"git is not installed")
 _NO_REPOSITORY = Answer(None, err=b"not a git repository")
 
 
-# -- asking ----------------------------------------------------------------------------------------
+# -- asking --------------------------------------------------------------------------------------
 
 
 def ask(where: GitPlace, *arguments: str) -> str | None:
-    """Return what a command prints, stripped; None if it fails, prints nothing or takes too long."""
+    """Return what a command prints, stripped; None if it fails, prints nothing or takes too
+    long."""
     answer = run(where, *arguments)
     return answer.text.strip() or None if answer.ok else None
 
@@ -122,8 +128,8 @@ def run(
 ) -> Answer:
     """Run a command to its end and return what it printed; nothing is raised.
 
-    `where` None is for a command that makes a repository. `given` goes to its standard input. It reads the
-    repository's index only with `index`. `variables` are added to its environment.
+    `where` None is for a command that makes a repository. `given` goes to its standard input. It
+    reads the repository's index only with `index`. `variables` are added to its environment.
     """
     import subprocess  # here: most runs of ours start nothing
 
@@ -143,8 +149,11 @@ def run(
         return Answer(None, err=str(error).encode("utf-8", "replace"))
 
 
-def read(where: GitPlace, arguments: Sequence[str], *, most: int, seconds: float = SHORT) -> tuple[bytes, bool]:
-    """Return what a command prints, up to `most` bytes and within `seconds`; and whether that is all of it."""
+def read(
+    where: GitPlace, arguments: Sequence[str], *, most: int, seconds: float = SHORT
+) -> tuple[bytes, bool]:
+    """Return what a command prints, up to `most` bytes and within `seconds`; and whether that is
+    all of it."""
     import subprocess
 
     start = _prepare(where, arguments)
@@ -176,10 +185,14 @@ class Stream:
 
 
 @contextmanager
-def stream(where: GitPlace, arguments: Sequence[str], *, given: bytes, seconds: float = LONG) -> Iterator[Stream]:
-    """Run a command that answers while it is still being asked; `ok` is set once all its lines were read.
+def stream(
+    where: GitPlace, arguments: Sequence[str], *, given: bytes, seconds: float = LONG
+) -> Iterator[Stream]:
+    """Run a command that answers while it is still being asked; `ok` is set once all its lines
+    were read.
 
-    It is killed if it prints nothing for `seconds` while a line is waited for, and when the block is left.
+    It is killed if it prints nothing for `seconds` while a line is waited for, and when the
+    block is left.
     """
     import subprocess
 
@@ -207,7 +220,8 @@ def stream(where: GitPlace, arguments: Sequence[str], *, given: bytes, seconds: 
 
 
 class _WatchedPipe(io.RawIOBase):
-    """A pipe with a limit on each wait for it. A thread watches: select() knows no pipes on Windows."""
+    """A pipe with a limit on each wait for it. A thread watches: select() knows no pipes on
+    Windows."""
 
     def __init__(self, pipe: IO[bytes], seconds: float, give_up: Callable[[], None]) -> None:
         super().__init__()
@@ -249,7 +263,7 @@ def _feed(git: subprocess.Popen[bytes], data: bytes) -> None:
         git.stdin.close()
 
 
-# -- the process -----------------------------------------------------------------------------------
+# -- the process ---------------------------------------------------------------------------------
 
 
 class _Start(msgspec.Struct):
@@ -262,7 +276,11 @@ def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answe
     program = find_git(os.environ.get("PATH", os.defpath))
     if program is None:
         return NO_GIT
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _KEPT
+    }
     env = {**kept, **_ENVIRONMENT}
     # By its index, git would take files from the work tree instead of its objects.
     env["GIT_INDEX_FILE"] = _NO_INDEX
@@ -284,8 +302,9 @@ def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answe
 
 
 def find_git(path: str) -> str | None:
-    """Return git's whole path from the folders of PATH; None if it is in none. Relative ones are passed over: what
-    they name depends on the current directory, which may be anybody's repository."""
+    """Return git's whole path from the folders of PATH; None if it is in none. Relative ones are
+    passed over: what they name depends on the current directory, which may be anybody's
+    repository."""
     name = "git.exe" if os.name == "nt" else "git"
     for folder in path.split(os.pathsep):
         program = Path(folder, name)
@@ -320,7 +339,8 @@ def _started(start: _Start, *, stderr: int) -> Iterator[subprocess.Popen[bytes]]
 
 
 def _kill(git: subprocess.Popen[bytes]) -> None:
-    """End git and what it started, which may hold its pipes open; nothing once git was waited for."""
+    """End git and what it started, which may hold its pipes open; nothing once git was waited
+    for."""
     if git.returncode is not None:
         return
     with suppress(OSError):

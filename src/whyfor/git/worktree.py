@@ -1,8 +1,10 @@
-"""Which files differ from the last commit, found without running anything that a repository names.
+"""Which files differ from the last commit, found without running anything that a repository
+names.
 
-`git status` hands files to the programs of filter.*.clean and filter.*.process and asks core.fsmonitor. Here git only
-lists what its index and its commits hold; files are compared by us. What a filter would have to be run for is not
-guessed: it is returned as unread, with the reason.
+`git status` hands files to the programs of filter.*.clean and filter.*.process and asks
+core.fsmonitor. Here git only lists what its index and its commits hold; files are compared by
+us. What a filter would have to be run for is not guessed: it is returned as unread, with the
+reason.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class IndexEntry(msgspec.Struct, frozen=True):
 
 
 class WorkTreeState(msgspec.Struct, frozen=True):
-    """Of the files asked about: those that differ from the last commit, and those that could not be compared."""
+    """Of the files asked about: those that differ from the last commit, and those that could not
+    be compared."""
 
     changed: frozenset[str]
     unread: dict[str, str]  # why, by path
@@ -59,9 +62,11 @@ class _Trouble(Exception):
 
 
 def find_changes(top: Path, head: str | None, paths: Iterable[str]) -> WorkTreeState:
-    """Return which of these files (whole paths) differ from the commit `head`, or are new and not ignored.
+    """Return which of these files (whole paths) differ from the commit `head`, or are new and
+    not ignored.
 
-    `top` is the work tree; files outside it are left out. With no commit yet, every file differs that git knows of.
+    `top` is the work tree; files outside it are left out. With no commit yet, every file differs
+    that git knows of.
     """
     asked = {name: path for path in paths if (name := _below(top, path)) is not None}
     changed: set[str] = set()
@@ -89,10 +94,12 @@ def _below(top: Path, path: str) -> bytes | None:
         return None
 
 
-# -- comparing -------------------------------------------------------------------------------------
+# -- comparing -----------------------------------------------------------------------------------
 
 
-def _compare(top: Path, head: str | None, names: list[bytes]) -> tuple[set[bytes], dict[bytes, str]]:
+def _compare(
+    top: Path, head: str | None, names: list[bytes]
+) -> tuple[set[bytes], dict[bytes, str]]:
     """The names that differ, and why others could not be compared."""
     listed = _asked(top, "ls-files", "-z", "--stage", "--debug", "--", *_words(names)).out
     index = parse_index(listed)
@@ -121,16 +128,29 @@ def _untracked(top: Path, names: list[bytes]) -> set[bytes]:
     there = [name for name in names if os.path.lexists(_path(top, name))]
     if not there:
         return set()
-    listed = _asked(top, "ls-files", "-z", "--others", "--exclude-standard", "--", *_words(there)).out
+    listed = _asked(
+        top, "ls-files", "-z", "--others", "--exclude-standard", "--", *_words(there)
+    ).out
     return set(listed.split(b"\0")) & set(there)
 
 
-def _staged(top: Path, head: str | None, index: Mapping[bytes, IndexEntry], names: list[bytes]) -> set[bytes]:
+def _staged(
+    top: Path, head: str | None, index: Mapping[bytes, IndexEntry], names: list[bytes]
+) -> set[bytes]:
     """Those that the index holds otherwise than the commit."""
     if head is None:
         return {name for name in names if name in index}
-    options = ("-z", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "--ita-visible-in-index")
-    listed = _asked(top, "diff-index", *options, "--ignore-submodules=all", head, "--", *_words(names)).out
+    options = (
+        "-z",
+        "--cached",
+        "--name-only",
+        "--no-renames",
+        "--no-ext-diff",
+        "--ita-visible-in-index",
+    )
+    listed = _asked(
+        top, "diff-index", *options, "--ignore-submodules=all", head, "--", *_words(names)
+    ).out
     return set(listed.split(b"\0")) & set(names)
 
 
@@ -166,7 +186,9 @@ class _Comparer:
 
     def __init__(self, top: Path, names: list[bytes]) -> None:
         self.top = top
-        self.settings = parse_settings(_asked(top, "config", "-z", "--get-regexp", _SETTINGS, codes=(0, 1)).out)
+        self.settings = parse_settings(
+            _asked(top, "config", "-z", "--get-regexp", _SETTINGS, codes=(0, 1)).out
+        )
         given = b"".join(name + b"\0" for name in names)
         listed = _asked(top, "check-attr", "-z", "--stdin", *_ATTRIBUTES, given=given).out
         self.attributes = parse_attributes(listed)
@@ -230,21 +252,34 @@ class _Comparer:
             return False
         if is_set(text) or is_set(attributes.get("eol", b"")):
             return True
-        return self.settings.get(b"core.autocrlf", b"false").lower() in (b"input", b"true", b"yes", b"on", b"1", b"")
+        return self.settings.get(b"core.autocrlf", b"false").lower() in (
+            b"input",
+            b"true",
+            b"yes",
+            b"on",
+            b"1",
+            b"",
+        )
 
 
 def _content(path: Path) -> bytes:
     """Without following a link, and without waiting for anybody: it was a file when we looked."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
     with os.fdopen(os.open(path, flags), "rb") as file:
         return file.read(MAX_BYTES + 1)
 
 
-# -- pure ------------------------------------------------------------------------------------------
+# -- pure ----------------------------------------------------------------------------------------
 
 
 def parse_index(listing: bytes) -> dict[bytes, IndexEntry]:
-    """Return the entries that `git ls-files -z --stage --debug` lists, by path; raise _Trouble if it is anything else.
+    """Return the entries that `git ls-files -z --stage --debug` lists, by path; raise _Trouble
+    if it is anything else.
 
     Of a path with several stages (a merge that is not through) the last one is kept.
     """
@@ -284,7 +319,8 @@ def parse_attributes(listing: bytes) -> dict[bytes, dict[str, bytes]]:
 
 
 def parse_settings(listing: bytes) -> dict[bytes, bytes]:
-    """Return the settings that `git config -z --get-regexp` lists; of several with one name the last counts."""
+    """Return the settings that `git config -z --get-regexp` lists; of several with one name the
+    last counts."""
     entries = (entry.partition(b"\n") for entry in listing.split(b"\0") if entry)
     return {key: value for key, _, value in entries}
 
@@ -307,7 +343,7 @@ def blob_name(content: bytes, like: str) -> str:
     return digest.hexdigest()
 
 
-# -- asking ----------------------------------------------------------------------------------------
+# -- asking --------------------------------------------------------------------------------------
 
 
 def _asked(top: Path, *arguments: str, given: bytes = b"", codes: tuple[int, ...] = (0,)) -> Answer:
@@ -318,7 +354,8 @@ def _asked(top: Path, *arguments: str, given: bytes = b"", codes: tuple[int, ...
 
 
 def _index_time(top: Path) -> int:
-    """When the index was written, in ns; 0 if there is none: then nothing is taken for unchanged unread."""
+    """When the index was written, in ns; 0 if there is none: then nothing is taken for unchanged
+    unread."""
     where = _asked(top, "rev-parse", "--path-format=absolute", "--git-path", "index").out
     try:
         return Path(os.fsdecode(where.removesuffix(b"\n"))).stat().st_mtime_ns

@@ -1,4 +1,5 @@
-"""What agents and git run: files that stand alone, copied out of the package so that they outlive it."""
+"""What agents and git run: files that stand alone, copied out of the package so that they
+outlive it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From an event to a line in the spool, and what follows from it.
 
-Imports only what a bare interpreter holds already: `posix` is what `os` is made of, `_thread` what `threading` is, and
-`os`, `json` or `re` would each cost more than all that is done here.
+Imports only what a bare interpreter holds already: `posix` is what `os` is made of, `_thread`
+what `threading` is, and `os`, `json` or `re` would each cost more than all that is done here.
 """
 
 import _thread
@@ -14,16 +14,21 @@ WAKES = (
     b"Stop StopFailure SessionEnd PreCompact AfterAgent agentStop sessionEnd preCompact"
 ).split()
 TOLD = (
-    b"WHYFOR_SESSION CLAUDE_CODE_SESSION_ID CLAUDECODE GEMINI_SESSION_ID GEMINI_CLI CODEX_THREAD_ID "
-    b"CODEX_SESSION_ID COPILOT_SESSION_ID AI_AGENT GIT_REFLOG_ACTION GIT_DIR GIT_WORK_TREE WHYFOR_PROBE"
+    b"WHYFOR_SESSION CLAUDE_CODE_SESSION_ID CLAUDECODE GEMINI_SESSION_ID GEMINI_CLI "
+    b"CODEX_THREAD_ID "
+    b"CODEX_SESSION_ID COPILOT_SESSION_ID AI_AGENT GIT_REFLOG_ACTION GIT_DIR GIT_WORK_TREE "
+    b"WHYFOR_PROBE"
 ).split()
 ASKS = b"UserPromptSubmit BeforeAgent userPromptSubmitted".split()
 ENDS = b"SessionEnd sessionEnd".split()
-OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()  # of an event in a private turn
-FILES = b"file_path filePath path notebook_path absolute_path".split()  # of the tool call an event tells of
+# of an event in a private turn
+OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()
+# of the tool call an event tells of
+FILES = b"file_path filePath path notebook_path absolute_path".split()
 PATH = 5000  # bytes of one of these, and what stands before it
 BLANK = b" \t\\nrt"  # escaped ones too
-# What an agent tells again when a turn ends. Some of it may have been said in a pause; all of it is in its transcript.
+# What an agent tells again when a turn ends. Some of it may have been said in a pause; all of it is
+# in its transcript.
 RETOLD = {
     b"AfterAgent": (b"prompt", b"prompt_response"),
     b"Stop": (b"last_assistant_message",),
@@ -31,24 +36,31 @@ RETOLD = {
 }
 GENERATIONS = 12
 PIECES = 1000  # of one write; systems take 1024
-# How long stdin is waited for, in seconds. Agents write what they have to say at once and close the pipe; where nobody
-# closes it, they must not wait for us. A hook of ours may take 5 s, which `init` asks for, and 3 s at a session's end,
-# where Codex allows no more.
-PAUSE = 0.1  # without a byte, behind a payload that is whole JSON already: the pipe is open, but nobody writes to it
-SILENCE = 20  # pauses without a byte; not a time, because on a busy machine each takes longer, as the writer does
+# How long stdin is waited for, in seconds. Agents write what they have to say at once and close the
+# pipe; where nobody closes it, they must not wait for us. A hook of ours may take 5 s, which `init`
+# asks for, and 3 s at a session's end, where Codex allows no more.
+# without a byte, behind a payload that is whole JSON already: the pipe is open, but nobody writes
+# to it
+PAUSE = 0.1
+# pauses without a byte; not a time, because on a busy machine each takes longer, as the writer does
+SILENCE = 20
 LONGEST = 4.0  # in all
 LAST = 2.5  # in all, at a session's end
-LARGEST = 32 << 20  # bytes of a payload that are kept; the rest is read and dropped, so that its writer sees no error
-# Bytes of a payload that are searched for private text, at a microsecond each at worst, and how many words `private`
-# a larger one may have to be asked whether one of them is a tag. Of what is not searched nothing is written down.
+# bytes of a payload that are kept; the rest is read and dropped, so that its writer sees no error
+LARGEST = 32 << 20
+# Bytes of a payload that are searched for private text, at a microsecond each at worst, and how
+# many words `private` a larger one may have to be asked whether one of them is a tag. Of what is
+# not searched nothing is written down.
 SEARCHED = 256 << 10
 WORDS = 1000
 PATIENCE = 600  # seconds: no started ingest waits longer than this for its turn
 LEFT = b"bell"  # in place of an ingest's pid: left to whoever serves
 ASK = (
-    "Whyfor keeps the story behind each commit. You just made commit %s; please tell it once, by running: "
+    "Whyfor keeps the story behind each commit. You just made commit %s; please tell it once, by "
+    "running: "
     "whyfor note %s --title 'under 50 characters' --intent 'problem, solution, effect' "
-    "--alternative 'what else you considered, and why not' --tag FEATURE|BUGFIX|REFACTORING|TEST|DOCS|CHORE"
+    "--alternative 'what else you considered, and why not' --tag "
+    "FEATURE|BUGFIX|REFACTORING|TEST|DOCS|CHORE"
 )
 
 
@@ -82,7 +94,8 @@ def main(argv: list[bytes]) -> None:
 
 
 def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
-    """Options by name; the first bare word is the event, those after it are what git told its hook."""
+    """Options by name; the first bare word is the event, those after it are what git told its
+    hook."""
     given = {b"agent": b"", b"event": b"", b"args": b""}
     words = iter(argv)
     for word in words:
@@ -92,16 +105,19 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
             given[word[2:]] = b"true"
         elif not given[b"event"]:
             given[b"event"] = word
-        elif given[b"event"] != b"pre-push" or not given[b"args"]:  # after the remote's name comes its address
+        elif (
+            given[b"event"] != b"pre-push" or not given[b"args"]
+        ):  # after the remote's name comes its address
             given[b"args"] += b"," * bool(given[b"args"]) + quoted(word)
     return given
 
 
 def stdin(longest: float) -> tuple[list[bytes], bool]:
-    """Return what we were told within so many seconds, on one line, and whether that is all of it.
+    """Return what we were told within so many seconds, on one line, and whether that is all of
+    it.
 
-    Read by a thread, because a read cannot be given up: who holds the other end may neither write nor close it. In
-    pieces, because a copy of a big one takes time.
+    Read by a thread, because a read cannot be given up: who holds the other end may neither
+    write nor close it. In pieces, because a copy of a big one takes time.
     """
     if sys.stdin is None or posix.isatty(0):
         return [], True
@@ -130,7 +146,9 @@ def read_all(parts: list[bytes], size: list[int], ended: "_thread.LockType") -> 
         pass  # what is there is not all of it; nobody may be told
 
 
-def await_end(parts: list[bytes], size: list[int], ended: "_thread.LockType", longest: float) -> bool:
+def await_end(
+    parts: list[bytes], size: list[int], ended: "_thread.LockType", longest: float
+) -> bool:
     """Return whether all that can be had was read; False after SILENCE, or so many seconds."""
     begun = time.monotonic()
     known = looked = quiet = 0
@@ -178,20 +196,23 @@ def make_folder(folder: bytes) -> None:
         pass  # another hook was faster
 
 
-# -- the header --------------------------------------------------------------------------------------------------------
+# -- the header ----------------------------------------------------------------------------------
 
 
 def header(given: dict[bytes, bytes]) -> bytes:
     environ = posix.environ
     env = b",".join(b'"%s":%s' % (name, quoted(environ[name])) for name in TOLD if name in environ)
     fields = [
-        b'{"v":1,"at":%d,"pid":%d,"ppid":%d' % (time.time_ns() // 1_000_000, posix.getpid(), posix.getppid()),
+        b'{"v":1,"at":%d,"pid":%d,"ppid":%d'
+        % (time.time_ns() // 1_000_000, posix.getpid(), posix.getppid()),
         b'"agent":%s,"event":%s' % (quoted(given[b"agent"]), quoted(given[b"event"])),
         b'"cwd":%s,"env":{%s}' % (quoted(shown(cwd())), env),
         b'"chain":[%s]' % (told_chain(given[b"chain"]) if b"chain" in given else chain()),
     ]
     if given[b"agent"] == b"git":
-        fields.append(b'"sha":%s,"args":[%s]' % (quoted(given.get(b"sha") or head()), given[b"args"]))
+        fields.append(
+            b'"sha":%s,"args":[%s]' % (quoted(given.get(b"sha") or head()), given[b"args"])
+        )
     for name in (b"rebasing", b"incomplete"):
         if name in given:
             fields.append(b'"%s":true' % name)
@@ -200,11 +221,15 @@ def header(given: dict[bytes, bytes]) -> bytes:
 
 def quoted(raw: bytes) -> bytes:
     text = raw.decode("utf-8", "replace")
-    return b'"%s"' % "".join([c if c >= " " and c not in '"\\' else f"\\u{ord(c):04x}" for c in text]).encode()
+    return (
+        b'"%s"'
+        % "".join([c if c >= " " and c not in '"\\' else f"\\u{ord(c):04x}" for c in text]).encode()
+    )
 
 
 def shown(path: bytes) -> bytes:
-    """A path with each byte that is not UTF-8 as U+FFFD and its two digits, so that the same bytes can be had again."""
+    """A path with each byte that is not UTF-8 as U+FFFD and its two digits, so that the same
+    bytes can be had again."""
     text = path.decode("utf-8", "surrogateescape")
     odd = [f"\ufffd{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text]
     return "".join(odd).encode()
@@ -232,7 +257,8 @@ def chain() -> bytes:
 
 
 def told_chain(words: bytes) -> bytes:
-    """The same, as a shell saw it before we were started in the background; starts it did not read are read now."""
+    """The same, as a shell saw it before we were started in the background; starts it did not
+    read are read now."""
     items = [word.split(b":", 2) for word in words.split()]
     return b",".join(
         b"[%s,%s,%s]" % (item[0], item[1] if item[1] != b"0" else started(item[0]), quoted(item[2]))
@@ -265,11 +291,12 @@ def head() -> bytes:
     return before.rpartition(b"\n")[2] if found else b""
 
 
-# -- what is not wanted ------------------------------------------------------------------------------------------------
+# -- what is not wanted --------------------------------------------------------------------------
 
 
 def unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
-    """Whether a person paused us, or excluded this project or agent: then nothing of this is written anywhere."""
+    """Whether a person paused us, or excluded this project or agent: then nothing of this is
+    written anywhere."""
     excluded = content(folder + b"/excluded")
     try:
         paused = posix.listdir(folder + b"/paused")
@@ -283,14 +310,19 @@ def unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
     shared = [git_folder(place) for place in places]
     if agent == b"git" and b"GIT_DIR" in posix.environ:
         shared.append(common(posix.environ[b"GIT_DIR"]))
-    if is_excluded(excluded, agent, places, shared) or is_paused(folder, paused, agent, told, places, shared):
+    if is_excluded(excluded, agent, places, shared) or is_paused(
+        folder, paused, agent, told, places, shared
+    ):
         return True
-    files = [path for name in FILES if (path := field(told, name))[:1] == b"/" and b"\0" not in path]
+    files = [
+        path for name in FILES if (path := field(told, name))[:1] == b"/" and b"\0" not in path
+    ]
     return is_excluded(excluded, agent, files, [git_folder(path) for path in files])
 
 
 def emptied(payload: bytes, name: bytes) -> bytes:
-    """With nothing in one of its strings; of a string that never ends, nothing that follows either."""
+    """With nothing in one of its strings; of a string that never ends, nothing that follows
+    either."""
     before, key, rest = payload.partition(b'"%s"' % name)
     start = rest.lstrip(b" :\t")
     if not key or start[:1] != b'"':
@@ -307,15 +339,23 @@ def emptied(payload: bytes, name: bytes) -> bytes:
 
 
 def is_paused(
-    folder: bytes, names: list[bytes], agent: bytes, told: bytes, places: list[bytes], shared: list[bytes]
+    folder: bytes,
+    names: list[bytes],
+    agent: bytes,
+    told: bytes,
+    places: list[bytes],
+    shared: list[bytes],
 ) -> bool:
-    """By one of the files there: each is a pause of everything, of a repository or of one session."""
+    """By one of the files there: each is a pause of everything, of a repository or of one
+    session."""
     environ = posix.environ
     sessions = [field(told, b"session_id"), field(told, b"sessionId")]
     sessions += [environ[name].rpartition(b":")[2] for name in TOLD if name in environ]
     now = time.time_ns() // 1_000_000
     for name in names:
-        lines = [line.partition(b" ")[::2] for line in content(folder + b"/paused/" + name).split(b"\n")]
+        lines = [
+            line.partition(b" ")[::2] for line in content(folder + b"/paused/" + name).split(b"\n")
+        ]
         facts = dict(lines)
         until = facts.get(b"until", b"")
         if not facts.get(b"since", b"").isdigit() or (until.isdigit() and int(until) <= now):
@@ -336,7 +376,8 @@ def is_paused(
 
 
 def is_excluded(listed: bytes, agent: bytes, places: list[bytes], shared: list[bytes]) -> bool:
-    """By a line of the list that the configuration was written out to: `path GLOB`, `project GLOB`, `agent NAME`."""
+    """By a line of the list that the configuration was written out to: `path GLOB`, `project
+    GLOB`, `agent NAME`."""
     projects = b""
     for line in listed.splitlines():
         kind, _, pattern = line.partition(b" ")
@@ -352,13 +393,23 @@ def is_excluded(listed: bytes, agent: bytes, places: list[bytes], shared: list[b
 
 
 def remotes(config: bytes) -> list[bytes]:
-    """The addresses in git's configuration as hosts and paths: `github.com/acme/shop`, whatever the form."""
+    """The addresses in git's configuration as hosts and paths: `github.com/acme/shop`, whatever
+    the form."""
     found = []
     for line in config.splitlines():
         name, _, url = line.strip().partition(b"=")
         if name.strip().lower() in (b"url", b"pushurl"):
-            url = url.strip().strip(b'"').lower().rpartition(b"://")[2].rpartition(b"@")[2].rstrip(b"/")
-            host, _, path = (url[:-4] if url.endswith(b".git") else url).replace(b":", b"/", 1).partition(b"/")
+            url = (
+                url.strip()
+                .strip(b'"')
+                .lower()
+                .rpartition(b"://")[2]
+                .rpartition(b"@")[2]
+                .rstrip(b"/")
+            )
+            host, _, path = (
+                (url[:-4] if url.endswith(b".git") else url).replace(b":", b"/", 1).partition(b"/")
+            )
             port, _, rest = path.partition(b"/")
             found.append(host + b"/" + (rest if port.isdigit() else path).strip(b"/"))
     return found
@@ -388,7 +439,8 @@ def matches(text: bytes, pattern: bytes) -> bool:
 
 
 def git_folder(place: bytes) -> bytes:
-    """The git folder of the repository around a place, the one that all its work trees share; none outside."""
+    """The git folder of the repository around a place, the one that all its work trees share;
+    none outside."""
     while place:
         try:
             posix.stat(place + b"/.git")
@@ -417,14 +469,14 @@ def same(one: bytes, other: bytes) -> bool:
     return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 
 
-# -- <private> ---------------------------------------------------------------------------------------------------------
+# -- <private> -----------------------------------------------------------------------------------
 
 
 def without_private(parts: list[bytes]) -> tuple[list[bytes], bool]:
     """Return a payload without what stands between private tags, and whether something did.
 
-    What is no JSON is one text.
-    One that is too large to be searched is taken to be private as a whole: whose event it was is all that is left.
+    What is no JSON is one text. One that is too large to be searched is taken to be private as a
+    whole: whose event it was is all that is left.
     """
     end = b""
     for part in parts:
@@ -460,7 +512,8 @@ def hidden(folder: bytes, event: bytes, payload: list[bytes], dropped: bool) -> 
     ident = field(told, b"session_id") or field(told, b"sessionId")
     name = bytes([c if chr(c).isalnum() or c in b"-_" else 95 for c in ident])
     if event in ASKS:
-        if dropped and not field(told, b"prompt").strip(BLANK):  # also where nobody could look at it
+        # also where nobody could look at it
+        if dropped and not field(told, b"prompt").strip(BLANK):
             if name:
                 make_folder(place)
                 posix.close(posix.open(place + b"/" + name, posix.O_WRONLY | posix.O_CREAT, 0o600))
@@ -491,7 +544,7 @@ def outline(told: bytes) -> bytes:
     return b"{%s}" % b",".join(found)
 
 
-# -- what follows from an event ----------------------------------------------------------------------------------------
+# -- what follows from an event ------------------------------------------------------------------
 
 
 def export_session(payload: bytes) -> None:
@@ -504,7 +557,8 @@ def export_session(payload: bytes) -> None:
 
 
 def ring(folder: bytes) -> bool:
-    """Whether somebody serves and was told: this pipe has a reader only while `whyfor serve` lives."""
+    """Whether somebody serves and was told: this pipe has a reader only while `whyfor serve`
+    lives."""
     try:
         fd = posix.open(folder + b"/bell", posix.O_WRONLY | posix.O_NONBLOCK)
         return posix.write(fd, b".") == 1
@@ -541,7 +595,8 @@ def wake(folder: bytes, rung: bool) -> None:
 
 
 def claim(pending: bytes, rung: bool) -> tuple[int, bool]:
-    """The file that says an ingest was started, open for its pid, and whether it replaces one that never came.
+    """The file that says an ingest was started, open for its pid, and whether it replaces one
+    that never came.
 
     -1 if one is on its way.
     """
@@ -580,15 +635,19 @@ def ask(folder: bytes, event: bytes, payload: bytes) -> None:
         return
     asked = folder + b"/asked"
     make_folder(asked)
-    posix.open(asked + b"/" + sha[:7], posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)  # raises the second time
+    # raises the second time
+    posix.open(asked + b"/" + sha[:7], posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
     text = (ASK % (sha.decode(), sha.decode())).encode()
     posix.write(
-        1, b'{"hookSpecificOutput":{"hookEventName":%s,"additionalContext":%s}}' % (quoted(event), quoted(text))
+        1,
+        b'{"hookSpecificOutput":{"hookEventName":%s,"additionalContext":%s}}'
+        % (quoted(event), quoted(text)),
     )
 
 
 def committed(payload: bytes) -> bytes:
-    """The commit a shell command made, by the agent's own account or by what git prints: `[main 126e95e] subject`."""
+    """The commit a shell command made, by the agent's own account or by what git prints: `[main
+    126e95e] subject`."""
     told = payload.partition(b'"gitOperation"')[2][:200]
     if told and is_sha(sha := field(told, b"sha")):
         return sha
@@ -606,11 +665,12 @@ def is_sha(word: bytes) -> bool:
     return 7 <= len(word) <= 64 and not word.strip(b"0123456789abcdef")
 
 
-# -- small things ------------------------------------------------------------------------------------------------------
+# -- small things --------------------------------------------------------------------------------
 
 
 def field(payload: bytes, name: bytes) -> bytes:
-    """A string by its key. Inside a string the key's quotes would be escaped: nothing said there is mistaken for it."""
+    """A string by its key. Inside a string the key's quotes would be escaped: nothing said there
+    is mistaken for it."""
     rest = payload.partition(b'"%s"' % name)[2][:300].lstrip(b" :\t")
     return rest[1:].partition(b'"')[0] if rest[:1] == b'"' else b""
 

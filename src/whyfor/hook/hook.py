@@ -1,9 +1,12 @@
-"""What agents and git run. Appends one line to the spool and is gone; whatever is broken, it says nothing and exits 0.
+"""What agents and git run. Appends one line to the spool and is gone; whatever is broken, it
+says nothing and exits 0.
 
-    PY -I -S hook.py --agent AGENT [--annotate] EVENT [ARG ...] [--sha SHA] [--chain "PID:START:NAME ..."] [--rebasing]
+    PY -I -S hook.py --agent AGENT [--annotate] EVENT [ARG ...] [--sha SHA] [--chain "PID:START:NAME
+    ..."] [--rebasing]
 
-The work is in announce.py beside it: Python keeps a module compiled, the file it is started with never, and compiling
-takes longer than all the rest. Whyfor's home is the folder above the one they lie in.
+The work is in announce.py beside it: Python keeps a module compiled, the file it is started with
+never, and compiling takes longer than all the rest. Whyfor's home is the folder above the one
+they lie in.
 """
 
 import posix
@@ -14,7 +17,9 @@ try:
     sys.path.insert(0, sys.argv[0].rpartition("/")[0] or ".")
     import announce  # type: ignore[import-not-found]
 
-    announce.main([word.encode(sys.getfilesystemencoding(), "surrogateescape") for word in sys.argv])
+    announce.main(
+        [word.encode(sys.getfilesystemencoding(), "surrogateescape") for word in sys.argv]
+    )
 except BaseException:  # never in the way
     pass
 posix._exit(0)  # without tidying up: that takes a tenth of the whole

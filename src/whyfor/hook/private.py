@@ -1,38 +1,49 @@
 """Which bytes stand between private tags, in JSON as agents write it and in plain text.
 
-Imports nothing, like all that a hook runs: hooks and ingest use this one file, so that they cannot disagree. No byte is
-looked at more often than a fixed number of times, whatever the text.
+Imports nothing, like all that a hook runs: hooks and ingest use this one file, so that they
+cannot disagree. No byte is looked at more often than a fixed number of times, whatever the text.
 """
 
-MOST = 100  # opening tags of a message that are honoured one by one; of a message with more nothing is left
+# opening tags of a message that are honoured one by one; of a message with more nothing is left
+MOST = 100
 ATTRIBUTES = 256  # bytes of a tag after its name
 BLANKS = 16  # between `<` and the name
-# What a message's structure hangs on, and stays when the rest of it goes: ids, kinds, times, places.
+# What a message's structure hangs on, and stays when the rest of it goes: ids, kinds, times,
+# places.
 STRUCTURE = frozenset(
-    b"type subtype role kind id uuid parentUuid logicalParentUuid sessionId session_id sessionID messageID message_id "
-    b"messageId parentID parentId parent_id tool_use_id toolUseId toolUseID tool_call_id toolCallId toolName tool_name "
-    b"call_id callID callId requestId request_id turn_id turnId prompt_id promptId agentId agent_id agent_type name "
-    b"timestamp startTime lastUpdated version cwd gitBranch model modelID providerID media_type mimeType status "
-    b"stop_reason hook_event_name transcript_path agent_transcript_path userType entrypoint projectHash".split()
+    b"type subtype role kind id uuid parentUuid logicalParentUuid sessionId session_id sessionID "
+    b"messageID message_id "
+    b"messageId parentID parentId parent_id tool_use_id toolUseId toolUseID tool_call_id "
+    b"toolCallId toolName tool_name "
+    b"call_id callID callId requestId request_id turn_id turnId prompt_id promptId agentId "
+    b"agent_id agent_type name "
+    b"timestamp startTime lastUpdated version cwd gitBranch model modelID providerID media_type "
+    b"mimeType status "
+    b"stop_reason hook_event_name transcript_path agent_transcript_path userType "
+    b"entrypoint projectHash".split()
 )
 # Below these everything is what somebody said or did.
 CONTENT = frozenset(
-    b"input arguments args parameters toolUseResult tool_input tool_response tool_result result results resultDisplay "
+    b"input arguments args parameters toolUseResult tool_input tool_response tool_result result "
+    b"results resultDisplay "
     b"output changes".split()
 )
 
 
 def spans(data: bytes, lists: frozenset[bytes] = frozenset()) -> list[tuple[int, int]] | None:
-    """Ranges of a JSON text that are private, in order: from, to. Each lies inside one string. None: it is no JSON.
+    """Ranges of a JSON text that are private, in order: from, to. Each lies inside one string.
+    None: it is no JSON.
 
     `lists` names arrays whose elements are messages of their own.
     """
     return reach(data, lists, 0)[0]
 
 
-def reach(data: bytes, lists: frozenset[bytes], depth: int) -> tuple[list[tuple[int, int]] | None, int, bool]:
-    """The same of a record before which the same message opened so many tags: how many are open behind it, and whether
-    it closed one of those."""
+def reach(
+    data: bytes, lists: frozenset[bytes], depth: int
+) -> tuple[list[tuple[int, int]] | None, int, bool]:
+    """The same of a record before which the same message opened so many tags: how many are open
+    behind it, and whether it closed one of those."""
     found = Json(data, lists)
     if not found.sound:
         return None, depth, False
@@ -57,7 +68,9 @@ def text_spans(data: bytes) -> list[tuple[int, int]]:
 
 def everything(data: bytes) -> list[tuple[int, int]]:
     """All that is said in a JSON text; what is left is its structure."""
-    return merged([(part[0], part[1]) for part in Json(data, frozenset()).strings if is_said(data, part)])
+    return merged(
+        [(part[0], part[1]) for part in Json(data, frozenset()).strings if is_said(data, part)]
+    )
 
 
 def elements(data: bytes, lists: frozenset[bytes]) -> list[tuple[int, int]]:
@@ -95,17 +108,20 @@ def merged(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
-# -- one message -------------------------------------------------------------------------------------------------------
+# -- one message ---------------------------------------------------------------------------------
 
 
-def of_message(lower: bytes, parts: "list[String]", depth: int) -> tuple[list[tuple[int, int]], int, bool]:
-    """A tag never closed reaches to the end of its string, unless a later string of the message closes it.
+def of_message(
+    lower: bytes, parts: "list[String]", depth: int
+) -> tuple[list[tuple[int, int]], int, bool]:
+    """A tag never closed reaches to the end of its string, unless a later string of the message
+    closes it.
 
-    `depth` is how many tags earlier strings opened; told are also how many are open behind these, and whether one of
-    the earlier was closed.
+    `depth` is how many tags earlier strings opened; told are also how many are open behind
+    these, and whether one of the earlier was closed.
 
-    Behind the last tag that is honoured nothing is read any more: all that the message says goes then, and with it what
-    an earlier record of it left open.
+    Behind the last tag that is honoured nothing is read any more: all that the message says goes
+    then, and with it what an earlier record of it left open.
     """
     found: list[tuple[int, int]] = []
     count = since = 0  # since: the string after the one that opened the first of these
@@ -152,13 +168,15 @@ def is_said(data: bytes, part: "String") -> bool:
     return key not in STRUCTURE or stop - start > 200 or b" " in data[start:stop]
 
 
-# -- tags --------------------------------------------------------------------------------------------------------------
+# -- tags ----------------------------------------------------------------------------------------
 
 
 def tags(lower: bytes, start: int, stop: int, most: int = 0) -> list[tuple[int, int, bool]]:
-    """The tags in one string: from, to, whether it closes. Their brackets may be escaped, and the escapes again.
+    """The tags in one string: from, to, whether it closes. Their brackets may be escaped, and
+    the escapes again.
 
-    With `most`, up to that many opening ones; what stands behind the last of them is not looked at.
+    With `most`, up to that many opening ones; what stands behind the last of them is not looked
+    at.
     """
     found = []
     opening = 0
@@ -179,7 +197,8 @@ def tags(lower: bytes, start: int, stop: int, most: int = 0) -> list[tuple[int, 
 
 
 def tag_start(lower: bytes, word: int, floor: int) -> tuple[int, bool]:
-    """Where the tag around this word begins, and whether it is a closing one; -1 if there is none."""
+    """Where the tag around this word begins, and whether it is a closing one; -1 if there is
+    none."""
     at = before_blanks(lower, word, floor)
     closing = at > floor and lower[at - 1] == 47
     if closing:
@@ -193,7 +212,8 @@ def tag_start(lower: bytes, word: int, floor: int) -> tuple[int, bool]:
 
 
 def tag_end(lower: bytes, at: int, stop: int) -> int:
-    """Behind the tag whose name ends here; -1 if it is none, or one that holds nothing: `<private/>`."""
+    """Behind the tag whose name ends here; -1 if it is none, or one that holds nothing:
+    `<private/>`."""
     limit = min(stop, at + ATTRIBUTES)
     plain, escaped = lower.find(b">", at, limit), lower.find(b"u003e", at, limit)
     while escaped > 0 and lower[escaped - 1] != 92:
@@ -207,7 +227,9 @@ def tag_end(lower: bytes, at: int, stop: int) -> int:
     inside = lower[at:end]
     if not inside:
         return last
-    blank = inside[0] in b" \t\r\n" or (inside[0] == 92 and inside.lstrip(b"\\")[:1] in (b"n", b"t", b"r"))
+    blank = inside[0] in b" \t\r\n" or (
+        inside[0] == 92 and inside.lstrip(b"\\")[:1] in (b"n", b"t", b"r")
+    )
     if not blank or b"<" in inside or b"\\u003c" in inside or inside.rstrip().endswith(b"/"):
         return -1
     return last
@@ -232,10 +254,10 @@ def backslashes(data: bytes, stop: int, floor: int) -> int:
     return stop
 
 
-# -- JSON --------------------------------------------------------------------------------------------------------------
+# -- JSON ----------------------------------------------------------------------------------------
 
-# Where a string begins and ends, its message, the key it is the value of (`:` for a key), and whether it stands below a
-# key of CONTENT.
+# Where a string begins and ends, its message, the key it is the value of (`:` for a key), and
+# whether it stands below a key of CONTENT.
 String = tuple[int, int, int, bytes, bool]
 VALUE, KEY, COLON, NEXT = range(4)  # what may follow
 SCALAR = b"-+.0123456789eEtrufalsn"
@@ -247,7 +269,9 @@ class Open:
 
     __slots__ = ("array", "begun", "content", "key", "message")
 
-    def __init__(self, array: bool, key: bytes, message: int, content: bool, begun: int = -1) -> None:
+    def __init__(
+        self, array: bool, key: bytes, message: int, content: bool, begun: int = -1
+    ) -> None:
         self.array = array
         self.key = key
         self.message = message
@@ -256,13 +280,15 @@ class Open:
 
 
 class Json:
-    """Walks one or several JSON values in a row; a string that holds JSON again is walked too, one level deep."""
+    """Walks one or several JSON values in a row; a string that holds JSON again is walked too,
+    one level deep."""
 
     def __init__(self, data: bytes, lists: frozenset[bytes]) -> None:
         self.data = data
         self.lists = lists
         self.strings: list[String] = []
-        self.elements: list[tuple[int, int]] = []  # of the named lists, in which each is a message: from, to
+        # of the named lists, in which each is a message: from, to
+        self.elements: list[tuple[int, int]] = []
         self.messages = 0
         self.sound = self.walk(0, len(data), 0, Open(False, b"", 0, False))
 
@@ -275,7 +301,9 @@ class Json:
             quote = self.quote(at, stop, level)
             between = data[at : quote - extra] if quote >= 0 else data[at:stop]
             if level:
-                between = between.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
+                between = (
+                    between.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
+                )
             before = 0
             for place, mark in enumerate(between, at):
                 if mark in SCALAR:
@@ -286,7 +314,12 @@ class Json:
                     if mark in b"{[" and (want == VALUE or (want == NEXT and len(stack) == 1)):
                         stack.append(self.opened(stack, key, mark == 91, place))
                         key, want = b"", VALUE if mark == 91 else KEY
-                    elif mark in b"}]" and want != COLON and len(stack) > 1 and stack[-1].array == (mark == 93):
+                    elif (
+                        mark in b"}]"
+                        and want != COLON
+                        and len(stack) > 1
+                        and stack[-1].array == (mark == 93)
+                    ):
                         if (begun := stack.pop().begun) >= 0 and not level:
                             self.elements.append((begun, place + 1))
                         key, want = b"", NEXT
@@ -327,7 +360,13 @@ class Json:
             self.messages += 1
             message = self.messages
         nested = any(one.begun >= 0 for one in stack) if element else False
-        return Open(array, key, message, above.content or key in CONTENT, place if element and not nested else -1)
+        return Open(
+            array,
+            key,
+            message,
+            above.content or key in CONTENT,
+            place if element and not nested else -1,
+        )
 
     def string(self, start: int, stop: int, key: bytes, above: Open, level: int) -> None:
         content = above.content or key in CONTENT

@@ -1,4 +1,5 @@
-"""What a session wants to be allowed, whole: of a long command its state keeps the beginning, the store all of it."""
+"""What a session wants to be allowed, whole: of a long command its state keeps the beginning,
+the store all of it."""
 
 from __future__ import annotations
 

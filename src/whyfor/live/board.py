@@ -1,4 +1,5 @@
-"""At a glance: the open sessions by what they do, with what one wants to know of each, and whether capture works."""
+"""At a glance: the open sessions by what they do, with what one wants to know of each, and
+whether capture works."""
 
 from __future__ import annotations
 
@@ -88,13 +89,23 @@ class SessionCard(msgspec.Struct, frozen=True):
     def asks(self) -> str:
         """What kind of thing it wants to do: shell, edit, read, …, plan."""
         asked = self.status.approval
-        return "plan" if asked and asked.kind == "plan" else tool_kind(asked.tool or "") if asked else ""
+        return (
+            "plan"
+            if asked and asked.kind == "plan"
+            else tool_kind(asked.tool or "")
+            if asked
+            else ""
+        )
 
     @property
     def wants(self) -> tuple[str, str]:
         """What it would do, exactly: what is shown at once, and the rest of something long."""
         action = self.status.approval.action or "" if self.status.approval else ""
-        at = action.rfind("\n", len(action) * 3 // 4) + 1 or len(action) if self.whole else len(action)
+        at = (
+            action.rfind("\n", len(action) * 3 // 4) + 1 or len(action)
+            if self.whole
+            else len(action)
+        )
         return action[:at], self.whole[at:]
 
     @property
@@ -108,7 +119,9 @@ class SessionCard(msgspec.Struct, frozen=True):
         """Whether it wants to reach a file outside of its folder."""
         asked, cwd = self.status.approval, self.session.cwd
         path = asked.path if asked else None
-        return bool(path and cwd and path.startswith("/") and not path.startswith(cwd.rstrip("/") + "/"))
+        return bool(
+            path and cwd and path.startswith("/") and not path.startswith(cwd.rstrip("/") + "/")
+        )
 
 
 class AgentCapture(msgspec.Struct, frozen=True):
@@ -141,11 +154,17 @@ class NowBoard(msgspec.Struct, frozen=True):
 
     @property
     def open(self) -> list[SessionCard]:
-        return [card for cards in self.groups.values() for card in cards if card.status.phase != "exited"]
+        return [
+            card
+            for cards in self.groups.values()
+            for card in cards
+            if card.status.phase != "exited"
+        ]
 
 
 class PreviewCache:
-    """Remembers what it read of a session until there is more of it; only of those that are shown."""
+    """Remembers what it read of a session until there is more of it; only of those that are
+    shown."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -153,14 +172,21 @@ class PreviewCache:
         self._known: dict[str, tuple[tuple[int, int, int], SessionPreview]] = {}
 
     def board(
-        self, standings: Iterable[LiveStatus], *, agent: str = "", project: str = "", rows: int = ROWS
+        self,
+        standings: Iterable[LiveStatus],
+        *,
+        agent: str = "",
+        project: str = "",
+        rows: int = ROWS,
     ) -> NowBoard:
-        """Subagents are told of by the session that called them; of what rests, only so many rows are told more of."""
+        """Subagents are told of by the session that called them; of what rests, only so many
+        rows are told more of."""
         all_ = [each for each in standings if each.session.parent_session_id is None]
         shown = [
             each
             for each in all_
-            if (not agent or each.session.agent == agent) and (not project or each.session.project == project)
+            if (not agent or each.session.agent == agent)
+            and (not project or each.session.project == project)
         ]
         agents = sorted({each.session.agent for each in all_})
         projects = sorted({each.session.project for each in all_ if each.session.project})
@@ -173,20 +199,30 @@ class PreviewCache:
         except NotFound:
             bare = [AgentCapture(name, None, None, silent=False) for name in AGENTS]
             groups = {
-                key: [self._card(each, SessionPreview()) for each in some] for key, some in _grouped(shown).items()
+                key: [self._card(each, SessionPreview()) for each in some]
+                for key, some in _grouped(shown).items()
             }
             return NowBoard(groups, agents, projects, bare, paused, empty=not shown)
         nothing = not shown and all(one.off for one in health)
         return NowBoard(groups, agents, projects, health, paused, last, empty=nothing)
 
-    def _groups(self, library: OpenStore, shown: list[LiveStatus], rows: int) -> dict[str, list[SessionCard]]:
+    def _groups(
+        self, library: OpenStore, shown: list[LiveStatus], rows: int
+    ) -> dict[str, list[SessionCard]]:
         groups = _grouped(shown)
-        more = [*groups["waiting_approval"], *groups["waiting"], *groups["running"], *groups["rest"][:rows]]
+        more = [
+            *groups["waiting_approval"],
+            *groups["waiting"],
+            *groups["running"],
+            *groups["rest"][:rows],
+        ]
         found = self._glances(Browser(library.db), more)
         return {
             key: [
                 self._card(
-                    each, found.get(each.name, SessionPreview()), whole(library, each.session, each.status.approval)
+                    each,
+                    found.get(each.name, SessionPreview()),
+                    whole(library, each.session, each.status.approval),
                 )
                 for each in some
             ]
@@ -204,18 +240,30 @@ class PreviewCache:
                 number = each.session.id
                 state = (number, lengths.get(number, 0), changed.get(number, 0))
                 before = known.get(each.name)
-                glance = before[1] if before and before[0] == state else _glance(browser, *state[:2])
+                glance = (
+                    before[1] if before and before[0] == state else _glance(browser, *state[:2])
+                )
                 self._known[each.name] = (state, glance)
             found = {name: glance for name, (_, glance) in self._known.items()}
         return {
-            each.name: msgspec.structs.replace(found[each.name], commits=commits.get(each.session.id, 0))
+            each.name: msgspec.structs.replace(
+                found[each.name], commits=commits.get(each.session.id, 0)
+            )
             for each in shown
         }
 
     def _card(self, standing: LiveStatus, glance: SessionPreview, whole: str = "") -> SessionCard:
         session, status = standing.session, standing.status
         place = _place(session, self.settings.user_home)
-        return SessionCard(session, status, standing.pid, place, glance, standing.summary or summary((), status), whole)
+        return SessionCard(
+            session,
+            status,
+            standing.pid,
+            place,
+            glance,
+            standing.summary or summary((), status),
+            whole,
+        )
 
 
 def _glance(browser: Browser, number: int, length: int) -> SessionPreview:
@@ -232,7 +280,11 @@ def _options(events: list[StoredEvent]) -> tuple[str, ...]:
     questions = data.get("questions") if isinstance(data.get("questions"), list) else [data]
     named: list[str] = []
     for question in questions if isinstance(questions, list) and len(questions) == 1 else []:
-        options = question.get("options") or question.get("choices") if isinstance(question, dict) else None
+        options = (
+            question.get("options") or question.get("choices")
+            if isinstance(question, dict)
+            else None
+        )
         for option in options if isinstance(options, list) else []:
             word = option.get("label") if isinstance(option, dict) else option
             if isinstance(word, str) and word.strip():
@@ -249,7 +301,9 @@ def _grouped(shown: list[LiveStatus]) -> dict[str, list[LiveStatus]]:
     groups["waiting_approval"].sort(key=lambda each: (each.status.since or now, each.name))
     groups["waiting"].sort(key=lambda each: (-(each.status.since or 0), each.name))
     groups["running"].sort(key=lambda each: (-(each.status.since or 0), each.name))
-    groups["rest"].sort(key=lambda each: (-(each.status.heard_at or each.session.ended_at or 0), each.name))
+    groups["rest"].sort(
+        key=lambda each: (-(each.status.heard_at or each.session.ended_at or 0), each.name)
+    )
     return groups
 
 

@@ -1,12 +1,14 @@
-"""The feed: all events of all sessions in the order they came to be known, and a place in it that outlives a server.
+"""The feed: all events of all sessions in the order they came to be known, and a place in it
+that outlives a server.
 
-The store numbers events per session only. Their order here is by (observed_at, id); a place is told by the last event
-before it and by how many events there are up to it. The number proves the place: if what follows the event does not
-make up the difference to what is stored now (a clock went back, a session was forgotten), the place is lost, and that
-is said; nothing is skipped or told twice in silence.
+The store numbers events per session only. Their order here is by (observed_at, id); a place is
+told by the last event before it and by how many events there are up to it. The number proves the
+place: if what follows the event does not make up the difference to what is stored now (a clock
+went back, a session was forgotten), the place is lost, and that is said; nothing is skipped or
+told twice in silence.
 
-What changed after it was stored has numbers of its own: a place is also the last of those. It is told after the events
-there are, so that nobody hears of a change before the thing itself.
+What changed after it was stored has numbers of its own: a place is also the last of those. It is
+told after the events there are, so that nobody hears of a change before the thing itself.
 """
 
 from __future__ import annotations
@@ -139,16 +141,21 @@ class Feed:
         """Right behind a place, or Lost."""
         self._check(cursor.change)
         lengths = self.browser.lengths()
-        self.seen = {session: self._behind(session, last, cursor.place) for session, last in lengths.items()}
+        self.seen = {
+            session: self._behind(session, last, cursor.place) for session, last in lengths.items()
+        }
         self.cursor = cursor
         if sum(self.seen.values()) != cursor.total:
             raise FeedGap
 
     def news(self, limit: int) -> list[FeedItem]:
-        """What comes next, at most so much; nothing is left if it is nothing. Lost if sessions became shorter."""
+        """What comes next, at most so much; nothing is left if it is nothing. Lost if sessions
+        became shorter."""
         self._check(self.cursor.change)
         found = self._new(limit)
-        while len(found) < limit and (more := self.changes.after(self.cursor.change, limit - len(found))):
+        while len(found) < limit and (
+            more := self.changes.after(self.cursor.change, limit - len(found))
+        ):
             found += self._changed(more)
         return found
 
@@ -179,7 +186,9 @@ class Feed:
         lengths, known = self.browser.lengths(), self.seen.get
         changed = [session for session, last in lengths.items() if known(session) != last]
         new = sum(1 for session in changed if session not in self.seen)
-        if len(lengths) - new < len(self.seen) or any(lengths[session] < known(session, 0) for session in changed):
+        if len(lengths) - new < len(self.seen) or any(
+            lengths[session] < known(session, 0) for session in changed
+        ):
             raise FeedGap
         return changed
 
@@ -191,7 +200,8 @@ class Feed:
             after = chunk[-1].seq
 
     def _behind(self, session: int, last: int, place: tuple[int, int]) -> int:
-        """The last event of a session that is not after a place; they are observed in the order of their seq."""
+        """The last event of a session that is not after a place; they are observed in the order
+        of their seq."""
         known = 0
         low, high = 0, last + 1  # up to low nothing is after it, from high on all is
         middle = last  # most sessions are at rest
@@ -209,7 +219,9 @@ class Feed:
     def _changed(self, changes: list[ChangeRecord]) -> list[FeedItem]:
         events = {change.event >> SEQ_BITS for change in changes if change.event is not None}
         names = self.browser.names(sorted(events.union(*(change.sessions for change in changes))))
-        stories = Checkpoints(self.browser.db).of_commits([change.commit for change in changes if change.commit])
+        stories = Checkpoints(self.browser.db).of_commits(
+            [change.commit for change in changes if change.commit]
+        )
         found: list[FeedItem] = []
         for change in changes:
             self.cursor = msgspec.structs.replace(self.cursor, change=change.number)
@@ -228,7 +240,9 @@ class Feed:
         return [_item(self.cursor, names[session], event, changed=True) for event in events]
 
 
-def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False) -> FeedItem:
+def _item(
+    cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False
+) -> FeedItem:
     agent, session_id, parent, project = names
     told = WireEvent(
         session=f"{agent}:{session_id}",
@@ -250,10 +264,14 @@ def _item(cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed
         changed=changed,
     )
     of = f"{agent}:{parent}" if parent else None
-    return FeedItem("event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told))
+    return FeedItem(
+        "event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told)
+    )
 
 
-def _story(cursor: Cursor, change: ChangeRecord, checkpoint: Checkpoint | None, names: _Names) -> FeedItem:
+def _story(
+    cursor: Cursor, change: ChangeRecord, checkpoint: Checkpoint | None, names: _Names
+) -> FeedItem:
     parts = checkpoint.parts if checkpoint else []
     told = WireCommit(
         project=checkpoint.project if checkpoint else change.project,
@@ -266,4 +284,6 @@ def _story(cursor: Cursor, change: ChangeRecord, checkpoint: Checkpoint | None, 
     )
     had = [names[session] for session in change.sessions if session in names]
     others = {f"{agent}:{name}" for agent, own, parent, _ in had for name in (own, parent) if name}
-    return FeedItem("commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others))
+    return FeedItem(
+        "commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others)
+    )

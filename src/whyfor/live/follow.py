@@ -1,7 +1,8 @@
-"""Following what agents do from a terminal: whoever looks first also reads, unless a server does.
+"""Following what agents do from a terminal: whoever looks first also reads, unless a server
+does.
 
-A server reads better than we could beside it: while one runs, only the store is looked at. Of several who look and no
-server, one reads; when it leaves, the next does.
+A server reads better than we could beside it: while one runs, only the store is looked at. Of
+several who look and no server, one reads; when it leaves, the next does.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def follow(
     say: Callable[[str], None],
     looked_at: Callable[[], Collection[str]] = tuple,
 ) -> None:
-    """Until somebody stops it; never raises. What it has to say beside the standings is `trouble` and `say`."""
+    """Until somebody stops it; never raises. What it has to say beside the standings is
+    `trouble` and `say`."""
     while not stop.is_set():
         with ExitStack() as stack:
             if not serves(settings) and stack.enter_context(_first(settings)):
@@ -54,7 +56,9 @@ def follow(
                 stack.callback(audience.close)
                 watch(settings, audience, _Until(stop, lambda: serves(settings)))
             else:
-                _look_on(settings, hub, _Until(stop, lambda: not serves(settings) and _free(settings)))
+                _look_on(
+                    settings, hub, _Until(stop, lambda: not serves(settings) and _free(settings))
+                )
 
 
 class _Until(threading.Event):
@@ -104,7 +108,8 @@ def _look_on(settings: Settings, hub: StatusSink, stop: _Until) -> None:
 
 @contextmanager
 def _first(settings: Settings) -> Iterator[bool]:
-    """Whether nobody else who looks reads; while it lasts nobody will. A home one cannot write to is only looked at."""
+    """Whether nobody else who looks reads; while it lasts nobody will. A home one cannot write
+    to is only looked at."""
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         db = open_file(settings.home / "top.lock")

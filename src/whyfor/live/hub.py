@@ -1,7 +1,9 @@
-"""What is live: whoever ingests says that there is news, whoever listens hears of every event once, in order.
+"""What is live: whoever ingests says that there is news, whoever listens hears of every event
+once, in order.
 
-The store is the truth and the memory: the hub keeps the newest items only, one ring for all who listen. Who is too slow
-for the ring reads on from the store, from where it is; nobody has a queue that could grow.
+The store is the truth and the memory: the hub keeps the newest items only, one ring for all who
+listen. Who is too slow for the ring reads on from the store, from where it is; nobody has a
+queue that could grow.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class StreamFilter(msgspec.Struct, frozen=True):
 
     sessions: frozenset[str] = frozenset()  # agent:id; their subagents come with them
     projects: frozenset[str] = frozenset()  # identities
-    kinds: frozenset[str] = frozenset()  # of events; "status" for status changes, "commit" for stories
+    # of events; "status" for status changes, "commit" for stories
+    kinds: frozenset[str] = frozenset()
 
     def fits(self, item: FeedItem) -> bool:
         if item.type == "reset":
@@ -49,14 +52,19 @@ class StreamFilter(msgspec.Struct, frozen=True):
         return (
             (not self.kinds or kind in self.kinds)
             and (not self.projects or item.project in self.projects)
-            and (not self.sessions or bool(self.sessions & {item.session, item.parent, *item.others}))
+            and (
+                not self.sessions or bool(self.sessions & {item.session, item.parent, *item.others})
+            )
         )
 
 
 class Hub:
-    """Between one who ingests and many who listen; `publish` and `stand` may be called from any thread."""
+    """Between one who ingests and many who listen; `publish` and `stand` may be called from any
+    thread."""
 
-    def __init__(self, settings: Settings, *, poll: float = POLL, heartbeat: float = HEARTBEAT) -> None:
+    def __init__(
+        self, settings: Settings, *, poll: float = POLL, heartbeat: float = HEARTBEAT
+    ) -> None:
         self.settings = settings
         self.poll = poll
         self.heartbeat = heartbeat
@@ -64,7 +72,8 @@ class Hub:
         self.trouble: str | None = None  # what whoever ingests has to say
         self.cursor = Cursor()
         self.listeners = 0
-        self.looked_at: Counter[str] = Counter()  # sessions that somebody listens to by name: agent:id
+        # sessions that somebody listens to by name: agent:id
+        self.looked_at: Counter[str] = Counter()
         self.closed = False
         self._ring: deque[tuple[int, FeedItem]] = deque()
         self._bytes = 0
@@ -77,7 +86,7 @@ class Hub:
         self._thread: ThreadPoolExecutor | None = None
         self._source = _Source(settings)
 
-    # -- for whoever ingests -----------------------------------------------------------------------
+    # -- for whoever ingests ----------------------------------------------------------------------
 
     def publish(self) -> None:
         """There is something new in the store; from any thread, as often as one likes."""
@@ -94,9 +103,14 @@ class Hub:
 
     def _stand(self, found: dict[str, LiveStatus]) -> None:
         before, self._standings = self._standings, found
-        changed = [standing for name, standing in found.items() if _differ(before.get(name), standing)]
+        changed = [
+            standing for name, standing in found.items() if _differ(before.get(name), standing)
+        ]
         gone = [standing for name, standing in before.items() if name not in found]
-        for item in [*map(standing_item, changed), *(standing_item(each, gone=True) for each in gone)]:
+        for item in [
+            *map(standing_item, changed),
+            *(standing_item(each, gone=True) for each in gone),
+        ]:
             self._add(item)
         if changed or gone:
             self._tell_all()
@@ -105,7 +119,7 @@ class Hub:
     def standings(self) -> list[LiveStatus]:
         return list(self._standings.values())
 
-    # -- running -----------------------------------------------------------------------------------
+    # -- running ----------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -135,12 +149,14 @@ class Hub:
             self._woken.clear()
             begun = time.monotonic()
             await self._look()
-            await asyncio.sleep(min(self.poll, time.monotonic() - begun))  # however often there is news
+            # however often there is news
+            await asyncio.sleep(min(self.poll, time.monotonic() - begun))
 
     async def _look(self) -> None:
         """All that is new, batch by batch; an error is kept to be shown, and tried again.
 
-        While nobody listens it is not read: who comes later from an earlier place reads it from the store.
+        While nobody listens it is not read: who comes later from an earlier place reads it from
+        the store.
         """
         try:
             if not self.listeners:
@@ -154,7 +170,9 @@ class Hub:
         except WhyforError as error:
             self.error = error
         except Exception as error:  # the one place where this loop's errors become words
-            self.error = WhyforError(f"unexpected: {type(error).__name__}: {error}", "This is a bug.")
+            self.error = WhyforError(
+                f"unexpected: {type(error).__name__}: {error}", "This is a bug."
+            )
         self.cursor = self._source.cursor
 
     def _skip(self, cursor: Cursor) -> None:
@@ -170,7 +188,8 @@ class Hub:
         return await self._loop.run_in_executor(self._thread, work)
 
     def _add(self, item: FeedItem) -> None:
-        if item.type == "reset" and item.cursor is not None:  # what was told before may be what was forgotten
+        # what was told before may be what was forgotten
+        if item.type == "reset" and item.cursor is not None:
             self._ring.clear()
             self._bytes = 0
             self._base = item.cursor
@@ -188,12 +207,16 @@ class Hub:
         before, self._news = self._news, asyncio.Event()
         before.set()
 
-    # -- for whoever listens -----------------------------------------------------------------------
+    # -- for whoever listens ----------------------------------------------------------------------
 
-    async def subscribe(self, wanted: StreamFilter, after: Cursor | None = None) -> AsyncIterator[FeedItem | Cursor]:
-        """Items from a place on (else from now), and now and then just the place, so that silence is not the end.
+    async def subscribe(
+        self, wanted: StreamFilter, after: Cursor | None = None
+    ) -> AsyncIterator[FeedItem | Cursor]:
+        """Items from a place on (else from now), and now and then just the place, so that
+        silence is not the end.
 
-        The first, which comes at once, is the place. Busy, instead of it, if too many listen already.
+        The first, which comes at once, is the place. Busy, instead of it, if too many listen
+        already.
         """
         if self.listeners >= LISTENERS:
             raise Busy(f"{LISTENERS} clients listen already", "Close some of them.")
@@ -275,7 +298,8 @@ class _Listener:
 
 
 def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[FeedItem]:
-    """The next events after a place; if that place is lost, a word of it, and where the feed is now."""
+    """The next events after a place; if that place is lost, a word of it, and where the feed is
+    now."""
     try:
         with reading(settings) as library:
             feed = Feed(Browser(library.db))
@@ -294,7 +318,9 @@ def standing_item(standing: LiveStatus, *, gone: bool = False) -> FeedItem:
     session = standing.session
     told = {"session": standing.name, **standing_json(standing), "gone": gone}
     of = f"{session.agent}:{session.parent_session_id}" if session.parent_session_id else None
-    return FeedItem("status", None, standing.name, of, session.project, "", msgspec.json.encode(told))
+    return FeedItem(
+        "status", None, standing.name, of, session.project, "", msgspec.json.encode(told)
+    )
 
 
 def standing_json(standing: LiveStatus) -> dict[str, Any]:
@@ -338,7 +364,8 @@ class _Source:
         self.cursor = Cursor()
         self._feed: Feed | None = None
         self._stack = ExitStack()
-        self._file = 0  # the database's inode: a damaged one is set aside, and another takes its place
+        # the database's inode: a damaged one is set aside, and another takes its place
+        self._file = 0
         self._begun = False
         self._version = -1
 
@@ -395,7 +422,8 @@ class _Source:
         return []
 
     def _opened(self) -> Feed:
-        """What was there before the server is known; from then on nothing is, unless it was told or passed by."""
+        """What was there before the server is known; from then on nothing is, unless it was told
+        or passed by."""
         if not self.settings.database.exists():
             raise NotFound("nothing is kept yet")
         inode = self.settings.database.stat().st_ino

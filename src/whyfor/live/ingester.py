@@ -1,4 +1,5 @@
-"""Taking in what is new, again and again: the same lock, the same ingest, without reading first all that is known."""
+"""Taking in what is new, again and again: the same lock, the same ingest, without reading first
+all that is known."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class IncrementalIngest:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.configured = stamp(settings.home / "config.toml")  # what these settings are of
-        self.asked = False  # a hook that wanted an ingest left it to us since the last time this was looked at
+        # a hook that wanted an ingest left it to us since the last time this was looked at
+        self.asked = False
         self.unreadable: list[Unreadable] = []
         self._blobs = FolderBlobs(settings.segments)
         self._db: apsw.Connection | None = None
@@ -43,28 +45,37 @@ class IncrementalIngest:
         self._version = -1
         self._sources: dict[tuple[str, str], Source] | None = None
         self._stones = Tombstones()
-        self._round: tuple[int, list[int]] | None = None  # newest signal when it began, projects left to link
+        # newest signal when it began, projects left to link
+        self._round: tuple[int, list[int]] | None = None
         self._linked = False
 
     def take(self, found: list[FoundFile], wait: float) -> list[FoundFile]:
         """Read these and the spool, under the lock; returns what could not be understood yet.
 
-        Busy if somebody has the lock for longer than `wait`: nothing is lost then, it is all there the next time.
+        Busy if somebody has the lock for longer than `wait`: nothing is lost then, it is all
+        there the next time.
         """
         settings = self.settings
         with writable(settings), ingest_lock(settings.home, wait):
             if stamp(settings.home / "config.toml") != self.configured:
-                raise Busy("the configuration has changed", "It is read again.")  # something may be excluded now
-            self.asked = answer(settings.home) or self.asked  # before the spool is read: hooks after this ask again
+                # something may be excluded now
+                raise Busy("the configuration has changed", "It is read again.")
+            # before the spool is read: hooks after this ask again
+            self.asked = answer(settings.home) or self.asked
             with self._mending():
                 run = self._run(found)
             self._sources = run.sources
             self.unreadable = run.counts.unreadable
-        return [item for item in found if not any((name, to_text(item.path)) in run.sources for name in NAMES)]
+        return [
+            item
+            for item in found
+            if not any((name, to_text(item.path)) in run.sources for name in NAMES)
+        ]
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        """Under the lock. A database that turns out to be damaged is rebuilt, and Busy is raised: try again."""
+        """Under the lock. A database that turns out to be damaged is rebuilt, and Busy is
+        raised: try again."""
         try:
             with sound(self.settings):
                 yield
@@ -80,7 +91,8 @@ class IncrementalIngest:
         out = load_filters(settings, db)
         with explained(settings.database):
             self._remember(db)
-        known, self._sources = self._sources, None  # what a run that fails leaves behind is not believed
+        # what a run that fails leaves behind is not believed
+        known, self._sources = self._sources, None
         blobs, self._blobs = self._blobs, FolderBlobs(settings.segments)
         run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
         run.run(found, [], None, spool.files(settings.home))
@@ -123,7 +135,8 @@ class IncrementalIngest:
         self._db = self._sources = self._round = None
 
     def _connected(self) -> apsw.Connection:
-        """Under the lock. A damaged database is set aside and another takes its name; a lost one is made again."""
+        """Under the lock. A damaged database is set aside and another takes its name; a lost one
+        is made again."""
         settings = self.settings
         if self._db is not None and self._file != _inode(settings.database):
             self.close()

@@ -1,7 +1,9 @@
-"""Watching: while somebody serves, what agents write is read as they write it. One thread, one loop.
+"""Watching: while somebody serves, what agents write is read as they write it. One thread, one
+loop.
 
-It does what `whyfor ingest` does, under the same lock, a few files at a time; whoever reads or ingests beside it
-goes on as before. Nothing waits here that could be lost: what was not read yet is in the agents' files and the spool.
+It does what `whyfor ingest` does, under the same lock, a few files at a time; whoever reads or
+ingests beside it goes on as before. Nothing waits here that could be lost: what was not read yet
+is in the agents' files and the spool.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ SLICE_BYTES = 4 << 20
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 PATIENCE = 5.0  # for which what is written goes before stories that hooks wait for
 LINK = 60.0  # seconds between two looks for stories, if no hook asks for one
-SWEEP = 600.0  # between two plain ingests of everything: they also see to what is too old to be kept
+# between two plain ingests of everything: they also see to what is too old to be kept
+SWEEP = 600.0
 FIRST_SWEEP = 30.0
 UNREAD = 50
 
@@ -48,7 +51,9 @@ def watch(settings: Settings, hub: StatusSink, stop: threading.Event) -> None:
 
 
 class LiveLoop:
-    def __init__(self, settings: Settings, hub: StatusSink, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: Settings, hub: StatusSink, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.settings = settings
         self.hub = hub
         self._clock = clock
@@ -57,7 +62,8 @@ class LiveLoop:
         self._taking = IncrementalIngest(settings)
         self._attending = StatusTracker(settings)
         self._fresh: dict[str, FoundFile] = {}  # to read now
-        self._backlog: dict[str, FoundFile] = {}  # to read when there is time: what lay there before we began
+        # to read when there is time: what lay there before we began
+        self._backlog: dict[str, FoundFile] = {}
         self._begun = False
         self._spool: list[tuple[str, int]] = []
         self._drain = True
@@ -101,7 +107,8 @@ class LiveLoop:
             if self._failures == failures:
                 self._failures, self.hub.trouble = 0, self._stuck()
         elif not self._failures:
-            self._guarded(self._attend)  # somebody has the lock: what it brings is told all the same
+            # somebody has the lock: what it brings is told all the same
+            self._guarded(self._attend)
         return self._until()
 
     def _until(self) -> float:
@@ -120,7 +127,8 @@ class LiveLoop:
         return self._clock() - self._asked_at if self._taking.asked else 0.0
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """The loop goes on whatever happens; what is wrong is kept to be shown, and tried again later."""
+        """The loop goes on whatever happens; what is wrong is kept to be shown, and tried again
+        later."""
         try:
             work()
         except Busy:
@@ -128,15 +136,25 @@ class LiveLoop:
         except WhyforError as error:
             self._failed(error)
         except (OSError, apsw.Error) as error:
-            self._failed(StoreError(f"cannot use {self.settings.home}: {error}", "See: whyfor doctor"))
+            self._failed(
+                StoreError(f"cannot use {self.settings.home}: {error}", "See: whyfor doctor")
+            )
         except Exception as error:  # a fault of ours: it is written down, and capture goes on
             log_error(self.settings, error)
-            self._failed(StoreError(f"{type(error).__name__}: {error}", "Please report it; see: whyfor doctor"))
+            self._failed(
+                StoreError(
+                    f"{type(error).__name__}: {error}", "Please report it; see: whyfor doctor"
+                )
+            )
 
     def _stuck(self) -> str | None:
         """Whoever has the lock for so long reads very much, or hangs; both are worth knowing."""
         seconds = self._clock() - self._kept_out if self._kept_out else 0.0
-        return f"another process has been reading for {seconds / 60:.0f} min" if seconds >= STUCK else None
+        return (
+            f"another process has been reading for {seconds / 60:.0f} min"
+            if seconds >= STUCK
+            else None
+        )
 
     def _failed(self, error: WhyforError) -> None:
         self.hub.trouble = error.message
@@ -145,7 +163,7 @@ class LiveLoop:
         self._retry = self._clock() + BACKOFF[min(self._failures, len(BACKOFF) - 1)]
         self._failures += 1
 
-    # -- what there is to read ---------------------------------------------------------------------
+    # -- what there is to read --------------------------------------------------------------------
 
     def _gather(self, rung: bool, now: float) -> None:
         found = self._watch.look(at_once=rung)  # what a hook tells of is written by now, or soon
@@ -211,13 +229,14 @@ class LiveLoop:
         if stamp(self.settings.home / "config.toml") == self._taking.configured:
             return
         fresh = IncrementalIngest(self.settings)
-        fresh.settings = self.settings = config.load(self.settings.env)  # raises while it is not right
+        # raises while it is not right
+        fresh.settings = self.settings = config.load(self.settings.env)
         self._taking.close()
         fresh.asked, self._taking = self._taking.asked, fresh
         self._watch = _watch(self.settings)
         self._begun = False
 
-    # -- what follows ------------------------------------------------------------------------------
+    # -- what follows -----------------------------------------------------------------------------
 
     def _attend(self) -> None:
         now = self._clock()
@@ -241,9 +260,12 @@ class LiveLoop:
             self.hub.publish()
 
     def _tidy(self) -> None:
-        """Stories and sweeps, when nothing waits to be read. What fails here is written down and stops no reading."""
+        """Stories and sweeps, when nothing waits to be read. What fails here is written down and
+        stops no reading."""
         try:
-            if self._asked_for() >= LAG or (self._read and self._clock() >= self._link_due and not self._backlog):
+            if self._asked_for() >= LAG or (
+                self._read and self._clock() >= self._link_due and not self._backlog
+            ):
                 self._link()
             elif not self._backlog and self._clock() >= self._sweep_due:
                 self._sweep()

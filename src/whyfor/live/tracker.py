@@ -1,4 +1,5 @@
-"""Attending to the sessions people work in now: what each does, kept up to date from the store and its process."""
+"""Attending to the sessions people work in now: what each does, kept up to date from the store
+and its process."""
 
 from __future__ import annotations
 
@@ -52,14 +53,17 @@ Key = tuple[str, str]  # agent, session id
 
 
 class _Attended:
-    __slots__ = tuple("dirty due facts grown made number read_due session stale state status summary".split())
+    __slots__ = tuple(
+        "dirty due facts grown made number read_due session stale state status summary".split()
+    )
 
     def __init__(self, number: int | None) -> None:
         self.number = number  # None: only hooks have told of it
         self.session: Session | None = None
         self.stale = True  # to be read again, but not with every event
         self.read_due = 0.0
-        self.facts: tuple[Any, ...] | None = None  # of its session's row, that may change without an event
+        # of its session's row, that may change without an event
+        self.facts: tuple[Any, ...] | None = None
         self.summary: Summary | None = None
         self.made: int | None = None  # when that was; None: a turn began or ended since
         self.grown = True  # since then
@@ -70,7 +74,8 @@ class _Attended:
 
 
 class StatusTracker:
-    """Never writes. `look` learns what is new in the store, `judge` says whether anything stands otherwise now."""
+    """Never writes. `look` learns what is new in the store, `judge` says whether anything stands
+    otherwise now."""
 
     def __init__(
         self,
@@ -92,30 +97,47 @@ class StatusTracker:
         self._attended: dict[Key, _Attended] = {}
         self._registry = Registry(settings.user_home, settings.env)
         self._registry_due = 0.0
-        self._holders: dict[Ident, Key] = {}  # which session a process has open, as its registry says
+        # which session a process has open, as its registry says
+        self._holders: dict[Ident, Key] = {}
         self._processes = Processes()
 
     def standings(self) -> list[LiveStatus]:
-        """Of all that are attended to, as last judged; what only opened and closed again is not worth showing."""
+        """Of all that are attended to, as last judged; what only opened and closed again is not
+        worth showing."""
         clock, browser = self._clock(), self._opened()
-        stale = {key: each for key, each in self._attended.items() if each.stale and clock >= each.read_due}
-        read = browser.reader.by_number([each.number for each in stale.values() if each.number is not None])
+        stale = {
+            key: each
+            for key, each in self._attended.items()
+            if each.stale and clock >= each.read_due
+        }
+        read = browser.reader.by_number(
+            [each.number for each in stale.values() if each.number is not None]
+        )
         for key, each in stale.items():
             each.session = read.get(each.number or 0) or _unread(key, each.state)
             each.stale, each.read_due = False, clock + _READ
         found = []
         for each in self._attended.values():
-            if each.session is not None and each.status and (each.number is not None or each.status.phase != "exited"):
+            if (
+                each.session is not None
+                and each.status
+                and (each.number is not None or each.status.phase != "exited")
+            ):
                 pid = process(each.state)
                 words = self._summary(browser, each, each.status)
-                found.append(LiveStatus(each.session, each.status, words, pid=pid[0] if pid else None))
+                found.append(
+                    LiveStatus(each.session, each.status, words, pid=pid[0] if pid else None)
+                )
         return found
 
     def _to_tell(self, each: _Attended) -> bool:
-        """Seldom while it works, at once when a turn begins or ends, and of what comes in after that."""
+        """Seldom while it works, at once when a turn begins or ends, and of what comes in after
+        that."""
         if each.number is None or not each.grown or each.status is None:
             return False
-        return each.status.phase not in _AT_WORK or due(each.made, each.state.closed.at, self._now())
+        return each.status.phase not in _AT_WORK or due(
+            each.made, each.state.closed.at, self._now()
+        )
 
     def _summary(self, browser: Browser, each: _Attended, status: Status) -> Summary:
         """From a few turns that are read for it and not kept."""
@@ -128,7 +150,7 @@ class StatusTracker:
         self._stack.close()
         self._browser = None
 
-    # -- what is new in the store ------------------------------------------------------------------
+    # -- what is new in the store -----------------------------------------------------------------
 
     def look(self) -> list[tuple[str, Path]]:
         """Returns the transcripts that hooks named since: agent and path."""
@@ -137,15 +159,24 @@ class StatusTracker:
         if version == self._version:
             return []
         self.learnt += 1
-        floor, change = ChangeLog(browser.db).ends()  # first: what changes meanwhile is looked at again
+        # first: what changes meanwhile is looked at again
+        floor, change = ChangeLog(browser.db).ends()
         lengths = browser.lengths()
         newest = int(fetch(browser.db, "SELECT coalesce(max(id), 0) FROM signals")[0][0])
         shorter = any(lengths.get(number, 0) < last for number, last in self._seen.items())
         named: list[tuple[str, Path]] = []
-        if self._version < 0 or shorter or not floor <= self._change <= change or newest < self._signal:
+        if (
+            self._version < 0
+            or shorter
+            or not floor <= self._change <= change
+            or newest < self._signal
+        ):
             self._begin(browser)  # of what was forgotten nothing may stay in memory
         else:
-            self._grown(browser, [number for number, last in lengths.items() if last > self._seen.get(number, 0)])
+            self._grown(
+                browser,
+                [number for number, last in lengths.items() if last > self._seen.get(number, 0)],
+            )
             self._changed(browser, change)
             named = self._heard(browser)
         self._seen, self._change, self._signal = lengths, change, newest
@@ -168,7 +199,8 @@ class StatusTracker:
         rows = fetch(
             browser.db,
             "SELECT agent, session_id FROM sessions WHERE parent IS NULL AND ended_at > ?1 UNION "
-            "SELECT session_agent, session_id FROM signals WHERE session_id IS NOT NULL AND at > ?1",
+            "SELECT session_agent, session_id FROM signals WHERE session_id IS NOT NULL AND at > "
+            "?1",
             (self._now() - DAY,),
         )
         for agent, session_id in rows:
@@ -179,7 +211,8 @@ class StatusTracker:
             return
         rows = fetch(
             browser.db,
-            "SELECT id, agent, session_id, parent, ended_at FROM sessions WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT id, agent, session_id, parent, ended_at FROM sessions WHERE id IN (SELECT "
+            "value FROM json_each(?))",
             (str(numbers),),
         )
         since = self._now() - DAY
@@ -197,7 +230,9 @@ class StatusTracker:
 
     def _changed(self, browser: Browser, last: int) -> None:
         """Events that are otherwise now mean something else, too."""
-        while self._change < last and (changes := ChangeLog(browser.db).after(self._change, _CHANGES)):
+        while self._change < last and (
+            changes := ChangeLog(browser.db).after(self._change, _CHANGES)
+        ):
             self._change = changes[-1].number
             events = [change.event for change in changes if change.event is not None]
             names = browser.names(sorted({ident >> SEQ_BITS for ident in events}))
@@ -212,7 +247,10 @@ class StatusTracker:
     def _renamed(self, browser: Browser) -> None:
         """A session's title, branch or project may become another with no event of its own."""
         numbers = str([each.number for each in self._attended.values() if each.number is not None])
-        sql = "SELECT id, project_id, branch, title FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        sql = (
+            "SELECT id, project_id, branch, title FROM sessions WHERE id IN (SELECT value FROM "
+            "json_each(?))"
+        )
         facts = {number: tuple(rest) for number, *rest in fetch(browser.db, sql, (numbers,))}
         for each in self._attended.values():
             now = facts.get(each.number or 0)
@@ -238,7 +276,8 @@ class StatusTracker:
         """From what the store knows of it: its last events, its subagents' and hooks'."""
         rows = fetch(
             browser.db,
-            "SELECT id, session_id, parent, last_seq FROM sessions WHERE agent=?1 AND (session_id=?2 OR "
+            "SELECT id, session_id, parent, last_seq FROM sessions WHERE agent=?1 AND "
+            "(session_id=?2 OR "
             "(parent=?2 AND ended_at>?3))",
             (*key, self._now() - DAY),
         )
@@ -260,10 +299,12 @@ class StatusTracker:
         """The longest silent give way."""
         extra = len(self._attended) - ACTIVE
         if extra > 0:
-            for key in sorted(self._attended, key=lambda key: self._attended[key].state.heard.at)[:extra]:
+            for key in sorted(self._attended, key=lambda key: self._attended[key].state.heard.at)[
+                :extra
+            ]:
                 del self._attended[key]
 
-    # -- where they stand --------------------------------------------------------------------------
+    # -- where they stand -------------------------------------------------------------------------
 
     def judge(self) -> bool:
         """Whether anybody stands otherwise than the last time."""
@@ -279,7 +320,9 @@ class StatusTracker:
             each.dirty = False
             each.due = clock + (_SOON if each.status.phase in _AT_WORK else _LATER)
         if len(self._processes) > 4 * ACTIVE:
-            self._processes.keep({ident for each in self._attended.values() if (ident := process(each.state))})
+            self._processes.keep(
+                {ident for each in self._attended.values() if (ident := process(each.state))}
+            )
         return changed
 
     def due(self) -> float:
@@ -291,14 +334,17 @@ class StatusTracker:
     def _judged(self, key: Key, state: State, now: int) -> Status:
         alive: bool | None = None
         if (ident := process(state)) is not None:
-            taken = self._holders.get(ident, key) != key  # its process has another session open by now
+            # its process has another session open by now
+            taken = self._holders.get(ident, key) != key
             alive = False if taken else self._processes.alive(ident, state.heard.at, now)
         return status(state, now, alive)
 
     def _ask_registry(self, clock: float) -> None:
         if clock < self._registry_due:
             return
-        at_work = any(each.status and each.status.phase in _AT_WORK for each in self._attended.values())
+        at_work = any(
+            each.status and each.status.phase in _AT_WORK for each in self._attended.values()
+        )
         self._registry_due = clock + (_SOON / 2 if at_work else 2 * _SOON)
         for told in self._registry.look():
             key = ("claude", told.session_id)

@@ -1,12 +1,18 @@
-"""Characters that act on whoever shows them, or cannot be seen: one table for terminal, pages, exports and notices.
+"""Characters that act on whoever shows them, or cannot be seen: one table for terminal, pages,
+exports and notices.
 
-Text is shown in one of three ways, and the table says for each class of characters what becomes of it:
+Text is shown in one of three ways, and the table says for each class of characters what becomes
+of it:
 
-- prose (what people and agents wrote): what has no place in prose is taken out, so that it can be read
-- a name (a branch, a path, a model, an error message): what is hidden in it is named, as ⟨U+200B⟩, so that
+- prose (what people and agents wrote): what has no place in prose is taken out, so that it can be
+  read
+- a name (a branch, a path, a model, an error message): what is hidden in it is named, as ⟨U+200B⟩,
+  so that
   two different names never look the same
-- code (a diff, a command somebody has to allow): everything without a shape of its own is named, also joiners and
-  odd spaces that are harmless in prose, because there they change what the code does (Trojan Source); an emoji is
+- code (a diff, a command somebody has to allow): everything without a shape of its own is named,
+  also joiners and
+  odd spaces that are harmless in prose, because there they change what the code does (Trojan
+  Source); an emoji is
   seen as what it is and stays whole
 
 Line feed and tab are text in all three. A carriage return before a line feed belongs to it.
@@ -68,7 +74,8 @@ TABLE = (
             (0xFEFF, 0xFEFF),
         ),
         "",
-        "Nobody sees them, and names that differ only by them look the same. Joiners stay where a script or an "
+        "Nobody sees them, and names that differ only by them look the same. Joiners stay where a "
+        "script or an "
         "emoji needs them: see _PICTURES and _JOINED.",
     ),
     CharacterClass(
@@ -81,13 +88,15 @@ TABLE = (
         "variation selectors",
         ((0x180B, 0x180D), (0x180F, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)),
         "",
-        "256 of them can carry any bytes unseen. Those of emoji and of Mongolian stay: see _PICTURES and _JOINED.",
+        "256 of them can carry any bytes unseen. Those of emoji and of Mongolian stay: see "
+        "_PICTURES and _JOINED.",
     ),
     CharacterClass(
         "tags",
         ((0xE0000, 0xE00FF), (0xE01F0, 0xE0FFF)),
         "",
-        "ASCII that only machines read. The flags of England, Scotland and Wales stay: see _PICTURES.",
+        "ASCII that only machines read. The flags of England, Scotland and Wales stay: see "
+        "_PICTURES.",
     ),
     CharacterClass(
         "interlinear annotations",
@@ -109,7 +118,10 @@ TABLE = (
     ),
     CharacterClass(
         "noncharacters",
-        ((0xFDD0, 0xFDEF), *((plane | 0xFFFE, plane | 0xFFFF) for plane in range(0, 0x110000, 0x10000))),
+        (
+            (0xFDD0, 0xFDEF),
+            *((plane | 0xFFFE, plane | 0xFFFF) for plane in range(0, 0x110000, 0x10000)),
+        ),
         "\ufffd",
         "Never text; some programs end at them.",
     ),
@@ -135,9 +147,10 @@ TABLE = (
     ),
 )
 
-_STRING = r"[^\x07\x18\x1a\x1b\x80-\x9f]*"  # of an operating system command and the like; ends where another begins
-# Sequences as one piece: in prose what belongs to them goes with them. One that is not ended hides nothing: only its
-# beginning goes, and the rest is text.
+# of an operating system command and the like; ends where another begins
+_STRING = r"[^\x07\x18\x1a\x1b\x80-\x9f]*"
+# Sequences as one piece: in prose what belongs to them goes with them. One that is not ended hides
+# nothing: only its beginning goes, and the rest is text.
 _SEQUENCE = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_STRING}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
@@ -149,9 +162,12 @@ _EMOJI = (
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
 _PICTURE = f"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?"
-# Scripts that join letters: Arabic, Syriac, N'Ko, those of India, Tibetan, Burmese, Khmer, Mongolian.
+# Scripts that join letters: Arabic, Syriac, N'Ko, those of India, Tibetan, Burmese, Khmer,
+# Mongolian.
 _JOINING = "[\u0620-\u07ff\u0840-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17d3\u1820-\u18aa]"
-_REGIONS = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
+_REGIONS = "|".join(
+    "".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls")
+)
 
 
 # What stays whole, though hidden characters are part of it: in all three ways,
@@ -167,7 +183,7 @@ _JOINED = (
 )
 
 
-# -- the three ways --------------------------------------------------------------------------------
+# -- the three ways ------------------------------------------------------------------------------
 
 
 def clean_prose(text: str) -> str:
@@ -216,7 +232,7 @@ def escape_json(text: str) -> str:
     return patterns.hidden.sub(_escaped, text) if patterns.hides(text) else text
 
 
-# -- one character ---------------------------------------------------------------------------------
+# -- one character -------------------------------------------------------------------------------
 
 
 def name(character: str) -> str:
@@ -248,7 +264,8 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _replaced(text: str, instead: Callable[[str], str], patterns: _Patterns) -> str:
-    """The text with every hidden character replaced that is no part of what is kept; line by line, as few need it."""
+    """The text with every hidden character replaced that is no part of what is kept; line by
+    line, as few need it."""
     if not patterns.hides(text):
         return text
 
@@ -256,7 +273,9 @@ def _replaced(text: str, instead: Callable[[str], str], patterns: _Patterns) -> 
         return found[0] if found["kept"] is not None else instead(found[0])
 
     lines = text.split("\n")
-    return "\n".join(patterns.either.sub(replace, line) if patterns.hides(line) else line for line in lines)
+    return "\n".join(
+        patterns.either.sub(replace, line) if patterns.hides(line) else line for line in lines
+    )
 
 
 class _Patterns:
@@ -270,7 +289,8 @@ class _Patterns:
         self._above = re.compile("[\U00010000-\U0010ffff]")
 
     def hides(self, text: str) -> bool:
-        """Whether a hidden character is in a text. Most have none; the whole pattern is ten times slower than this."""
+        """Whether a hidden character is in a text. Most have none; the whole pattern is ten
+        times slower than this."""
         if self._below.search(text):
             return True
         return self._above.search(text) is not None and self.hidden.search(text) is not None

@@ -6,7 +6,8 @@ import msgspec
 
 from whyfor.model.ids import fold
 
-EVIDENCE = ("person", "hook", "output", "content", "nearby")  # strongest first; nearby is a hint, never a link
+# strongest first; nearby is a hint, never a link
+EVIDENCE = ("person", "hook", "output", "content", "nearby")
 TAGS = ("FEATURE", "BUGFIX", "REFACTORING", "TEST", "DOCS", "CHORE")
 
 

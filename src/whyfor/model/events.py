@@ -41,7 +41,8 @@ class Event(msgspec.Struct, gc=False):
 
 
 class Usage(msgspec.Struct, gc=False):
-    """Tokens of one model response. None is unknown, never zero; input excludes what came from the cache."""
+    """Tokens of one model response. None is unknown, never zero; input excludes what came from
+    the cache."""
 
     key: int
     created_at: int | None

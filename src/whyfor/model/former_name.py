@@ -1,4 +1,5 @@
-"""The name this program had before its first release: hooks that carry it are taken out by `init` and `uninstall`.
+"""The name this program had before its first release: hooks that carry it are taken out by
+`init` and `uninstall`.
 
 The only place where the former name is written.
 """

@@ -1,4 +1,5 @@
-"""Gaps: bytes of a source that are not kept. Their places are the source's, so that every offset stays what it was."""
+"""Gaps: bytes of a source that are not kept. Their places are the source's, so that every offset
+stays what it was."""
 
 from __future__ import annotations
 

@@ -16,4 +16,6 @@ def fold(*parts: object) -> int:
 
 def fold_bytes(offset: int, line: bytes) -> int:
     """Identity of a record without an id of its own: where it stands and what it says."""
-    return int.from_bytes(blake2b(b"%d\x1f" % offset + line, digest_size=8).digest(), "big", signed=True)
+    return int.from_bytes(
+        blake2b(b"%d\x1f" % offset + line, digest_size=8).digest(), "big", signed=True
+    )

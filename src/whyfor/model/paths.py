@@ -1,11 +1,13 @@
 """Paths as text, of whatever system: sessions may come from another machine.
 
-A name on disk is bytes, and need not be UTF-8. Python holds the odd bytes as lone surrogates, which no database, JSON
-document or terminal takes. Wherever a path of this machine becomes text that is stored or shown, it goes through
-`to_text`; wherever such text becomes a path again, through `to_path`. A path that is plain Unicode is the same in both.
+A name on disk is bytes, and need not be UTF-8. Python holds the odd bytes as lone surrogates,
+which no database, JSON document or terminal takes. Wherever a path of this machine becomes text
+that is stored or shown, it goes through `to_text`; wherever such text becomes a path again,
+through `to_path`. A path that is plain Unicode is the same in both.
 
-An undecodable byte is written as U+FFFD and its two hexadecimal digits: `caf\\xe9` is `caf�e9`. A name that happens to
-have such three characters in it already has its U+FFFD written as its own three bytes, `�ef�bf�bd`.
+An undecodable byte is written as U+FFFD and its two hexadecimal digits: `caf\\xe9` is `caf�e9`.
+A name that happens to have such three characters in it already has its U+FFFD written as its own
+three bytes, `�ef�bf�bd`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ def to_text(path: str | PathLike[str]) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    """Return any text with what cannot be encoded shown: undecodable bytes as escapes, other halves as U+FFFD."""
+    """Return any text with what cannot be encoded shown: undecodable bytes as escapes, other
+    halves as U+FFFD."""
     return _SURROGATE.sub(_shown, text)
 
 

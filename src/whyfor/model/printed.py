@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_PRINTED = re.compile(r"^[ \t]*\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.M)
+_PRINTED = re.compile(
+    r"^[ \t]*\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.M
+)
 
 
 def printed(text: str) -> tuple[tuple[str, str], ...]:

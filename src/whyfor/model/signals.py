@@ -26,4 +26,5 @@ class Signal(msgspec.Struct, frozen=True):
     repository: str | None = None  # for git: the folder of the work tree
     sha: str | None = None  # for git: the commit HEAD was at
     chain: list[Process] = []  # ancestors, nearest first
-    data: dict[str, Any] = {}  # small facts: rebasing, pairs of a rewrite, reason, tool …; never the whole payload
+    # small facts: rebasing, pairs of a rewrite, reason, tool …; never the whole payload
+    data: dict[str, Any] = {}

@@ -1,4 +1,5 @@
-"""A source: one file an agent writes, or one session's rows in its database, and how far it was read."""
+"""A source: one file an agent writes, or one session's rows in its database, and how far it was
+read."""
 
 from __future__ import annotations
 

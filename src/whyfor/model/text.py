@@ -22,7 +22,8 @@ def one_line(text: str | None) -> str:
 
 
 def label(text: str | None) -> str:
-    """A name on one line: a branch, a path, a model, an error. What is hidden in it is named, line ends are spaces."""
+    """A name on one line: a branch, a path, a model, an error. What is hidden in it is named,
+    line ends are spaces."""
     return " ".join(show_hidden(text or "").split())
 
 
@@ -42,7 +43,10 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def spent(tokens: Tokens) -> str:
-    if all(value is None for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)):
+    if all(
+        value is None
+        for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
+    ):
         return "tokens unknown"
     cache = f"cache {count(tokens.cache_read)} read, {count(tokens.cache_write)} written"
     return f"tokens in {count(tokens.input)}, {cache}, out {count(tokens.output)}"

@@ -9,11 +9,13 @@ from whyfor.model.errors import BadInput
 
 _RELATIVE = re.compile(r"^(\d+)\s*(min|h|d|w|m|y)$")
 _UNIT = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_LATEST = 253402128000000  # 9999-12-30: a day before the end of all calendars, whatever the time zone
+# 9999-12-30: a day before the end of all calendars, whatever the time zone
+_LATEST = 253402128000000
 
 
 def parse_iso(value: object) -> int | None:
-    """An agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is no time since 1970."""
+    """An agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is no
+    time since 1970."""
     try:
         if isinstance(value, str):
             when = datetime.fromisoformat(value)
@@ -30,7 +32,11 @@ def parse_iso(value: object) -> int | None:
 def to_iso(millis: int | None) -> str | None:
     if millis is None:
         return None
-    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(millis / 1000, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def parse_when(text: str, now: datetime, *, end: bool = False) -> int:

@@ -1,4 +1,5 @@
-"""A name that promises a secret, and the value it is given: in code, JSON, YAML, XML, flags, tables and prose."""
+"""A name that promises a secret, and the value it is given: in code, JSON, YAML, XML, flags,
+tables and prose."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ from whyfor.privacy.rules import NameParts
 from whyfor.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
 
 GENERIC = frozenset(
-    "password token secret api-key auth encoded-secret access-token login-command masked-value piped-password".split()
+    "password token secret api-key auth encoded-secret access-token login-command "
+    "masked-value piped-password".split()
 )
 NAME = 48  # bytes a name goes on to either side of its word
 BARE = 512
 JUDGED = 160  # bytes of a value that decide
 _NAME_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
-_PREFIX = rb"[ \t]*(?:[+\-> ]|\d{1,6}(?:\xe2\x86\x92|\\+u2192|[:|\t]| {1,4}))?[ \t]*"  # of a diff's or a numbered line
+# of a diff's or a numbered line
+_PREFIX = rb"[ \t]*(?:[+\-> ]|\d{1,6}(?:\xe2\x86\x92|\\+u2192|[:|\t]| {1,4}))?[ \t]*"
 _BREAK = rb"(?:\r?\n|(?:\\+r)?\\+n)" + _PREFIX
 _SCHEME = rb"(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi[Kk]ey|[Dd]igest|GenieKey|SSWS|Bot)[ \t]+)?"
 _ASSIGNED = re.compile(
@@ -27,7 +30,11 @@ _ASSIGNED = re.compile(
     rb"[ \t]{0,40}"
     rb"(?P<op>=>|->|={1,3}|:{1,3}=|[?.+|]{1,2}=|!={1,2}|:|,|>|\||\((?=\\*[\"'])|(?:</?\w[^<>]{0,60}>[ \t]*){1,5})"
     rb"(?:[ \t]|\\+t|" + _BREAK + rb"){0,6}?"
-    rb"(?:[|>][+-]?[ \t]*" + _BREAK + rb"|\((?:[ \t]|" + _BREAK + rb"){0,3}(?=\\*[\"'`])|</?\w[^<>]{0,60}>){0,4}"
+    rb"(?:[|>][+-]?[ \t]*"
+    + _BREAK
+    + rb"|\((?:[ \t]|"
+    + _BREAK
+    + rb"){0,3}(?=\\*[\"'`])|</?\w[^<>]{0,60}>){0,4}"
     rb"(?P<made>(?:new[ \t]+)?[A-Za-z_][\w.:<>]{0,40}\([ \t]?(?=[rbuf]{0,2}\\*[\"'`]))?"
     rb"(?:[rbufRBUF]{0,2}(?=\\*[\"'`]))?(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\=])"
 )
@@ -37,13 +44,20 @@ _NAMED = re.compile(  # name: THE_NAME, value: …; variable "the_name" { defaul
     + _BREAK
     + rb"){1,6}\\*[\"']?(?:secret_?)?(?:[vV]alue|default)\\*[\"']?[ \t]*[=:][ \t]*(?P<q>\\*[\"'`])?"
 )
-# {"name": "THE_NAME", "value": …} in any order, its quotes escaped or not; what stands between may be other members.
+# {"name": "THE_NAME", "value": …} in any order, its quotes escaped or not; what stands between may
+# be other members.
 _NAMES = rb"\w{0,20}(?:[nN]ame|[kK]ey|[vV]ariable|[iI]d|[fF]ield|[pP]arameter|[hH]eader|[sS]etting|[eE]nv)"
 _VALUES = rb"\w{0,20}(?:[vV]alue|[vV]al|[sS]ecret|[dD]efault)"
 _BLANKS = rb"(?:\s|\\+[nrt])*"
 _IS_NAME = re.compile(rb"(?P<q>\\*[\"'])" + _NAMES + rb"(?P=q)[ \t]*:[ \t]*(?P=q)$")
 _MEMBER = re.compile(
-    rb"(?P<q>\\*[\"'])" + _VALUES + rb"(?P=q)" + _BLANKS + rb":" + _BLANKS + rb"(?P=q)(?=[^\s\"'`<>\\])"
+    rb"(?P<q>\\*[\"'])"
+    + _VALUES
+    + rb"(?P=q)"
+    + _BLANKS
+    + rb":"
+    + _BLANKS
+    + rb"(?P=q)(?=[^\s\"'`<>\\])"
 )
 _BELOW_VALUE = re.compile(  # - value: …, and in the line below it name: THE_NAME
     rb"\b" + _VALUES + rb"[ \t]*:[ \t]*\\*[\"']?(?P<value>[^\s\"'`\\,{}]{6,512})\\*[\"']?[ \t]*"
@@ -54,15 +68,19 @@ PAIR = 600  # bytes between a name and its value in such an object
 _SPACED = re.compile(rb"(?:\\*[\"'])?[ \t]+(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=[^\s\"'`<>\\\-])")
 _BARE = re.compile(rb"(?:[^\s\"'`<>\\,;(){}\[\]|&]|&(?=[^\s\"'`\w;&])){4,512}")
 _MORE = re.compile(  # a value that goes on in the next line, or in the string beside it
-    rb"(?:\\\r?\n|\\{3}n|\\{7}n)[ \t]*(?=[\w+/=.~-])|\\*[\"'`](?:[ \t+.&]|\\?\r?\n|\\+n){1,12}\\*[\"'`](?=[\w+/=.~-])"
+    rb"(?:\\\r?\n|\\{3}n|\\{7}n)[ \t]*(?=[\w+/=.~-])|\\*[\"'`](?:[ "
+    rb"\t+.&]|\\?\r?\n|\\+n){1,12}\\*[\"'`](?=[\w+/=.~-])"
 )
 _REST = re.compile(rb"[A-Za-z0-9+/_=.~-]{3,512}")
 _SAID_WORD = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&*]{8,512}")
 _BEFORE = re.compile(
     rb"(?<![^\s\"'`<>\\,;(){}\[\]|&*])(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,200})\\*[\"'`)\]*>]{0,3},?[ \t]+"
-    rb"(?P<tie>(?:that's|that is|this is|it's|which is|is|was|as|for|\xe2\x86\x90|<-|<--|//|#|--|\()"
+    rb"(?P<tie>(?:that's|that is|this is|it's|which "
+    rb"is|is|was|as|for|\xe2\x86\x90|<-|<--|//|#|--|\()"
     rb"(?:[ \t]*\b(?:the|my|our|your|a|an|its|their|this|not|valid|no))*)"
-    rb"(?:[ \t]+(?!(?:commit|sha|hash|branch|version|digest|checksum|id|uuid)\b)[\w.-]{1,20}){0,3}[ \t]*$"
+    rb"(?:[ "
+    rb"\t]+(?!(?:commit|sha|hash|branch|version|digest|checksum|id|uuid)\b)[\w.-]{1,20}){0,3}[ "
+    rb"\t]*$"
 )
 _ELSEWHERE = re.compile(
     rb"(?<!\\)\"[,}\]:]"  # the string ends
@@ -72,7 +90,9 @@ _ELSEWHERE = re.compile(
 _TIED = re.compile(rb" (?:that's|is|was|as|for|\xe2\x86\x90|<-+|//|#|--) [^\n]{0,60}$")
 _TIGHT = re.compile(rb"^[\s\"'`*]*(?:is|was|[:=])[\s\"'`*]*$|^[\s\"'`*]*[:=]|:[\s\"'`*]*$")
 _LINE = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
-_SHELL = re.compile(rb"(?:^|[\s\"])(?:ENV|ARG|set|setx|export|define)(?:[ \t]+-\w+)*[ \t]+\\*[\"']?$")
+_SHELL = re.compile(
+    rb"(?:^|[\s\"])(?:ENV|ARG|set|setx|export|define)(?:[ \t]+-\w+)*[ \t]+\\*[\"']?$"
+)
 
 _DIGIT = re.compile(r"\d")
 _COLOUR = re.compile(rb"\d{1,3}(?:;\d{1,3})*m")
@@ -97,7 +117,9 @@ class AssignmentFinder:
         self.rule = rule
         self.words = words
 
-    def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[tuple[int, int, str]]:
+    def look(
+        self, data: bytes, start: int, end: int, low: int, high: int
+    ) -> Iterator[tuple[int, int, str]]:
         lead = data[max(low, start - NAME) : start]
         left = lead[len(lead.rstrip(_NAME_CHARS)) :]
         if left[:1] in (b"n", b"r", b"t") and lead[-len(left) - 1 : -len(left)] == b"\\":
@@ -115,7 +137,11 @@ class AssignmentFinder:
                 high = mark  # of an address: up to its fragment
         span = self._assigned(data, start, after, low, high, strength, left)
         spans = [span] if span is not None else []
-        if not spans and (span := self._paired(data, start - len(left), after, low, high, strength)) is not None:
+        if (
+            not spans
+            and (span := self._paired(data, start - len(left), after, low, high, strength))
+            is not None
+        ):
             spans = [span]
         if not spans and strength == 2 and data[start:end].lower() not in _NEVER_SAID:
             spans = self._told(data, start, after, low, high)
@@ -126,10 +152,15 @@ class AssignmentFinder:
 
     def _strength(self, left: bytes, word: bytes, right: bytes) -> int:
         """2: the name of a secret. 1: it may be. 0: it only holds the word."""
-        if right[:1].isalpha() and right[:1].isupper() == word[-1:].isupper() and right[:1] not in b"sS":
+        if (
+            right[:1].isalpha()
+            and right[:1].isupper() == word[-1:].isupper()
+            and right[:1] not in b"sS"
+        ):
             return 0
         before, after = (
-            [w.lower() for w in _WORDS.findall(text.decode("latin-1"))] if text else [] for text in (left, right)
+            [w.lower() for w in _WORDS.findall(text.decode("latin-1"))] if text else []
+            for text in (left, right)
         )
         if not self.words.about.isdisjoint(after) or not self.words.open.isdisjoint(before[-2:]):
             return 0
@@ -138,7 +169,9 @@ class AssignmentFinder:
         if self.rule == "api-key":
             if left.endswith(b".") or (glued and not owner.endswith(_GLUED_KEY)):
                 return 0
-            return 2 if glued or owner in self.words.key_of or not _SURE_KEY.isdisjoint(before) else 1
+            return (
+                2 if glued or owner in self.words.key_of or not _SURE_KEY.isdisjoint(before) else 1
+            )
         if self.rule == "auth":
             if glued and not owner.endswith(("api", "basic")):
                 return 0
@@ -155,19 +188,30 @@ class AssignmentFinder:
     ) -> tuple[int, int] | None:
         tries = [_ASSIGNED.match(data, after, high)]
         if tries[0] is None:
-            tries = [self._spaced(data, start, after, low, high, left), _NAMED.match(data, after, high)]
+            tries = [
+                self._spaced(data, start, after, low, high, left),
+                _NAMED.match(data, after, high),
+            ]
         for found in tries:
             if found is None or (span := _value(data, found, high)) is None:
                 continue
-            loose = found.re is not _ASSIGNED or found["made"] or found["op"] in (b">", b"|", b",", b"->", b"(")
-            word = _MORE.sub(b"", data[span[0] : min(span[1], span[0] + JUDGED)]).decode("utf-8", "replace")
+            loose = (
+                found.re is not _ASSIGNED
+                or found["made"]
+                or found["op"] in (b">", b"|", b",", b"->", b"(")
+            )
+            word = _MORE.sub(b"", data[span[0] : min(span[1], span[0] + JUDGED)]).decode(
+                "utf-8", "replace"
+            )
             if _is_secret(word, self.rule, strength, bool(loose) and not left.startswith(b"set")):
                 return _whole(data, span, high)
             if (inner := _parts(data, span, strength)) is not None:
                 return inner
         return None
 
-    def _spaced(self, data: bytes, start: int, after: int, low: int, high: int, left: bytes) -> re.Match[bytes] | None:
+    def _spaced(
+        self, data: bytes, start: int, after: int, low: int, high: int, left: bytes
+    ) -> re.Match[bytes] | None:
         """`--token X`, `ENV TOKEN X`, `password X` of a .netrc."""
         match = _SPACED.match(data, after, high)
         if match is None or left.startswith(b"-"):
@@ -175,10 +219,16 @@ class AssignmentFinder:
         name = start - len(left)
         if _SHELL.search(data[max(low, name - 24) : name]):
             return match
-        netrc = self.rule == "password" and not left and _NETRC.search(data[max(low, start - 120) : start])
+        netrc = (
+            self.rule == "password"
+            and not left
+            and _NETRC.search(data[max(low, start - 120) : start])
+        )
         return match if netrc else None
 
-    def _paired(self, data: bytes, name: int, after: int, low: int, high: int, strength: int) -> tuple[int, int] | None:
+    def _paired(
+        self, data: bytes, name: int, after: int, low: int, high: int, strength: int
+    ) -> tuple[int, int] | None:
         """The value of a member beside the one that says this name."""
         if data[max(low, name - 8) : name].rstrip(b" \t\"'\\")[-1:] != b":":
             return None
@@ -190,8 +240,16 @@ class AssignmentFinder:
             spans = [(offset + below.start("value"), offset + below.end("value"))] if below else []
         else:
             spans = [
-                *_members(data, after, _object_end(data, after, min(high, after + PAIR)), said["q"], high),
-                *_members(data, _object_start(lead, said.start()) + offset, offset + said.start(), said["q"], high),
+                *_members(
+                    data, after, _object_end(data, after, min(high, after + PAIR)), said["q"], high
+                ),
+                *_members(
+                    data,
+                    _object_start(lead, said.start()) + offset,
+                    offset + said.start(),
+                    said["q"],
+                    high,
+                ),
             ]
         for span in spans:
             word = data[span[0] : min(span[1], span[0] + JUDGED)].decode("utf-8", "replace")
@@ -199,11 +257,15 @@ class AssignmentFinder:
                 return span
         return None
 
-    def _told(self, data: bytes, start: int, after: int, low: int, high: int) -> list[tuple[int, int]]:
+    def _told(
+        self, data: bytes, start: int, after: int, low: int, high: int
+    ) -> list[tuple[int, int]]:
         """In prose, after the word, where there may be several, or before it."""
         spans: list[tuple[int, int]] = []
         at, limit = after, after + (SAID if self.rule != "auth" else SAID // 3)
-        while (found := _SAID_WORD.search(data, at, min(high, limit + BARE))) and found.start() < limit:
+        while (
+            found := _SAID_WORD.search(data, at, min(high, limit + BARE))
+        ) and found.start() < limit:
             begin, at = found.span()
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
                 begin += 1  # of an escape
@@ -229,15 +291,20 @@ class AssignmentFinder:
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
                 begin += 1  # of an escape
             span = _trimmed(data, begin, offset + match.end("value"))
-            plain = match["tie"].startswith((b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-"))
+            plain = match["tie"].startswith(
+                (b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-")
+            )
             if _is_told(_text(data, span), plain):
                 return [span]
         return []
 
-    def columns(self, data: bytes, start: int, after: int, low: int, high: int) -> Iterator[tuple[int, int]]:
+    def columns(
+        self, data: bytes, start: int, after: int, low: int, high: int
+    ) -> Iterator[tuple[int, int]]:
         """The cells below a name that heads a column of a table or of comma separated values."""
         begin = max(
-            (m.end() for m in _LINE.finditer(data, max(low, start - 400), start)), default=max(low, start - 400)
+            (m.end() for m in _LINE.finditer(data, max(low, start - 400), start)),
+            default=max(low, start - 400),
         )
         stop = _LINE.search(data, after, min(high, after + 600))
         if stop is None:
@@ -276,11 +343,12 @@ _NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}(?:\n|\\n)?[ \t]*$
 _RESOURCE = re.compile(rb":\d{12}:$")  # the name of something at AWS
 
 
-# -- values --------------------------------------------------------------------------------------------------------
+# -- values --------------------------------------------------------------------------------------
 
 
 def _value(data: bytes, match: re.Match[bytes], high: int) -> tuple[int, int] | None:
-    """What stands after the match: up to the closing quote, or as far as a bare word goes, and what it goes on with."""
+    """What stands after the match: up to the closing quote, or as far as a bare word goes, and
+    what it goes on with."""
     start = match.end()
     quote = match["q"]
     if quote and (end := _closing(data, start, quote, high)) is not None:
@@ -294,7 +362,9 @@ def _value(data: bytes, match: re.Match[bytes], high: int) -> tuple[int, int] | 
     return _trimmed(data, start, _continued(data, bare.end(), high))
 
 
-def _members(data: bytes, low: int, stop: int, quote: bytes, high: int) -> Iterator[tuple[int, int]]:
+def _members(
+    data: bytes, low: int, stop: int, quote: bytes, high: int
+) -> Iterator[tuple[int, int]]:
     """Values of members in a stretch of an object whose names and values have this quote."""
     for member in _MEMBER.finditer(data, low, stop):
         if member["q"] != quote:
@@ -318,7 +388,8 @@ _INNER_BREAK = re.compile(rb"\\+[nrt]|\\?\n")
 
 
 def _closing(data: bytes, start: int, quote: bytes, high: int) -> int | None:
-    """Where the string ends: its quote once more, with as many backslashes as before and not one more."""
+    """Where the string ends: its quote once more, with as many backslashes as before and not one
+    more."""
     end, limit = start - 1, min(high, start + 2048)
     while (end := data.find(quote, end + 1, limit)) >= 0:
         if data[end - 1 : end] != b"\\" or (quote[:1] == b"\\" and data[end - 2 : end] != b"\\\\"):
@@ -395,7 +466,12 @@ def _parts(data: bytes, span: tuple[int, int], strength: int) -> tuple[int, int]
     at = span[0]
     for part in data[span[0] : span[1]].split(b" "):
         word = part.decode("latin-1")
-        if is_random(word, 16, 5.0) and not is_hex(word) and not is_stand_in(word) and not is_plain(word):
+        if (
+            is_random(word, 16, 5.0)
+            and not is_hex(word)
+            and not is_stand_in(word)
+            and not is_plain(word)
+        ):
             return at, at + len(part)
         at += len(part) + 1
     return None

@@ -1,7 +1,9 @@
-"""Finding secrets in a text: all rules' anchors in one pass, then each looked at closely where it stands.
+"""Finding secrets in a text: all rules' anchors in one pass, then each looked at closely where
+it stands.
 
-Works on bytes, so that a transcript's line need not be decoded: a JSON string is text with backslashes, and the
-patterns look through those. Every look is bounded, so hostile text costs time in proportion to its size.
+Works on bytes, so that a transcript's line need not be decoded: a JSON string is text with
+backslashes, and the patterns look through those. Every look is bounded, so hostile text costs
+time in proportion to its size.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ _MASK = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 
 
 def _encoded_text() -> re.Pattern[bytes]:
-    """Base64 whose first five groups of four are printable ASCII: no other bytes come out like that by chance."""
+    """Base64 whose first five groups of four are printable ASCII: no other bytes come out like
+    that by chance."""
     letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     printable = [*range(32, 127), 9, 10, 13]
 
@@ -65,14 +68,18 @@ def _encoded_text() -> re.Pattern[bytes]:
     first = among({byte >> 2 for byte in printable})
     second = among({(low << 4) | (byte >> 4) for low in range(4) for byte in printable})
     third = among({(low << 2) | (byte >> 6) for low in range(16) for byte in printable})
-    return re.compile(b"(?:" + first + second + third + rb"[A-Za-z0-9+/_-]){5,}[A-Za-z0-9+/_-]*={0,2}")
+    return re.compile(
+        b"(?:" + first + second + third + rb"[A-Za-z0-9+/_-]){5,}[A-Za-z0-9+/_-]*={0,2}"
+    )
 
 
 _ENCODED = _encoded_text()
 _INSIDE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
 _DEFAULTS = frozenset(
-    "password passwd pass secret token user username root admin guest test postgres mysql redis mongo rabbitmq example "
-    "minioadmin elastic changeme x-oauth-basic x-access-token oauth2 git none null true false pwd yyy xxx".split()
+    "password passwd pass secret token user username root admin guest test postgres mysql redis "
+    "mongo rabbitmq example "
+    "minioadmin elastic changeme x-oauth-basic x-access-token oauth2 git none null true "
+    "false pwd yyy xxx".split()
 )
 
 
@@ -110,14 +117,18 @@ class Engine:
         names: dict[bytes, list[_Look]] = {decoy.encode(): [] for decoy in rules.decoys}
         names |= dict.fromkeys(_MARKS, _ESCAPE)
         for kind in rules.names:
-            names |= {word.encode(): [assignments.AssignmentFinder(kind.id, rules.words).look] for word in kind.words}
+            names |= {
+                word.encode(): [assignments.AssignmentFinder(kind.id, rules.words).look]
+                for word in kind.words
+            }
         forms: dict[bytes, list[_Look]] = {}
         for rule in rules.rules:
             look = _Form(rule).look
             for anchor in rule.anchors:
                 forms.setdefault(anchor.encode(), []).append(look)
         kinds = ahocorasick_rs.MatchKind
-        # Of names the longest counts, so that a decoy hides the word in it; of forms all, so that none hides another.
+        # Of names the longest counts, so that a decoy hides the word in it; of forms all, so that
+        # none hides another.
         self._names = ahocorasick_rs.BytesAhoCorasick(list(names), matchkind=kinds.LeftmostLongest)
         self._forms = ahocorasick_rs.BytesAhoCorasick(list(forms), matchkind=kinds.Standard)
         self._looks = [*names.values(), *forms.values()]
@@ -125,28 +136,37 @@ class Engine:
         self._formed = {rule.id for rule in rules.rules if not rule.near} - assignments.GENERIC
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
-        """Secrets, in order, none overlapping another. With `lines`, nothing is read across a line's end.
+        """Secrets, in order, none overlapping another. With `lines`, nothing is read across a
+        line's end.
 
-        All labels count the same, whatever they say, so that what is found does not hang on a rule's name or a number.
+        All labels count the same, whatever they say, so that what is found does not hang on a
+        rule's name or a number.
         """
         if _MASK.search(data) is None:
             return self._find(data, lines)
         view = _view(data, 0, len(data), _MASK, lambda label: assignments.LABEL)
-        return [Finding(*view.original(f.start, f.end), f.rule) for f in self._find(view.text, lines)]
+        return [
+            Finding(*view.original(f.start, f.end), f.rule) for f in self._find(view.text, lines)
+        ]
 
     def _find(self, data: bytes, lines: bool) -> list[Finding]:
         escapes: list[int] = []
         found = self._plain(data, lines, escapes)
         for low, high in _windows(data, escapes, lines):
             view = _view(data, low, high, _ESCAPES, _meant)
-            found += [Finding(*view.original(f.start, f.end), f.rule) for f in self._plain(view.text, lines, [])]
+            found += [
+                Finding(*view.original(f.start, f.end), f.rule)
+                for f in self._plain(view.text, lines, [])
+            ]
         found += self._encoded(data, 0)
         return self._settled(data, found)
 
     def find_split(self, data: bytes) -> list[Finding]:
-        """The parts of secrets that begin in one string of a message and end in the next, in records one a line.
+        """The parts of secrets that begin in one string of a message and end in the next, in
+        records one a line.
 
-        Only of those that have a form of their own: anything else would be found in any two words.
+        Only of those that have a form of their own: anything else would be found in any two
+        words.
         """
         found: list[Finding] = []
         for low, high, joints in _joined_strings(data):
@@ -160,7 +180,9 @@ class Engine:
 
     def _forms_in(self, text: bytes) -> Iterator[Finding]:
         """What has a form of its own, and needs no name beside it."""
-        for pattern, start, end in self._forms.find_matches_as_indexes(text.lower(), overlapping=True):
+        for pattern, start, end in self._forms.find_matches_as_indexes(
+            text.lower(), overlapping=True
+        ):
             for look in self._looks[self._named + pattern]:
                 for begin, finish, rule in look(text, start, end, 0, len(text)):
                     if rule in self._formed and not _MASK.search(text, begin, finish):
@@ -171,7 +193,8 @@ class Engine:
         found: list[Finding] = []
         low, high = 0, -1  # of the line we are in
         done = 0  # the end of a long one: what lies in it is gone already
-        masks = [match.span() for match in _MASK.finditer(data)][::-1]  # what stands in a secret's place names nothing
+        # what stands in a secret's place names nothing
+        masks = [match.span() for match in _MASK.finditer(data)][::-1]
         for start, end, pattern in self._met(data.lower()):
             looks = self._looks[pattern]
             if looks is _ESCAPE:
@@ -197,7 +220,10 @@ class Engine:
 
     def _met(self, low: bytes) -> list[tuple[int, int, int]]:
         """Every anchor, in order."""
-        met = [(start, end, pattern) for pattern, start, end in self._names.find_matches_as_indexes(low)]
+        met = [
+            (start, end, pattern)
+            for pattern, start, end in self._names.find_matches_as_indexes(low)
+        ]
         forms = self._forms.find_matches_as_indexes(low, overlapping=True)
         met += [(start, end, self._named + pattern) for pattern, start, end in forms]
         met.sort()
@@ -208,7 +234,11 @@ class Engine:
         found = []
         for match in _ENCODED.finditer(data):
             begin = match.start()
-            if begin and data[begin - 1] in _INSIDE and data[begin - 2 : begin] not in (b"\\n", b"\\r", b"\\t"):
+            if (
+                begin
+                and data[begin - 1] in _INSIDE
+                and data[begin - 2 : begin] not in (b"\\n", b"\\r", b"\\t")
+            ):
                 continue
             inner = decoded(match.group())
             if inner is None:
@@ -219,7 +249,9 @@ class Engine:
         return found
 
     def _inside(self, inner: bytes, depth: int) -> str | None:
-        if found := self._plain(inner, False, []) or (self._encoded(inner, depth + 1) if depth + 1 < DEPTH else []):
+        if found := self._plain(inner, False, []) or (
+            self._encoded(inner, depth + 1) if depth + 1 < DEPTH else []
+        ):
             return found[0].rule
         word = inner.strip().decode("latin-1")
         if len(word) > 512 or len(word.split()) != 1 or decoded(inner.strip()) is not None:
@@ -235,7 +267,9 @@ class Engine:
             return found
         masks = [match.span() for match in _MASK.finditer(data)]
         result: list[Finding] = []
-        for item in sorted(set(found), key=lambda f: (f.start, -f.end, f.rule in assignments.GENERIC, f.rule)):
+        for item in sorted(
+            set(found), key=lambda f: (f.start, -f.end, f.rule in assignments.GENERIC, f.rule)
+        ):
             if any(start < item.end and item.start < end for start, end in masks):
                 continue
             if any(pattern.search(data[item.start : item.end]) for pattern in self.allow):
@@ -284,11 +318,13 @@ class _Form:
             yield Finding(begin, finish, self.rule.id)
 
 
-# -- checks --------------------------------------------------------------------------------------------------------
+# -- checks --------------------------------------------------------------------------------------
 
 
 def _varied(word: str) -> bool:
-    return not is_monotonous(word) and not re.search(r"(?i)example|x{5}|\*{3}|\.{3}|#{4}|<|\$\{", word)
+    return not is_monotonous(word) and not re.search(
+        r"(?i)example|x{5}|\*{3}|\.{3}|#{4}|<|\$\{", word
+    )
 
 
 def _random(word: str) -> bool:
@@ -344,10 +380,11 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
 }
 
 
-# -- two strings of one message ------------------------------------------------------------------------------------
+# -- two strings of one message ------------------------------------------------------------------
 
 SPLIT = 400  # bytes on either side of a string's end that are looked at together with the next
-_BLOCKS = re.compile(  # between the texts of two blocks: the one ends, its braces, and the next begins
+# between the texts of two blocks: the one ends, its braces, and the next begins
+_BLOCKS = re.compile(
     rb"\"(?:\s?,\s?\"type\"\s?:\s?\"\w{0,12}text\")?\s?\}\s?,\s?\{\s?"
     rb"(?:\"type\"\s?:\s?\"\w{0,12}text\"\s?,\s?)?\"text\"\s?:\s?\""
 )
@@ -358,7 +395,8 @@ _COMMA = re.compile(rb"\"\s?,\s?\"\Z")
 
 
 def _joined_strings(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Stretches of strings that follow each other: from, to, and what stands between them. None holds anything else."""
+    """Stretches of strings that follow each other: from, to, and what stands between them. None
+    holds anything else."""
     group: list[tuple[int, int]] = []
     low = high = 0
     for start, end in sorted({*(match.span() for match in _BLOCKS.finditer(data)), *_commas(data)}):
@@ -416,7 +454,7 @@ def _parts(pieces: list[tuple[int, int]], item: Finding) -> Iterator[Finding]:
         at += stop - start
 
 
-# -- views ---------------------------------------------------------------------------------------------------------
+# -- views ---------------------------------------------------------------------------------------
 
 _ESCAPES = re.compile(
     rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,20}[A-Za-z]"  # colours
@@ -448,7 +486,9 @@ def _windows(data: bytes, escapes: list[int], lines: bool) -> Iterator[tuple[int
         yield low, high
 
 
-def _view(data: bytes, low: int, high: int, pattern: re.Pattern[bytes], meant: Callable[[bytes], bytes]) -> _View:
+def _view(
+    data: bytes, low: int, high: int, pattern: re.Pattern[bytes], meant: Callable[[bytes], bytes]
+) -> _View:
     pieces: list[bytes] = []
     view = _View(b"", [], [], [])
     done, size = low, 0

@@ -1,6 +1,7 @@
 """What a person marked private: which bytes of a record must not be kept.
 
-The rules stand with the hooks, which can import nothing of ours: what they drop and what ingest drops is the same.
+The rules stand with the hooks, which can import nothing of ours: what they drop and what ingest
+drops is the same.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from typing import Any
 
 import msgspec
 
-from whyfor.hook.private import MOST, elements, everything, marked, reach, spans, text_spans, without
+from whyfor.hook.private import (
+    MOST,
+    elements,
+    everything,
+    marked,
+    reach,
+    spans,
+    text_spans,
+    without,
+)
 from whyfor.model.ids import fold
 
 __all__ = ["MOST", "Parts", "elements", "everything", "marked", "spans", "text_spans", "without"]
@@ -24,7 +34,8 @@ _stub = msgspec.json.Decoder(_Stub)
 
 
 class Parts:
-    """Records that are parts of one message: a tag that one of them opens may be closed by a later one."""
+    """Records that are parts of one message: a tag that one of them opens may be closed by a
+    later one."""
 
     def __init__(self, message: int = 0, depth: int = 0) -> None:
         self.message = message  # the one that has a tag open
@@ -32,7 +43,9 @@ class Parts:
         self._between: list[tuple[int, bytes]] = []  # records of it since then
         self._late: list[tuple[int, int]] = []
 
-    def spans(self, record: bytes, at: int, lists: frozenset[bytes] = frozenset()) -> list[tuple[int, int]] | None:
+    def spans(
+        self, record: bytes, at: int, lists: frozenset[bytes] = frozenset()
+    ) -> list[tuple[int, int]] | None:
         """What of a record is private, by places in it; None: it is no JSON."""
         if not marked(record):
             if self.depth and _message_of(record) == self.message:
@@ -43,7 +56,9 @@ class Parts:
         found, depth, closed = reach(record, lists, self.depth if same else 0)
         if closed:
             self._late += [
-                (place + low, place + high) for place, part in self._between for low, high in everything(part)
+                (place + low, place + high)
+                for place, part in self._between
+                for low, high in everything(part)
             ]
         if message and (same or depth):
             self._between = [*self._between, (at, record)] if same and not closed and depth else []
@@ -51,7 +66,8 @@ class Parts:
         return found
 
     def late(self) -> list[tuple[int, int]]:
-        """What of earlier records turned out to be private since this was last asked, by places in the source."""
+        """What of earlier records turned out to be private since this was last asked, by places
+        in the source."""
         found, self._late = self._late, []
         return found
 

@@ -1,7 +1,8 @@
-"""One session's redaction: secrets become `[REDACTED:rule#n]`, the same value the same number; nothing else changes.
+"""One session's redaction: secrets become `[REDACTED:rule#n]`, the same value the same number;
+nothing else changes.
 
-A transcript's line is changed in place, inside its strings, so its structure stays by construction; that it did is
-checked all the same, and if it did not, nothing is handed out.
+A transcript's line is changed in place, inside its strings, so its structure stays by
+construction; that it did is checked all the same, and if it did not, nothing is handed out.
 """
 
 from __future__ import annotations
@@ -25,17 +26,24 @@ from whyfor.privacy.spread import BEGINS, SpreadKey
 from whyfor.privacy.spread import RULE as KEY_RULE
 
 ROUNDS = 16  # of looking at what replacing left; more would mean that it feeds on itself
-FOLLOWED = 12  # characters a value must have for its copies to be looked for where nothing else gives them away
-SEALED = frozenset("signature thoughtsignature thought_signature encrypted_content encryptedcontent".split())
+# characters a value must have for its copies to be looked for where nothing else gives them away
+FOLLOWED = 12
+SEALED = frozenset(
+    "signature thoughtsignature thought_signature encrypted_content encryptedcontent".split()
+)
 IDENTITIES = frozenset(
-    "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id parentsessionid tool_use_id tooluseid "
-    "call_id callid toolcallid messageid message_id requestid request_id parent_id parentid agentid agent_id promptid "
-    "sourcetooluseid turn_id thread_id turnid threadid timestamp created_at updated_at type role model version cwd "
+    "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id parentsessionid "
+    "tool_use_id tooluseid "
+    "call_id callid toolcallid messageid message_id requestid request_id parent_id parentid "
+    "agentid agent_id promptid "
+    "sourcetooluseid turn_id thread_id turnid threadid timestamp created_at updated_at type role "
+    "model version cwd "
     "gitbranch branch sha commit commit_hash hash "
     "checksum integrity snapshotid interactionid projecthash".split()
 )
 PROTECTED = SEALED | IDENTITIES
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)  # never goes back: it may be 100 MB, or never end
+# never goes back: it may be 100 MB, or never end
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _decode = msgspec.json.Decoder().decode
 T = TypeVar("T")
@@ -55,7 +63,7 @@ class Redactor:
         self._most: ahocorasick_rs.BytesAhoCorasick | None = None
         self._latest: ahocorasick_rs.BytesAhoCorasick | None = None
 
-    # -- finding ---------------------------------------------------------------------------------------------------
+    # -- finding ----------------------------------------------------------------------------------
 
     def find(self, data: bytes, *, lines: bool = False) -> list[Finding]:
         """What must go. From now on the values are known, and their copies are found too."""
@@ -64,7 +72,9 @@ class Redactor:
             found = joined([*found, *spread])
         return self.with_copies(data, found, json=lines)
 
-    def spread(self, data: bytes, key: SpreadKey, low: int = 0, high: int | None = None) -> Iterator[Finding]:
+    def spread(
+        self, data: bytes, key: SpreadKey, low: int = 0, high: int | None = None
+    ) -> Iterator[Finding]:
         """Lines of a private key in records, one a line; what is found is known from now on."""
         high = len(data) if high is None else high
         known = _Strings(data)
@@ -83,7 +93,8 @@ class Redactor:
             low = stop + 1
 
     def learn(self, data: bytes, *, lines: bool = False, json: bool = False) -> list[Finding]:
-        """What gives itself away where it stands; from now on its value is known. With `json`, strings stay strings."""
+        """What gives itself away where it stands; from now on its value is known. With `json`,
+        strings stay strings."""
         found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
         if lines or json:
             found = [part for item in found for part in in_strings(data, item)]
@@ -94,7 +105,8 @@ class Redactor:
         return found
 
     def know(self, value: bytes, rule: str) -> bool:
-        """Give a value its number; says whether its copies are worth looking for and were not looked for before."""
+        """Give a value its number; says whether its copies are worth looking for and were not
+        looked for before."""
         value = _bare(value)
         if value in self.labels or rule in self.engine.replace:
             return False
@@ -109,7 +121,9 @@ class Redactor:
         self._latest = None
         return True
 
-    def with_copies(self, data: bytes, found: list[Finding], *, json: bool = False) -> list[Finding]:
+    def with_copies(
+        self, data: bytes, found: list[Finding], *, json: bool = False
+    ) -> list[Finding]:
         """Wherever else a known value stands: in a copy of the message, a key, a file's name."""
         if not self._followed:
             return found
@@ -117,7 +131,9 @@ class Redactor:
         copies: list[Finding] = []
         for start, end in sorted(self.copies(data), key=lambda span: (span[0], -span[1])):
             near = bisect_right(starts, start) - 1
-            if (near >= 0 and found[near].end > start) or (near + 1 < len(found) and found[near + 1].start < end):
+            if (near >= 0 and found[near].end > start) or (
+                near + 1 < len(found) and found[near + 1].start < end
+            ):
                 continue
             if copies and start < copies[-1].end:
                 continue
@@ -125,10 +141,16 @@ class Redactor:
         if not copies:
             return found
         copies = self._allowed_to_change(data, copies, copied=True)
-        return sorted([*found, *(part for item in copies for part in (in_strings(data, item) if json else [item]))])
+        return sorted(
+            [
+                *found,
+                *(part for item in copies for part in (in_strings(data, item) if json else [item])),
+            ]
+        )
 
     def copies(self, data: bytes | mmap) -> Iterator[tuple[int, int]]:
-        """Many values in one automaton, the latest few in a second: making the first anew for each would never end."""
+        """Many values in one automaton, the latest few in a second: making the first anew for
+        each would never end."""
         if len(self._followed) > 2 * self._settled + 64:
             self._settled, self._most = len(self._followed), _automaton(self._followed)
             self._latest = None
@@ -136,10 +158,15 @@ class Redactor:
             self._latest = _automaton(self._followed[self._settled :])
         for automaton in (self._most, self._latest):
             if automaton is not None:
-                yield from ((start, end) for _, start, end in automaton.find_matches_as_indexes(data))
+                yield from (
+                    (start, end) for _, start, end in automaton.find_matches_as_indexes(data)
+                )
 
-    def _allowed_to_change(self, data: bytes, found: list[Finding], *, copied: bool = False) -> list[Finding]:
-        """Without those in ids, hashes and signatures of a JSON record: a session must stay itself."""
+    def _allowed_to_change(
+        self, data: bytes, found: list[Finding], *, copied: bool = False
+    ) -> list[Finding]:
+        """Without those in ids, hashes and signatures of a JSON record: a session must stay
+        itself."""
         if not found:
             return found
         kept, known = [], _Strings(data)
@@ -150,23 +177,29 @@ class Redactor:
             kept.append(item)
         return kept
 
-    # -- replacing -------------------------------------------------------------------------------------------------
+    # -- replacing --------------------------------------------------------------------------------
 
     def masked(self, data: bytes, found: Iterable[Finding], *, json: bool = False) -> bytes:
         pieces, done = [], 0
         for item in found:
             label = self.label(data[item.start : item.end], item.rule).encode()
-            pieces += [data[done : item.start], b'"%b"' % label if json and is_number(data, item) else label]
+            pieces += [
+                data[done : item.start],
+                b'"%b"' % label if json and is_number(data, item) else label,
+            ]
             self.counts[item.rule] += 1
             done = item.end
         return b"".join([*pieces, data[done:]])
 
     def label(self, value: bytes, rule: str) -> str:
         """What stands in the place of a value; without a number if it is not known."""
-        return self.engine.replace.get(rule) or self.labels.get(_bare(value)) or f"[REDACTED:{rule}]"
+        return (
+            self.engine.replace.get(rule) or self.labels.get(_bare(value)) or f"[REDACTED:{rule}]"
+        )
 
     def plain(self, data: bytes) -> bytes:
-        """A text without its secrets. What is found in the result goes too, so that twice is the same as once."""
+        """A text without its secrets. What is found in the result goes too, so that twice is the
+        same as once."""
         return self._until_nothing_is_found(data, self.find)
 
     def _until_nothing_is_found(self, data: bytes, find: Callable[[bytes], list[Finding]]) -> bytes:
@@ -175,7 +208,10 @@ class Redactor:
             if not found:
                 return data
             data = self.masked(data, found)
-        raise NotRedacted("redaction does not come to an end on this text", "Nothing was written. Please report it.")
+        raise NotRedacted(
+            "redaction does not come to an end on this text",
+            "Nothing was written. Please report it.",
+        )
 
     def jsonl(self, data: bytes) -> bytes:
         """Whole lines of a transcript; each still parses to the same structure."""
@@ -187,7 +223,8 @@ class Redactor:
             _check(data, redacted)
             data = redacted
         raise NotRedacted(
-            "redaction does not come to an end on these records", "Nothing was written. Please report it."
+            "redaction does not come to an end on these records",
+            "Nothing was written. Please report it.",
         )
 
     def text(self, value: str, name: str = "") -> str:
@@ -203,7 +240,8 @@ class Redactor:
         return value if clean is raw else clean.decode("utf-8", "surrogatepass")
 
     def _find_named(self, data: bytes, name: str) -> list[Finding]:
-        """As if it stood in a record, behind its name; nothing else in the name's sight is learnt of that."""
+        """As if it stood in a record, behind its name; nothing else in the name's sight is
+        learnt of that."""
         prefix = f'"{name}": "'.encode("utf-8", "surrogatepass")
         quoted = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
         wrapped = b'%b%b"' % (prefix, quoted)
@@ -211,7 +249,10 @@ class Redactor:
         for item in self._allowed_to_change(wrapped, self.engine.find(wrapped)):
             low, high = max(item.start, len(prefix)), min(item.end, len(wrapped) - 1)
             if low < high:
-                start, end = (len(_unquoted(wrapped[len(prefix) : _past_escape(wrapped, at)])) for at in (low, high))
+                start, end = (
+                    len(_unquoted(wrapped[len(prefix) : _past_escape(wrapped, at)]))
+                    for at in (low, high)
+                )
                 found.append(Finding(start, end, item.rule))
         found = joined([*found, *self._allowed_to_change(data, self.engine.find(data))])
         for item in found:
@@ -220,7 +261,8 @@ class Redactor:
 
     def _follow_key(self, data: bytes) -> None:
         """Learn the lines of a private key that earlier strings of the structure began."""
-        if len(data) >= FOLLOWED and (self._key.open or BEGINS in data):  # a key or a kind is no line of a file
+        # a key or a kind is no line of a file
+        if len(data) >= FOLLOWED and (self._key.open or BEGINS in data):
             for start, end in self._key.lines(data, 0, len(data)):
                 self.know(data[start:end], KEY_RULE)
 
@@ -250,7 +292,11 @@ class Redactor:
         """Every string in a structure, keys included; ids, hashes and signatures stay."""
         result: Any = value
         if isinstance(value, str):
-            result = self._identity(value, name.lower()) if name.lower() in PROTECTED else self.text(value, name)
+            result = (
+                self._identity(value, name.lower())
+                if name.lower() in PROTECTED
+                else self.text(value, name)
+            )
         elif isinstance(value, dict):
             result = self._object(value, name)
         elif isinstance(value, list | tuple | set | frozenset):
@@ -277,19 +323,29 @@ class Redactor:
 def _automaton(values: list[bytes]) -> ahocorasick_rs.BytesAhoCorasick | None:
     if not values:
         return None
-    return ahocorasick_rs.BytesAhoCorasick(values, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest)
+    return ahocorasick_rs.BytesAhoCorasick(
+        values, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+    )
 
 
 _TELLING = re.compile(r"(?i)pass|pwd|secret|token|key|auth|cred")
 
 
 def _said_name(value: dict[Any, Any]) -> str:
-    """The name that an object gives its value, where that promises a secret: {"name": "API_KEY", "value": …}."""
+    """The name that an object gives its value, where that promises a secret: {"name": "API_KEY",
+    "value": …}."""
     keys = [key for key in value if isinstance(key, str)]
     if not any(map(is_value_key, keys)):
         return ""
     names = (value[key] for key in keys if is_name_key(key))
-    return next((name for name in names if isinstance(name, str) and len(name) < 100 and _TELLING.search(name)), "")
+    return next(
+        (
+            name
+            for name in names
+            if isinstance(name, str) and len(name) < 100 and _TELLING.search(name)
+        ),
+        "",
+    )
 
 
 def _text_of(item: object) -> str:
@@ -342,7 +398,11 @@ class _Strings:
         while index > 0:  # of a list, the key before it
             index -= 1
             if self._is_key(index):
-                return self.data[self._starts[index] + 1 : self._ends[index] - 1].decode("latin-1").lower()
+                return (
+                    self.data[self._starts[index] + 1 : self._ends[index] - 1]
+                    .decode("latin-1")
+                    .lower()
+                )
         return ""
 
     def _read(self, at: int) -> None:
@@ -361,7 +421,8 @@ class _Strings:
 
 
 def in_strings(data: bytes, item: Finding) -> Iterator[Finding]:
-    """What of it lies in strings of its record, no escape cut in two: a key's lines in a list go one by one."""
+    """What of it lies in strings of its record, no escape cut in two: a key's lines in a list go
+    one by one."""
     inside = [item]
     if b'"' in data[item.start : item.end]:
         low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
@@ -378,7 +439,8 @@ def in_strings(data: bytes, item: Finding) -> Iterator[Finding]:
 
 
 def is_number(data: bytes, item: Finding) -> bool:
-    """Whether it is a number in a record, no part of a string: what stands in its place must be a string."""
+    """Whether it is a number in a record, no part of a string: what stands in its place must be
+    a string."""
     if not _NUMBER.fullmatch(data, item.start, item.end):
         return False
     low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
@@ -400,18 +462,22 @@ def _past_escape(data: bytes, at: int) -> int:
     return at
 
 
-# -- what must not have changed ------------------------------------------------------------------------------------
+# -- what must not have changed ------------------------------------------------------------------
 
 
 def _check(before: bytes, after: bytes) -> None:
     """What parsed still parses, to the same structure with the same ids."""
     old, new = before.split(b"\n"), after.split(b"\n")
     if len(old) != len(new):
-        raise NotRedacted("redaction would have changed the number of lines", "Nothing was written. Please report it.")
+        raise NotRedacted(
+            "redaction would have changed the number of lines",
+            "Nothing was written. Please report it.",
+        )
     for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
         if one != other and not intact(one, other):
             raise NotRedacted(
-                f"redaction would have broken the record on line {number}", "Nothing was written. Please report it."
+                f"redaction would have broken the record on line {number}",
+                "Nothing was written. Please report it.",
             )
 
 
@@ -432,7 +498,12 @@ def _same(one: Any, other: Any, key: str) -> bool:
     while todo:
         a, b, name = todo.pop()
         if type(a) is not type(b):
-            if isinstance(a, int | float) and isinstance(b, str) and "[REDACTED:" in b and name not in PROTECTED:
+            if (
+                isinstance(a, int | float)
+                and isinstance(b, str)
+                and "[REDACTED:" in b
+                and name not in PROTECTED
+            ):
                 continue
             return False
         if isinstance(a, dict):

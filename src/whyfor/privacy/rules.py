@@ -1,4 +1,5 @@
-"""Rules as data: what the TOML files beside this say, and what a person adds in the configuration."""
+"""Rules as data: what the TOML files beside this say, and what a person adds in the
+configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     title: str
     anchors: list[str]
-    """Small letters; every match holds one. They are looked for in one pass, the pattern only where one stands."""
+    """Lower case; every match contains one. The pattern is tried only where an anchor stands."""
     pattern: str
     """Of the secret, or of more with the secret in the group `secret`."""
     before: int = 0
@@ -31,13 +32,13 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: int = 600
     """How many bytes after the anchor's beginning it may end."""
     needs: str = ""
-    """What must stand somewhere in that stretch after the anchor, for patterns that are dear to try."""
+    """What must stand in that stretch after the anchor; for patterns that are slow to try."""
     check: str = "varied"
     """What the value must be beyond matching: one of CHECKS, or `` for nothing."""
     edges: bool = True
-    """Whether letters, digits and dashes may not stand right before it, letters and digits right after."""
+    """No letter, digit or dash right before the match, no letter or digit right after."""
     near: bool = False
-    """The anchors are names of its issuer, the pattern is of the value alone; between them something assigns it."""
+    """The anchors name the issuer, the pattern matches the value; an assignment joins them."""
     replace: str = ""
     """What is written in its place, where that is not the rule's id in brackets."""
     match: list[str] = []
@@ -45,7 +46,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AssignmentRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Secrets that have no form: known by the name of what they are assigned to. One kind of name."""
+    """Secrets that have no form: known by the name of what they are assigned to. One kind of
+    name."""
 
     id: str
     title: str
@@ -86,7 +88,9 @@ def _shipped(name: str) -> _File:
 
 def load(*, personal: bool = False, own: Iterable[Rule] = (), allow: Iterable[str] = ()) -> Rules:
     """Everything shipped, personal data if asked for, and a person's own rules."""
-    shipped = [_shipped(name) for name in (*_FILES, "names.toml", *(["personal.toml"] if personal else []))]
+    shipped = [
+        _shipped(name) for name in (*_FILES, "names.toml", *(["personal.toml"] if personal else []))
+    ]
     rules = [*(rule for file in shipped for rule in file.rule), *own]
     for rule in own:
         compiled(rule)
@@ -99,18 +103,21 @@ def load(*, personal: bool = False, own: Iterable[Rule] = (), allow: Iterable[st
     )
 
 
-# A letter of an escape such as \n, or a hex digit of one such as %3D, is no part of the word that follows; nor is the
-# sign at the beginning of a diff's line.
+# A letter of an escape such as \n, or a hex digit of one such as %3D, is no part of the word that
+# follows; nor is the sign at the beginning of a diff's line.
 _LEFT = rb"(?:(?<![A-Za-z0-9_+\-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=^[+\-])|(?<=\\n[+\-]))"
 _RIGHT = rb"(?![A-Za-z0-9])"
 
 
-# Between an issuer's name and a value: the rest of the name, what assigns it, quotes. In prose, a word for what it is.
+# Between an issuer's name and a value: the rest of the name, what assigns it, quotes. In prose, a
+# word for what it is.
 _NAME = rb"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=\\[nrtbf]))"
 _ABOUT = (  # a name that says the value is no secret
-    rb"(?![\w.\- \t]{0,40}(?:(?i:hash|commit|digest|checksum|revision|integrity|version|etag|fingerprint"
+    rb"(?![\w.\- "
+    rb"\t]{0,40}(?:(?i:hash|commit|digest|checksum|revision|integrity|version|etag|fingerprint"
     rb"|(?:project|service|deploy|deployment|environment|message|event|request|trace|span|session|build|job|run|order|issue"
-    rb"|guild|channel|server|user|account|team|org|workspace|page|board|task|node)[_\- ]?ids?(?![a-z]))"
+    rb"|guild|channel|server|user|account|team|org|workspace|page|board|task|node)[_\- "
+    rb"]?ids?(?![a-z]))"
     rb"|sha\d|SHA|md5|MD5))"
 )
 _QUOTE = rb"(?:\\*[\"'`])"
@@ -124,33 +131,58 @@ _SAYS = (
     rb"[\w.\- \t]{0,30}(?i:key|token|secret|password|credential|id)s?"
     rb"(?:[ \t]+(?i:is|was|of|to|as|for|the|in|prod|value)){0,3}:?(?=[ \t\"'`])"
 )
-_LEAD = rb"%b{0,12}(?:[rbuf](?=%b))?%b?(?:(?i:bearer|token|basic|bot)[ \t])?" % (_GAP, _QUOTE, _QUOTE)
+_LEAD = rb"%b{0,12}(?:[rbuf](?=%b))?%b?(?:(?i:bearer|token|basic|bot)[ \t])?" % (
+    _GAP,
+    _QUOTE,
+    _QUOTE,
+)
 _BETWEEN = rb"(?:" + _ASSIGNS + rb"|" + _SAYS + rb")" + _LEAD
 _WHOLE = rb"(?![A-Za-z0-9]|[_\-/.+=][A-Za-z0-9])"
 
 
 def compiled(rule: Rule) -> re.Pattern[bytes]:
     if rule.check and rule.check not in CHECKS:
-        raise BadInput(f"rule {rule.id}: no such check: {rule.check}", f"Checks: {', '.join(CHECKS)}.")
+        raise BadInput(
+            f"rule {rule.id}: no such check: {rule.check}", f"Checks: {', '.join(CHECKS)}."
+        )
     if not rule.anchors or any(not anchor or anchor != anchor.lower() for anchor in rule.anchors):
-        raise BadInput(f"rule {rule.id}: anchors must be given, in small letters", "See: docs/redact.md")
+        raise BadInput(
+            f"rule {rule.id}: anchors must be given, in small letters", "See: docs/redact.md"
+        )
     try:
         raw = rule.pattern.encode()
         re.compile(raw)  # by itself, so that it cannot lean on what is put around it
         if rule.near:
             names = b"|".join(re.escape(anchor.encode()) for anchor in rule.anchors)
-            raw = _NAME + rb"(?i:" + names + rb")" + _ABOUT + _BETWEEN + rb"(?P<secret>" + raw + rb")" + _WHOLE
+            raw = (
+                _NAME
+                + rb"(?i:"
+                + names
+                + rb")"
+                + _ABOUT
+                + _BETWEEN
+                + rb"(?P<secret>"
+                + raw
+                + rb")"
+                + _WHOLE
+            )
             return re.compile(raw, re.MULTILINE)
-        return re.compile(_LEFT + rb"(?:" + raw + rb")" + _RIGHT if rule.edges else raw, re.MULTILINE)
+        return re.compile(
+            _LEFT + rb"(?:" + raw + rb")" + _RIGHT if rule.edges else raw, re.MULTILINE
+        )
     except re.error as error:
-        raise BadInput(f"rule {rule.id}: its pattern is not right: {error}", "See: docs/redact.md") from None
+        raise BadInput(
+            f"rule {rule.id}: its pattern is not right: {error}", "See: docs/redact.md"
+        ) from None
 
 
 def _allowed(pattern: str) -> re.Pattern[bytes]:
     try:
         return re.compile(pattern.encode())
     except re.error as error:
-        raise BadInput(f"allow: {pattern!r} is not a pattern: {error}", "See: docs/redact.md") from None
+        raise BadInput(
+            f"allow: {pattern!r} is not a pattern: {error}", "See: docs/redact.md"
+        ) from None
 
 
 def as_rule(given: dict[str, Any]) -> Rule:

@@ -1,6 +1,8 @@
-"""Samples of secrets, written as templates: what looks like a key is made when it is needed, and none is in a file.
+"""Samples of secrets, written as templates: what looks like a key is made when it is needed, and
+none is in a file.
 
-`{a32}` stands for 32 characters of the class `a`; the same template gives the same text every time.
+`{a32}` stands for 32 characters of the class `a`; the same template gives the same text every
+time.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ SLOT = re.compile(r"\{([aAUlLhHdwbpBke])(\d+)\}|\{uuid\}|\{jwt\}")
 
 
 def expand(template: str) -> str:
-    """The sample with its slots filled; a slot never begins or ends with a separator, and has letters and digits."""
+    """The sample with its slots filled; a slot never begins or ends with a separator, and has
+    letters and digits."""
     chance = random.Random(template)
 
     def fill(found: re.Match[str]) -> str:
@@ -47,7 +50,11 @@ def _drawn(chance: random.Random, kind: str, size: int) -> str:
     letters = _CLASSES[kind]
     while True:
         text = "".join(chance.choice(letters) for _ in range(size))
-        varied = kind in "lLd" or size < 8 or (any(c.isdigit() for c in text) and any(c.isalpha() for c in text))
+        varied = (
+            kind in "lLd"
+            or size < 8
+            or (any(c.isdigit() for c in text) and any(c.isalpha() for c in text))
+        )
         if text[0].isalnum() and text[-1].isalnum() and varied:
             return text
 

@@ -1,7 +1,8 @@
-"""Whether a word looks drawn by chance rather than thought up: the half of the evidence that is in the value.
+"""Whether a word looks drawn by chance rather than thought up: the half of the evidence that is
+in the value.
 
-How surprising each pair of characters is in code and prose is a table of 28 by 28 costs (letters, digit, anything else)
-in 0.4 bits, counted over the words of Python's standard library.
+How surprising each pair of characters is in code and prose is a table of 28 by 28 costs
+(letters, digit, anything else) in 0.4 bits, counted over the words of Python's standard library.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ _SYMBOL = [
 ]
 
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{16,}")
-_UUID = re.compile(r"\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?")
+_UUID = re.compile(
+    r"\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?"
+)
 _DIGITS = re.compile(r"[\d.,:/\-+ ]+")
 _STAND_IN = re.compile(
-    r"example|placeholder|change.?me|your[-_ ]?|dummy|redacted|foobar|insert|replace|xxxx|\*\*\*|\.\.\.|####|____|<|>"
+    r"example|placeholder|change.?me|your[-_ "
+    r"]?|dummy|redacted|foobar|insert|replace|xxxx|\*\*\*|\.\.\.|####|____|<|>"
     r"|\$\{|\$\(|\{\{|%\(|#\{|\$[A-Za-z_]|(?-i:%[A-Z_]{3,}%)|^%s|^\{[a-z_.]*\}$|12345678|abcdefgh|qwerty|deadbeef|0123456"
     r"|^(?:pass(?:word|wd)?|hunter)\d{1,4}!?$",
     re.IGNORECASE,
@@ -62,7 +66,11 @@ def surprise(word: str) -> float:
         capital = 65 <= code <= 90
         if symbol < _DIGIT and before < _DIGIT and capital != upper:
             # camelCase: a capital begins a word; a capital among small letters without one is odd
-            total += 2.2 + costs[_OTHER][symbol] * 0.6 if capital else costs[before][symbol] + (0 if run == 1 else 2.5)
+            total += (
+                2.2 + costs[_OTHER][symbol] * 0.6
+                if capital
+                else costs[before][symbol] + (0 if run == 1 else 2.5)
+            )
             run = 1
         else:
             total += costs[before][symbol] + (1.8 if symbol == _DIGIT else 0)
@@ -91,12 +99,16 @@ def is_monotonous(word: str) -> bool:
 
 
 def is_plain(word: str) -> bool:
-    """A reference, a piece of code, a path, a number, a date: not a value that could be a secret."""
+    """A reference, a piece of code, a path, a number, a date: not a value that could be a
+    secret."""
     return (
         _REFERENCE.search(word) is not None
         or _CODE.search(word) is not None
         or (_DIGITS.fullmatch(word) is not None and not re.fullmatch(r"\d{14,}", word))
-        or (_FILE.search(word) is not None and surprise(max(re.split(r"[/\\.]", word), key=len)) < 5.2)
+        or (
+            _FILE.search(word) is not None
+            and surprise(max(re.split(r"[/\\.]", word), key=len)) < 5.2
+        )
     )
 
 
@@ -110,13 +122,15 @@ def is_random(word: str, least: int = 8, bits: float = 4.75) -> bool:
         bits += 0.5
     if len(word) < 12:
         bits += 0.3
-    return surprise(word) >= bits or (len(word) > 24 and any(_chance(part) for part in re.split(r"[-_.:]", word)))
+    return surprise(word) >= bits or (
+        len(word) > 24 and any(_chance(part) for part in re.split(r"[-_.:]", word))
+    )
 
 
 def _chance(part: str) -> bool:
-    return (len(part) >= 16 and any(c.isdigit() for c in part) and surprise(part) >= 4.75) or _HEX.fullmatch(
-        part
-    ) is not None
+    return (
+        len(part) >= 16 and any(c.isdigit() for c in part) and surprise(part) >= 4.75
+    ) or _HEX.fullmatch(part) is not None
 
 
 def is_password(word: str) -> bool:
@@ -124,12 +138,15 @@ def is_password(word: str) -> bool:
     kinds = sum(any(test(c) for c in word) for test in (str.islower, str.isupper, str.isdigit))
     odd = any(not c.isalnum() and c not in "_-./: " for c in word)
     return (
-        len(word) >= 6 and " " not in word and ((kinds >= 2 and any(c.isdigit() for c in word)) or (kinds >= 1 and odd))
+        len(word) >= 6
+        and " " not in word
+        and ((kinds >= 2 and any(c.isdigit() for c in word)) or (kinds >= 1 and odd))
     )
 
 
 def decoded(word: bytes) -> bytes | None:
-    """The text behind base64, if it is text: bytes drawn by chance are not, so none is mistaken for it."""
+    """The text behind base64, if it is text: bytes drawn by chance are not, so none is mistaken
+    for it."""
     head = _unpacked(word[:48])
     if head is None or not _is_text(head):
         return None

@@ -1,7 +1,8 @@
-"""A private key whose lines do not stand together: `cat key.pem` streamed, or a file read line by line.
+"""A private key whose lines do not stand together: `cat key.pem` streamed, or a file read line
+by line.
 
-Each line by itself is base64 like any other. It is taken for a key's where it is as long as the lines of keys are, and
-comes within a few records of one that began a key and did not end it.
+Each line by itself is base64 like any other. It is taken for a key's where it is as long as the
+lines of keys are, and comes within a few records of one that began a key and did not end it.
 """
 
 from __future__ import annotations
@@ -59,4 +60,6 @@ class SpreadKey:
 
 
 def _is_mixed(word: str) -> bool:
-    return any(map(str.isupper, word)) and any(map(str.islower, word)) and any(map(str.isdigit, word))
+    return (
+        any(map(str.isupper, word)) and any(map(str.islower, word)) and any(map(str.isdigit, word))
+    )

@@ -8,7 +8,10 @@ from whyfor.model.errors import BadInput
 from whyfor.model.query import Atom, Query
 
 _TOKEN = re.compile(r'(-?)(file:|tool:)?("[^"]*"|[^\s"]+)')
-_HINT = 'Try: whyfor search login timeout, "exact phrase", retr*, cache OR redis, -test, file:src/app.py, tool:Bash'
+_HINT = (
+    'Try: whyfor search login timeout, "exact phrase", retr*, cache OR redis, -test, '
+    "file:src/app.py, tool:Bash"
+)
 
 
 def parse(text: str) -> Query:
@@ -57,6 +60,8 @@ def _atom(value: str) -> Atom | None:
 
 def phrase(query: Query) -> Atom | None:
     """All plain words of a query as one phrase: who typed a whole title finds it first."""
-    if len(query.clauses) < 3 or any(len(clause) > 1 or clause[0].prefix for clause in query.clauses):
+    if len(query.clauses) < 3 or any(
+        len(clause) > 1 or clause[0].prefix for clause in query.clauses
+    ):
         return None
     return Atom(" ".join(clause[0].text for clause in query.clauses))

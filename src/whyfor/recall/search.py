@@ -16,7 +16,11 @@ from whyfor.recall.query import phrase
 from whyfor.store.protocol import StoreReader
 
 CANDIDATES = 60
-_FIELD_OF = {"user.prompt": "prompts", "assistant.message": "answers", "assistant.thinking": "thinking"}
+_FIELD_OF = {
+    "user.prompt": "prompts",
+    "assistant.message": "answers",
+    "assistant.thinking": "thinking",
+}
 _ORDER = {"user.prompt": 4, "assistant.message": 3, "assistant.thinking": 2, "tool.call": 1}
 _CODE = ("tool.call", "tool.result")
 _WHOLE = 1.5  # a turn with all the words, against one with some of them
@@ -40,7 +44,9 @@ class Hit(msgspec.Struct, frozen=True):
     named: bool = False  # found in the title that an agent gave the session, which nobody typed
 
 
-def search(reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False) -> list[Hit]:
+def search(
+    reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False
+) -> list[Hit]:
     """At most one hit per turn; best first, or newest first."""
     return page(reader, query, filters, limit=limit, newest=newest)[0]
 
@@ -55,7 +61,8 @@ def page(
     newest: bool = False,
     lines: bool = False,
 ) -> tuple[list[Hit], int | None]:
-    """Hits after a place in the list, and the place to go on from; with `lines` code keeps the lines it stands on."""
+    """Hits after a place in the list, and the place to go on from; with `lines` code keeps the
+    lines it stands on."""
     matches = (_newest if newest else _best)(reader, query, filters, after + limit)
     hits: list[Hit] = []
     sessions: dict[int, Session] = {}
@@ -63,7 +70,9 @@ def page(
         if len(hits) >= limit:
             return hits, place
         if match.session not in sessions:  # as many at once as may be needed
-            sessions |= reader.by_number(sorted({m.session for m in matches[place : place + limit - len(hits)]}))
+            sessions |= reader.by_number(
+                sorted({m.session for m in matches[place : place + limit - len(hits)]})
+            )
         hit = _resolve(reader, sessions[match.session], match, query, filters.fields, lines)
         if hit is not None:
             hits.append(hit)
@@ -93,7 +102,8 @@ def _best(reader: StoreReader, query: Query, filters: Filters, limit: int) -> li
         if weight >= _ENOUGH:
             ranked.append(msgspec.structs.replace(match, score=match.score * weight))
             found.pop(key, None)
-    ranked += found.values()  # all the words, but so common that a looser query ranked them out of sight
+    # all the words, but so common that a looser query ranked them out of sight
+    ranked += found.values()
     return _one_per_turn(sorted(ranked, key=lambda m: -m.score))
 
 
@@ -104,11 +114,16 @@ def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
     return list(seen.values())
 
 
-# -- where in the turn -----------------------------------------------------------------------------
+# -- where in the turn ---------------------------------------------------------------------------
 
 
 def _resolve(
-    reader: StoreReader, session: Session, match: Match, query: Query, fields: tuple[str, ...], lines: bool
+    reader: StoreReader,
+    session: Session,
+    match: Match,
+    query: Query,
+    fields: tuple[str, ...],
+    lines: bool,
 ) -> Hit | None:
     """The event of the matching piece that holds most of the words."""
     if match.first_seq == 0:
@@ -122,7 +137,9 @@ def _resolve(
         if not _eligible(event, fields, query, calls):
             continue
         text = _fold(event.text)
-        score = sum(1 for finder in finders if finder.spans(text, 1)) * 10 + _ORDER.get(event.kind, 0)
+        score = sum(1 for finder in finders if finder.spans(text, 1)) * 10 + _ORDER.get(
+            event.kind, 0
+        )
         if best is None or score > best[0]:
             best = (score, event)
     if best is None or (query.tools and finders and best[0] < 10):
@@ -131,7 +148,9 @@ def _resolve(
     return _hit(session, match, event, event.text, finders, lines and event.kind in _CODE)
 
 
-def _eligible(event: StoredEvent, fields: tuple[str, ...], query: Query, calls: set[object]) -> bool:
+def _eligible(
+    event: StoredEvent, fields: tuple[str, ...], query: Query, calls: set[object]
+) -> bool:
     if query.tools:
         if event.kind == "tool.call":
             return _is_tool(event.name, query.tools)
@@ -154,7 +173,12 @@ def _title_hit(reader: StoreReader, session: Session, match: Match, query: Query
 
 
 def _hit(
-    session: Session, match: Match, event: StoredEvent, text: str, finders: list[_Finder], lines: bool = False
+    session: Session,
+    match: Match,
+    event: StoredEvent,
+    text: str,
+    finders: list[_Finder],
+    lines: bool = False,
 ) -> Hit:
     snippet, marks = (_excerpt if lines else _snippet)(text, finders)
     return Hit(
@@ -184,11 +208,16 @@ class _Finder:
         )  # how far before its longest word a phrase may begin
 
     def spans(self, text: str, most: int) -> list[tuple[int, int]]:
-        """Look for the longest word first: far cheaper than the pattern, which is tried only where that stands."""
+        """Look for the longest word first: far cheaper than the pattern, which is tried only
+        where that stands."""
         found: list[tuple[int, int]] = []
         at = text.find(self.literal)
         while at >= 0 and len(found) < most:
-            hit = self.pattern.match(text, at) if not self.lead else self.pattern.search(text, max(0, at - self.lead))
+            hit = (
+                self.pattern.match(text, at)
+                if not self.lead
+                else self.pattern.search(text, max(0, at - self.lead))
+            )
             if hit is None and self.lead:
                 break
             found += [hit.span()] if hit else []
@@ -236,7 +265,8 @@ def _densest(spans: list[tuple[int, int]]) -> int:
 
 
 def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """The line with the most words from there on, and its neighbours, with the places of the words."""
+    """The line with the most words from there on, and its neighbours, with the places of the
+    words."""
     folded = _fold(text)
     spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
     at = _densest(spans)
@@ -255,15 +285,17 @@ def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, in
             break
         end = min(stop + 1, len(text))
     piece = text[begin:end].rstrip("\n")
-    return piece, [(a - begin, b - begin) for a, b in spans if a >= begin and b <= begin + len(piece)]
+    return piece, [
+        (a - begin, b - begin) for a, b in spans if a >= begin and b <= begin + len(piece)
+    ]
 
 
 def held(text: str, query: Query) -> bool:
     """Whether a text has all the words, and none that it must not have."""
     folded = _fold(text)
-    return all(any(_Finder(atom).spans(folded, 1) for atom in clause) for clause in query.clauses) and not any(
-        _Finder(atom).spans(folded, 1) for atom in query.without
-    )
+    return all(
+        any(_Finder(atom).spans(folded, 1) for atom in clause) for clause in query.clauses
+    ) and not any(_Finder(atom).spans(folded, 1) for atom in query.without)
 
 
 def marked(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:

@@ -41,12 +41,17 @@ class App(Litestar):
             await self.guard(scope, receive, send, super().__call__)
 
 
-def create_app(settings: Settings, *, port: int, keys: AccessKeys | None = None, hub: Hub | None = None) -> App:
-    """What is served on a port of this machine; `hub` is told of news by whoever ingests, else it looks by itself."""
+def create_app(
+    settings: Settings, *, port: int, keys: AccessKeys | None = None, hub: Hub | None = None
+) -> App:
+    """What is served on a port of this machine; `hub` is told of news by whoever ingests, else
+    it looks by itself."""
     hub = hub or Hub(settings)
     glances = PreviewCache(settings)
     templates = environment(ProjectNames(settings))
-    templates.globals["approvals"] = lambda: sum(1 for each in hub.standings if each.status.approval)
+    templates.globals["approvals"] = lambda: sum(
+        1 for each in hub.standings if each.status.approval
+    )
     app = App(
         [
             *pages.HANDLERS,
@@ -76,7 +81,9 @@ def create_app(settings: Settings, *, port: int, keys: AccessKeys | None = None,
 
 
 def _openapi() -> OpenAPIConfig:
-    bearer = SecurityScheme(type="http", scheme="bearer", description="The token in $WHYFOR_HOME/serve.token.")
+    bearer = SecurityScheme(
+        type="http", scheme="bearer", description="The token in $WHYFOR_HOME/serve.token."
+    )
     return OpenAPIConfig(
         title="Whyfor",
         version=__version__,

@@ -1,4 +1,5 @@
-"""Where the shapes of a chart stand: numbers for SVG attributes. Colours are classes, and a template's business."""
+"""Where the shapes of a chart stand: numbers for SVG attributes. Colours are classes, and a
+template's business."""
 
 from __future__ import annotations
 
@@ -57,7 +58,13 @@ def calendar(days: Sequence[Day]) -> Calendar:
     for number, day in enumerate(days):
         week, weekday = divmod(number, 7)
         x, y = round(LEFT + week * STEP, 1), round(TOP + weekday * STEP, 1)
-        level = None if day.turns is None else sum(day.turns > limit for limit in limits) + 1 if day.turns else 0
+        level = (
+            None
+            if day.turns is None
+            else sum(day.turns > limit for limit in limits) + 1
+            if day.turns
+            else 0
+        )
         cells.append(Cell(x, y, level, _told(day), day.inside))
         if day.date.day == 1 and (not months or x - months[-1].x >= 2 * STEP):
             months.append(Tick(x, f"{day.date:%b}"))
@@ -66,7 +73,8 @@ def calendar(days: Sequence[Day]) -> Calendar:
 
 
 def quarters(numbers: Sequence[int]) -> list[float]:
-    """Three numbers that part the others into four even groups: one busy day does not pale all others."""
+    """Three numbers that part the others into four even groups: one busy day does not pale all
+    others."""
     ordered = sorted(numbers)
     return [ordered[(len(ordered) - 1) * part // 4] for part in (1, 2, 3)] if ordered else [0, 0, 0]
 
@@ -81,11 +89,18 @@ def histogram(numbers: Sequence[int], edges: Sequence[float], median: float | No
         x = round(place * slot + 6, 1)
         columns.append(
             Column(
-                x, round(FLOOR - height, 1), round(slot - 12, 1), round(height, 1), round(x + slot / 2 - 6, 1), number
+                x,
+                round(FLOOR - height, 1),
+                round(slot - 12, 1),
+                round(height, 1),
+                round(x + slot / 2 - 6, 1),
+                number,
             )
         )
     lines = [round(FLOOR - (FLOOR - ROOF) * part / 4, 1) for part in (1, 2, 3, 4)]
-    return Histogram(columns, lines, None if median is None else round(_place(median, edges, slot), 1))
+    return Histogram(
+        columns, lines, None if median is None else round(_place(median, edges, slot), 1)
+    )
 
 
 def _place(value: float, edges: Sequence[float], slot: float) -> float:

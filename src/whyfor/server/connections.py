@@ -1,8 +1,9 @@
-"""Connections: who has shown no key may hold few of them, for a short time; other users of this machine hold none.
+"""Connections: who has shown no key may hold few of them, for a short time; other users of this
+machine hold none.
 
-A connection counts as keyless until the guard has seen a key on it. Of too many keyless ones the oldest goes, so
-whoever holds hundreds only pushes out their own; a client with a key sends it with its first request, and keeps its
-connection, however many others come.
+A connection counts as keyless until the guard has seen a key on it. Of too many keyless ones the
+oldest goes, so whoever holds hundreds only pushes out their own; a client with a key sends it
+with its first request, and keeps its connection, however many others come.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from uvicorn.server import ServerState
 
 from whyfor.server.peers import is_foreign
 
-# A request that came along with its connection is read three turns of the loop later at most: as many connections as
-# are taken in meanwhile (run.AT_ONCE each turn) fit in here, so that none of them is closed before it was heard.
+# A request that came along with its connection is read three turns of the loop later at most: as
+# many connections as are taken in meanwhile (run.AT_ONCE each turn) fit in here, so that none of
+# them is closed before it was heard.
 KEYLESS = 128
 KEYLESS_SECONDS = 10.0  # for the first request with a key, from the connection's beginning
 

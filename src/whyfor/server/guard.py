@@ -1,6 +1,8 @@
-"""What every request must pass before anything else sees it: Host, then Origin, then a key; and what every answer says.
+"""What every request must pass before anything else sees it: Host, then Origin, then a key; and
+what every answer says.
 
-It stands around the whole application, so that paths that lead nowhere are guarded like all others.
+It stands around the whole application, so that paths that lead nowhere are guarded like all
+others.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ STATIC = "/static/"
 
 HEADERS = {
     "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
+        "'self'; "
         "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     ),
     "x-content-type-options": "nosniff",
@@ -38,8 +41,12 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-# Who is refused gets no file of ours: that page has its style in it, let in by its hash, and nothing else.
-REFUSED = {**HEADERS, "content-security-policy": f"default-src 'none'; style-src {SOURCE}; frame-ancestors 'none'"}
+# Who is refused gets no file of ours: that page has its style in it, let in by its hash, and
+# nothing else.
+REFUSED = {
+    **HEADERS,
+    "content-security-policy": f"default-src 'none'; style-src {SOURCE}; frame-ancestors 'none'",
+}
 
 
 UNTIL: ContextVar[int] = ContextVar("until")  # the second at which the key of whoever asks ends
@@ -113,19 +120,27 @@ class Guard:
         else:
             until = self.start.read_cookie(_cookie(headers, self.cookie))
         if until is None:
-            raise Refusal(401, "unauthorized", "this page needs a key", "Open it again: whyfor serve")
+            raise Refusal(
+                401, "unauthorized", "this page needs a key", "Open it again: whyfor serve"
+            )
         return until
 
     async def _open(self, scope: HTTPScope, headers: dict[str, list[str]], send: Send) -> None:
-        """A one-time link becomes a cookie. It may be followed from anywhere, but only by a person: whoever looks ahead
-        or embeds it does not use it up."""
+        """A one-time link becomes a cookie. It may be followed from anywhere, but only by a
+        person: whoever looks ahead or embeds it does not use it up."""
         if scope["method"] != "GET":
             raise Refusal(405, "bad_input", "a link is opened with GET", allow="GET")
         codes = _query(scope).get("once", [])
         if len(codes) != 1 or not _followed(headers) or not self.keys.redeem(codes[0]):
-            raise Refusal(401, "unauthorized", "this link was used already, or is too old", "Another: whyfor serve")
+            raise Refusal(
+                401,
+                "unauthorized",
+                "this link was used already, or is too old",
+                "Another: whyfor serve",
+            )
         _show_key(scope)
-        # A redirect alone would still count as the other site's doing, and go without the cookie: the page goes on.
+        # A redirect alone would still count as the other site's doing, and go without the cookie:
+        # the page goes on.
         body = b'<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Whyfor</title>'
         status = 303 if _from_nowhere(headers) else 200
         answer = [(b"location", b"/")] if status == 303 else []
@@ -133,23 +148,31 @@ class Guard:
         await _send(send, status, answer, body)
 
     async def _hello(self, scope: HTTPScope, send: Send) -> None:
-        """The server proves itself to a page of an earlier start, or of this one, before that page sends anything."""
+        """The server proves itself to a page of an earlier start, or of this one, before that
+        page sends anything."""
         page, nonce = _asked(scope, "page", "nonce")
         proof = self.start.answer_page(page, nonce)
         if proof is None:
-            raise Refusal(401, "unauthorized", "this page is too old", "Open it again: whyfor serve")
+            raise Refusal(
+                401, "unauthorized", "this page is too old", "Open it again: whyfor serve"
+            )
         body = msgspec.json.encode({"start": self.start.name, "proof": proof})
         # No key was shown: the connection goes, too.
         answer = [(b"content-type", b"application/json"), (b"connection", b"close")]
         await _send(send, 200, answer, body)
 
     async def _again(self, scope: HTTPScope, send: Send) -> None:
-        """A page that proves itself gets a cookie of this start; it ends when the page's first one would have."""
+        """A page that proves itself gets a cookie of this start; it ends when the page's first
+        one would have."""
         until = self.start.admit_page(*_asked(scope, "page", "nonce", "proof"))
         if until is None:
-            raise Refusal(401, "unauthorized", "this page needs a key", "Open it again: whyfor serve")
+            raise Refusal(
+                401, "unauthorized", "this page needs a key", "Open it again: whyfor serve"
+            )
         _show_key(scope)
-        await _send(send, 200, [self._set_cookie(until), (b"content-type", b"application/json")], b"{}")
+        await _send(
+            send, 200, [self._set_cookie(until), (b"content-type", b"application/json")], b"{}"
+        )
 
     def _set_cookie(self, until: int) -> tuple[bytes, bytes]:
         cookie = f"{self.cookie}={self.start.make_cookie(until)}; HttpOnly; SameSite=Strict; Path=/"
@@ -189,7 +212,11 @@ async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], bod
 
 
 def _followed(headers: dict[str, list[str]]) -> bool:
-    ahead = any("prefetch" in value for name in ("sec-purpose", "purpose") for value in headers.get(name, []))
+    ahead = any(
+        "prefetch" in value
+        for name in ("sec-purpose", "purpose")
+        for value in headers.get(name, [])
+    )
     embedded = headers.get("sec-fetch-dest", ["document"]) != ["document"]
     return not ahead and not embedded and "origin" not in headers
 
@@ -200,7 +227,8 @@ def _from_nowhere(headers: dict[str, list[str]]) -> bool:
 
 
 def _judge_form(scope: Scope, headers: dict[str, list[str]]) -> None:
-    """Nothing here takes a body; a small one is passed over. No name here holds a control character."""
+    """Nothing here takes a body; a small one is passed over. No name here holds a control
+    character."""
     if len(scope["raw_path"]) + len(scope["query_string"]) > TARGET_BYTES:
         raise Refusal(414, "bad_input", f"an address may have {TARGET_BYTES} bytes")
     if any(ord(char) < 32 for char in scope["path"]):
@@ -235,7 +263,11 @@ def _with_headers(scope: Scope, send: Send, headers: dict[str, str] = HEADERS) -
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = [(name, value) for name, value in message.get("headers", []) if name.decode().lower() not in always]
+            given = [
+                (name, value)
+                for name, value in message.get("headers", [])
+                if name.decode().lower() not in always
+            ]
             ours = [(name.encode(), value.encode()) for name, value in always.items()]
             rest: Any = {**message, "headers": [*given, *ours]}
             message = rest

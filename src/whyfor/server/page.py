@@ -23,7 +23,8 @@ def rendered(template: str, shown: dict[str, Any]) -> bytes:
 
 
 class RenderedPage(Template):
-    """Rendered already, in the thread that read what it shows: a long page must not hold up the streams."""
+    """Rendered already, in the thread that read what it shows: a long page must not hold up the
+    streams."""
 
     def __init__(self, template: str, shown: dict[str, Any]) -> None:
         super().__init__(template)

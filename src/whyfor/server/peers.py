@@ -1,7 +1,8 @@
-"""Whose connection is it? Linux says, for both ends of a connection on this machine, which user has it.
+"""Whose connection is it? Linux says, for both ends of a connection on this machine, which user
+has it.
 
-A cookie or a link that another user got hold of does then not help them, nor does standing between a browser and us.
-Other systems do not say; there a key is all that counts.
+A cookie or a link that another user got hold of does then not help them, nor does standing
+between a browser and us. Other systems do not say; there a key is all that counts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def is_foreign(client: Address, server: Address) -> bool:
 
 
 def find_user(client: tuple[str, int | None], server: tuple[str, int | None]) -> int | None:
-    """Return the user id at the client's end of a connection by IPv4; None if the system does not say."""
+    """Return the user id at the client's end of a connection by IPv4; None if the system does
+    not say."""
     if sys.platform != "linux":
         return None
     try:

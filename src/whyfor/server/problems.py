@@ -1,4 +1,5 @@
-"""What went wrong, as problem+json for programs and as a page for people: kind, message, next step."""
+"""What went wrong, as problem+json for programs and as a page for people: kind, message, next
+step."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class ProblemDetails(msgspec.Struct, frozen=True):
 class Refusal(Exception):
     """The guard says no: with few words, and nothing of what is kept."""
 
-    def __init__(self, status: int, kind: str, message: str, hint: str = "", allow: str = "") -> None:
+    def __init__(
+        self, status: int, kind: str, message: str, hint: str = "", allow: str = ""
+    ) -> None:
         super().__init__(message)
         self.problem = _problem(status, kind, message, hint)
         self.allow = allow
@@ -60,7 +63,11 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
         kind = b"text/html; charset=utf-8"
     else:
         body, kind = msgspec.json.encode(problem), JSON.encode()
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    headers = [
+        (b"content-type", kind),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
     if problem.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="whyfor"'))
     if refusal.allow:
@@ -81,7 +88,9 @@ def from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response
     kind = "not_found" if status == 404 else "bad_input" if status < 500 else "internal"
     detail = error.detail if status != 404 else f"nothing is at {request.url.path}"
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
-        detail = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in error.extra)
+        detail = "; ".join(
+            f"{item.get('key', '')}: {item.get('message', '')}" for item in error.extra
+        )
     return _answer(request, _problem(status, kind, detail), error.headers)
 
 
@@ -102,7 +111,11 @@ def _problem(status: int, kind: str, message: str, hint: str = "") -> ProblemDet
 def _answer(
     request: Request[Any, Any, Any], problem: ProblemDetails, headers: dict[str, str] | None = None
 ) -> Response[Any]:
-    kept = {name: value for name, value in (headers or {}).items() if name.lower() in ("allow", "retry-after")}
+    kept = {
+        name: value
+        for name, value in (headers or {}).items()
+        if name.lower() in ("allow", "retry-after")
+    }
     if _for_people(request.scope):
         return _Page(problem, status_code=problem.status, headers=kept)
     return Response(problem, status_code=problem.status, media_type=JSON, headers=kept)
@@ -114,15 +127,20 @@ class _Page(Response[ProblemDetails]):
 
 
 class _Later(ASGIResponse):
-    """A page of what went wrong; made in a thread, as all pages are, though an error is told on the loop."""
+    """A page of what went wrong; made in a thread, as all pages are, though an error is told on
+    the loop."""
 
     def __init__(self, problem: ProblemDetails, headers: dict[str, str]) -> None:
         super().__init__(status_code=problem.status, headers=headers)
         self.problem, self.given = problem, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await asyncio.to_thread(rendered, "error.html", {"problem": self.problem, "here": ""})
-        answer = ASGIResponse(body=body, status_code=self.problem.status, headers=self.given, media_type="text/html")
+        body = await asyncio.to_thread(
+            rendered, "error.html", {"problem": self.problem, "here": ""}
+        )
+        answer = ASGIResponse(
+            body=body, status_code=self.problem.status, headers=self.given, media_type="text/html"
+        )
         await answer(scope, receive, send)
 
 

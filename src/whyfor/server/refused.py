@@ -1,4 +1,5 @@
-"""The page for whoever is refused: it stands alone, since who has no key gets no style sheet either."""
+"""The page for whoever is refused: it stands alone, since who has no key gets no style sheet
+either."""
 
 from __future__ import annotations
 
@@ -19,9 +20,14 @@ p { margin: 0 0 4px; }
 code { font: 12.5px/20px ui-monospace, SFMono-Regular, Menlo, "Cascadia Mono", "DejaVu Sans Mono", monospace; }
 """
 SOURCE = (
-    f"'sha256-{base64.b64encode(sha256(STYLE.encode()).digest()).decode()}'"  # what the policy lets in, by its hash
+    # what the policy lets in, by its hash
+    f"'sha256-{base64.b64encode(sha256(STYLE.encode()).digest()).decode()}'"
 )
-_TITLES = {401: "This page needs a link", 403: "Another site may not ask", 421: "This server is not called that"}
+_TITLES = {
+    401: "This page needs a link",
+    403: "Another site may not ask",
+    421: "This server is not called that",
+}
 
 
 def refused(status: int, phrase: str, detail: str, hint: str) -> bytes:

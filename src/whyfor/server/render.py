@@ -1,4 +1,5 @@
-"""How things look in a page: words of a transcript that cannot act, code in four colours, ages and numbers in words."""
+"""How things look in a page: words of a transcript that cannot act, code in four colours, ages
+and numbers in words."""
 
 from __future__ import annotations
 
@@ -38,11 +39,15 @@ STATUS = {
     "unknown": "Unknown",
 }
 _COMMAND = re.compile(r"\b((?:whyfor|git) [a-z][\w-]*(?: --?[a-z][\w-]*| [A-Z]+\b)*)")
-# Characters; more is shown plain. Neither parser is linear, and a transcript may be made to hold up a page.
+# Characters; more is shown plain. Neither parser is linear, and a transcript may be made to hold up
+# a page.
 _PROSE = 40_000
 _COLOURED = 30_000
 _COLOURED_LINE = 1000
-_TAGS = set("p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th td a span".split())
+_TAGS = set(
+    "p br strong em s code pre ul ol li blockquote h3 h4 h5 h6 hr table thead tbody tr th "
+    "td a span".split()
+)
 _LINK = re.compile(r"(?:https?://|mailto:)", re.I)
 # Of Pygments' many kinds of tokens four are told apart; the first that holds a token wins.
 _CLASSES = (
@@ -60,7 +65,8 @@ _CLASSES = (
 
 
 def environment(names: ProjectNames | None = None) -> Environment:
-    """Everything is escaped, whatever the file is called; a name that is not there is an error, not nothing."""
+    """Everything is escaped, whatever the file is called; a name that is not there is an error,
+    not nothing."""
     made = Environment(
         loader=FileSystemLoader(WEB / "templates"),
         autoescape=True,
@@ -105,7 +111,8 @@ def environment(names: ProjectNames | None = None) -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Whatever a template puts out, no filter needs to be remembered: what is hidden in a string is named."""
+    """Whatever a template puts out, no filter needs to be remembered: what is hidden in a string
+    is named."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return show_hidden(value)
     return value
@@ -116,11 +123,12 @@ def verbatim(value: str) -> Markup:
     return escape(value)
 
 
-# -- words -----------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------
 
 
 def prose(text: str | None) -> Markup:
-    """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the same."""
+    """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the
+    same."""
     if len(text or "") > _PROSE:
         return typed(text)
     rendered: str = _parser().render(plain(text or ""))
@@ -140,12 +148,14 @@ def typed(text: str | None) -> Markup:
     """What a person typed: as it is, line by line."""
     paragraphs = re.split(r"\n{2,}", clean(text or "").strip("\n"))
     return Markup("\n").join(
-        Markup("<p>{}</p>").format(Markup("<br>").join(paragraph.split("\n"))) for paragraph in paragraphs
+        Markup("<p>{}</p>").format(Markup("<br>").join(paragraph.split("\n")))
+        for paragraph in paragraphs
     )
 
 
 def inline(text: str) -> Markup:
-    """A line of an agent's Markdown that was cut out of its text: code stays code, other marks go."""
+    """A line of an agent's Markdown that was cut out of its text: code stays code, other marks
+    go."""
     parts = one_line(text).split("`")
     if len(parts) % 2 == 0:  # a last one without its partner is a character
         parts[-2:] = ["`".join(parts[-2:])]
@@ -164,7 +174,8 @@ def hinted(text: str) -> Markup:
 
 
 def exact(text: str) -> Markup:
-    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape is named."""
+    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape
+    is named."""
     return Markup("").join(
         Markup('<span class="unseen" title="{}">U+{:04X}</span>').format(_name(piece), ord(piece))
         if hidden
@@ -182,7 +193,10 @@ def marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
     parts, at = [], 0
     for start, end in marks:
         if start >= at:
-            parts += [escape(clean(snippet[at:start])), Markup("<mark>{}</mark>").format(clean(snippet[start:end]))]
+            parts += [
+                escape(clean(snippet[at:start])),
+                Markup("<mark>{}</mark>").format(clean(snippet[start:end])),
+            ]
             at = end
     return Markup("").join([*parts, escape(clean(snippet[at:]))])
 
@@ -195,7 +209,9 @@ def _parser() -> MarkdownIt:
     parser.disable(["reference", "html_block", "html_inline"])
     parser.validateLink = lambda url: bool(_LINK.match(url.strip()))  # type: ignore[method-assign]
     parser.core.ruler.push("hidden", mind_hidden)
-    parser.add_render_rule("image", lambda _, tokens, index, *__: str(escape(_picture(tokens[index].content))))
+    parser.add_render_rule(
+        "image", lambda _, tokens, index, *__: str(escape(_picture(tokens[index].content)))
+    )
     parser.add_render_rule("heading_open", lambda *_: "<h4>")
     parser.add_render_rule("heading_close", lambda *_: "</h4>\n")
     return parser
@@ -209,7 +225,7 @@ def _picture(words: str) -> str:
     return f"[image: {words}]" if words else "[image]"
 
 
-# -- code ------------------------------------------------------------------------------------------
+# -- code ----------------------------------------------------------------------------------------
 
 
 def highlight(code: str, language: str = "") -> Markup:
@@ -261,7 +277,7 @@ def _lexer(language: str) -> Any:
         return None
 
 
-# -- numbers and times -----------------------------------------------------------------------------
+# -- numbers and times ---------------------------------------------------------------------------
 
 
 def age(millis: int | None, now: float | None = None) -> str:
@@ -299,7 +315,9 @@ def took(millis: int) -> str:
 
 
 def moment(millis: int | None) -> str:
-    return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d %H:%M:%S") if millis else "unknown"
+    return (
+        datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d %H:%M:%S") if millis else "unknown"
+    )
 
 
 def clock(millis: int | None) -> str:
@@ -324,7 +342,11 @@ def duration(millis: int | None) -> str:
 
 def spent(tokens: Tokens) -> str:
     """In and out, cache counted as in; never a silent zero."""
-    known = [value for value in (tokens.input, tokens.cache_read, tokens.cache_write) if value is not None]
+    known = [
+        value
+        for value in (tokens.input, tokens.cache_read, tokens.cache_write)
+        if value is not None
+    ]
     if not known and tokens.output is None:
         return "tokens unknown"
     return f"{count(sum(known)) if known else '?'} in, {count(tokens.output)} out"
@@ -334,7 +356,9 @@ def used(tokens: Tokens) -> str:
     """All of them in one number."""
     known = [tokens.input, tokens.cache_read, tokens.cache_write, tokens.output]
     total = sum(value for value in known if value is not None)
-    return f"{count(total)} tokens" if any(value is not None for value in known) else "tokens unknown"
+    return (
+        f"{count(total)} tokens" if any(value is not None for value in known) else "tokens unknown"
+    )
 
 
 def at_home(path: str | None, home: PurePath) -> str:
@@ -350,4 +374,7 @@ def project(identity: str | None, names: ProjectNames | None = None) -> str:
     if identity.startswith("git:"):
         return (names and names(identity)) or f"git:{identity[4:12]}"
     parts = [part for part in re.split(r"[/\\]", identity) if part]
-    return "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:]) or identity
+    return (
+        "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:])
+        or identity
+    )

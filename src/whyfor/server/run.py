@@ -1,4 +1,5 @@
-"""Running it: one server per home, on this machine's loopback only, gone without a trace when it is told to stop."""
+"""Running it: one server per home, on this machine's loopback only, gone without a trace when it
+is told to stop."""
 
 from __future__ import annotations
 
@@ -32,8 +33,13 @@ CONNECTIONS = 256  # of clients that have shown a key
 AT_ONCE = 32  # connections taken in before those that are there are attended to; see KEYLESS
 QUEUE = 512  # connections that the system lets wait meanwhile
 STOPPING = 3  # seconds a request in work may take when the server stops
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
-Ready = Callable[[access.Running, str, bool], None]  # told where it is, a link, and whether it ran before
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    if hasattr(signal, name)
+]
+# told where it is, a link, and whether it ran before
+Ready = Callable[[access.Running, str, bool], None]
 
 
 def serve(settings: Settings, port: int | None, ready: Ready) -> None:
@@ -51,7 +57,9 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
 
                         def started() -> None:
                             ready(running, keys.link(running), False)
-                            threading.Thread(target=warm, args=(app.templates,), daemon=True).start()
+                            threading.Thread(
+                                target=warm, args=(app.templates,), daemon=True
+                            ).start()
 
                         server = Server(app, started)
                         asyncio.run(_until_stopped(server, hub, listener))
@@ -66,7 +74,8 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
 def bound(port: int | None) -> Iterator[socket.socket]:
     """A port that was asked for or none; else ours, or any that is free."""
     for number in (PORT, 0) if port is None else (port,):
-        # With its protocol named: else asyncio leaves Nagle's algorithm on, which holds answers back for 40 ms.
+        # With its protocol named: else asyncio leaves Nagle's algorithm on, which holds answers
+        # back for 40 ms.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows, where two programs may share a port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
@@ -77,7 +86,11 @@ def bound(port: int | None) -> Iterator[socket.socket]:
             break
         except OSError as error:
             listener.close()
-            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+            why = (
+                "is taken"
+                if error.errno == errno.EADDRINUSE
+                else f"cannot be used: {error.strerror}"
+            )
     else:
         raise Busy(f"port {port} {why}", "Take any that is free: whyfor serve --port 0")
     with listener:
@@ -86,10 +99,13 @@ def bound(port: int | None) -> Iterator[socket.socket]:
 
 @contextmanager
 def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
-    """What agents write is read as they write it, in a thread of its own; safe to be cut off, like every ingest."""
+    """What agents write is read as they write it, in a thread of its own; safe to be cut off,
+    like every ingest."""
     stop = threading.Event()
     audience = Notifier(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
-    thread = threading.Thread(target=watch, args=(settings, audience, stop), name="whyfor-watch", daemon=True)
+    thread = threading.Thread(
+        target=watch, args=(settings, audience, stop), name="whyfor-watch", daemon=True
+    )
     thread.start()
     try:
         yield
@@ -127,15 +143,19 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or []:
-            listener.listen(QUEUE)  # asyncio has one number for this and for how many it takes in at once
+            # asyncio has one number for this and for how many it takes in at once
+            listener.listen(QUEUE)
         try:
             self._started()
-        except Exception as error:  # nobody reads what we print: it stops as it always does, and says so then
+        except (
+            Exception
+        ) as error:  # nobody reads what we print: it stops as it always does, and says so then
             self.fault, self.should_exit = error, True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Ours: uvicorn would send a signal again when it is done, and what is left to tidy up would stay."""
+        """Ours: uvicorn would send a signal again when it is done, and what is left to tidy up
+        would stay."""
         yield
 
 

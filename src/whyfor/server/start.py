@@ -1,8 +1,10 @@
-"""One start of the server on one port, and what it gives to browsers: cookies, page keys, proofs.
+"""One start of the server on one port, and what it gives to browsers: cookies, page keys,
+proofs.
 
-A cookie ends with the start that made it, so whoever gets hold of one after the server has stopped has nothing. An open
-page finds its way to the next start by a key that is in the page and is never sent: each side shows the other that it
-has the key, by signing a number the page made up, this port and this start. The server signs first.
+A cookie ends with the start that made it, so whoever gets hold of one after the server has
+stopped has nothing. An open page finds its way to the next start by a key that is in the page
+and is never sent: each side shows the other that it has the key, by signing a number the page
+made up, this port and this start. The server signs first.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Start:
         self.port = port
         self._token = token
 
-    # -- cookies -----------------------------------------------------------------------------------
+    # -- cookies ----------------------------------------------------------------------------------
 
     def make_cookie(self, until: int) -> str:
         """Return a cookie's value that is good until that second, at this start."""
@@ -42,25 +44,30 @@ class Start:
     def _sign_cookie(self, until: int) -> str:
         return sign(self._token, "cookie", self.port, self.name, until)
 
-    # -- pages -------------------------------------------------------------------------------------
+    # -- pages ------------------------------------------------------------------------------------
 
     def make_page_key(self, until: int) -> str:
-        """Return what a page keeps to itself: its name, until when it is good, its secret, and this start."""
+        """Return what a page keeps to itself: its name, until when it is good, its secret, and
+        this start."""
         page = secrets.token_urlsafe(16)
         return f"{page}.{until}.{self._page_secret(page, until)}.{self.name}"
 
     def answer_page(self, name: str, nonce: str) -> str | None:
-        """Return the server's proof for a page, named `page.until`; None if that page is too old or never was."""
+        """Return the server's proof for a page, named `page.until`; None if that page is too old
+        or never was."""
         known = self._read_page(name, nonce)
         return sign(known[1], "server", self.port, self.name, nonce) if known else None
 
     def admit_page(self, name: str, nonce: str, proof: str) -> int | None:
-        """Return until when a page that proves itself to this start is good; None if it does not."""
+        """Return until when a page that proves itself to this start is good; None if it does
+        not."""
         known = self._read_page(name, nonce)
         if known is None:
             return None
         until, secret = known
-        return until if same_text(proof, sign(secret, "page", self.port, self.name, nonce)) else None
+        return (
+            until if same_text(proof, sign(secret, "page", self.port, self.name, nonce)) else None
+        )
 
     def _read_page(self, name: str, nonce: str) -> tuple[int, str] | None:
         page, _, until = name.partition(".")

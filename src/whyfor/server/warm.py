@@ -1,4 +1,5 @@
-"""What the first look at a page would otherwise wait for: templates are compiled and languages loaded beforehand."""
+"""What the first look at a page would otherwise wait for: templates are compiled and languages
+loaded beforehand."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _PROSE = "# A\n\nb `c`\n\n- d\n\n```python\ne = 1\n```\n"
 
 
 def warm(templates: Environment) -> None:
-    """In a thread, while nothing is asked yet; whoever asks meanwhile does the part that is missing itself."""
+    """In a thread, while nothing is asked yet; whoever asks meanwhile does the part that is
+    missing itself."""
     gc.freeze()  # what is there stays: it need not be looked through again and again
     for name in dict.fromkeys([*FIRST, *templates.list_templates()]):
         templates.get_template(name)

@@ -1,6 +1,8 @@
-"""What the pages and the API show, page by page: sessions, events, projects, a project's commits, capture per agent.
+"""What the pages and the API show, page by page: sessions, events, projects, a project's
+commits, capture per agent.
 
-A cursor is opaque to clients and stays right while new things come: it names the last thing seen, not a number of rows.
+A cursor is opaque to clients and stays right while new things come: it names the last thing
+seen, not a number of rows.
 """
 
 from __future__ import annotations
@@ -106,11 +108,16 @@ class CaptureHealth(msgspec.Struct, frozen=True):
     paused: list[Paused]
 
 
-# -- sessions --------------------------------------------------------------------------------------
+# -- sessions ------------------------------------------------------------------------------------
 
 
 def session_page(
-    settings: Settings, where: SessionFilter, *, limit: int, after: str | None = None, subagents: bool = False
+    settings: Settings,
+    where: SessionFilter,
+    *,
+    limit: int,
+    after: str | None = None,
+    subagents: bool = False,
 ) -> SessionPage:
     """Newest first."""
     before = _opened(after, tuple[_Whole, _Whole]) if after else None
@@ -118,7 +125,9 @@ def session_page(
         filters = understand(library.reader, where)
         found = Browser(library.db).sessions(filters, before, limit + 1, subagents=subagents)
     more = len(found) > limit
-    return SessionPage([session for _, session in found[:limit]], _sealed(found[limit - 1][0]) if more else None)
+    return SessionPage(
+        [session for _, session in found[:limit]], _sealed(found[limit - 1][0]) if more else None
+    )
 
 
 def one_session(settings: Settings, agent: str, session_id: str) -> tuple[Session, list[Session]]:
@@ -129,7 +138,9 @@ def one_session(settings: Settings, agent: str, session_id: str) -> tuple[Sessio
     return session, [child for child in children if child.agent == agent]
 
 
-def event_page(settings: Settings, agent: str, session_id: str, *, after: int, limit: int) -> EventPage:
+def event_page(
+    settings: Settings, agent: str, session_id: str, *, after: int, limit: int
+) -> EventPage:
     """Events after a seq, in order, as many as fit."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
@@ -143,15 +154,23 @@ def event_page(settings: Settings, agent: str, session_id: str, *, after: int, l
         return EventPage(session, found, more=False)
 
 
-def turn_page(settings: Settings, agent: str, session_id: str, *, after: int, limit: int) -> tuple[list[Turn], bool]:
+def turn_page(
+    settings: Settings, agent: str, session_id: str, *, after: int, limit: int
+) -> tuple[list[Turn], bool]:
     """Turns after one, and whether there are more."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
-        found = [turn for turn in turns_of(library, session, library.reader.events(session.id)) if turn.turn > after]
+        found = [
+            turn
+            for turn in turns_of(library, session, library.reader.events(session.id))
+            if turn.turn > after
+        ]
     return found[:limit], len(found) > limit
 
 
-def summary_of(settings: Settings, agent: str, session_id: str, standings: Iterable[LiveStatus]) -> Summary:
+def summary_of(
+    settings: Settings, agent: str, session_id: str, standings: Iterable[LiveStatus]
+) -> Summary:
     """A session's last turns in three lines: as it stands, if anybody attends to it."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
@@ -168,7 +187,7 @@ def _session(library: OpenStore, agent: str, session_id: str) -> Session:
     return library.reader.session(session_id, agent)
 
 
-# -- projects and their commits --------------------------------------------------------------------
+# -- projects and their commits ------------------------------------------------------------------
 
 
 def projects(settings: Settings) -> list[ProjectSummary]:
@@ -204,8 +223,13 @@ def timeline(
                 if len(found) >= limit:
                     done = done and one.commit.sha == listed[-1].sha
                     break
-        names = {part.name: part for one in found if one.checkpoint for part in one.checkpoint.parts}
-        sessions = {name: library.reader.session(part.session_id, part.agent) for name, part in names.items()}
+        names = {
+            part.name: part for one in found if one.checkpoint for part in one.checkpoint.parts
+        }
+        sessions = {
+            name: library.reader.session(part.session_id, part.agent)
+            for name, part in names.items()
+        }
         more = None if done else _sealed((tip, skip))
         return TimelinePage(project, to_text(folder), _branches(folder), found, sessions, more)
 
@@ -227,11 +251,15 @@ def _folder(library: OpenStore, sha: str) -> GitPlace | None:
     if number is not None:
         repository = repository_of(library.db, number)
         return repository.folder if repository else None
-    return next((folder for folder in _folders(library) if folder.is_dir() and has_commit(folder, sha)), None)
+    return next(
+        (folder for folder in _folders(library) if folder.is_dir() and has_commit(folder, sha)),
+        None,
+    )
 
 
 def _folders(library: OpenStore) -> Iterator[Path]:
-    """A folder of each project that git can be asked in. A submodule's path is its git folder: its places then."""
+    """A folder of each project that git can be asked in. A submodule's path is its git folder:
+    its places then."""
     places = library.reader.places()
     for number, project in library.reader.projects():
         if project.path and (to_path(project.path) / ".git").exists():
@@ -246,20 +274,27 @@ def _repository(library: OpenStore, identity: str) -> tuple[Project, GitPlace]:
             found = repository_of(library.db, number)
             if found is None:
                 raise NotFound(
-                    f"{project.name} is not on this machine any more", "If it has moved: whyfor projects --help"
+                    f"{project.name} is not on this machine any more",
+                    "If it has moved: whyfor projects --help",
                 )
             return project, found.folder
-    raise NotFound(f"no project is called {identity[:200]!r}", "See which there are: whyfor projects")
+    raise NotFound(
+        f"no project is called {identity[:200]!r}", "See which there are: whyfor projects"
+    )
 
 
 def _tip(folder: GitPlace, branch: str | None) -> str:
-    """The commit a list begins with, so that all its pages are of the same list; empty if there is none yet."""
+    """The commit a list begins with, so that all its pages are of the same list; empty if there
+    is none yet."""
     if branch == "*":
         return "*"
     if branch is not None and branch not in _branches(folder):
         raise NotFound(f"no branch is called {branch[:200]!r}", "See: git branch")
     name = "HEAD" if branch is None else f"refs/heads/{branch}"
-    return ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or ""
+    return (
+        ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        or ""
+    )
 
 
 def _commits(folder: GitPlace, tip: str, skip: int, number: int) -> list[history.Commit]:
@@ -271,22 +306,30 @@ def _commits(folder: GitPlace, tip: str, skip: int, number: int) -> list[history
 
 
 def _branches(folder: GitPlace) -> list[str]:
-    listed = ask(folder, "for-each-ref", "--format=%(refname:lstrip=2)", "--sort=-committerdate", "refs/heads")
+    listed = ask(
+        folder,
+        "for-each-ref",
+        "--format=%(refname:lstrip=2)",
+        "--sort=-committerdate",
+        "refs/heads",
+    )
     return (listed or "").splitlines()
 
 
-# -- capture ---------------------------------------------------------------------------------------
+# -- capture -------------------------------------------------------------------------------------
 
 
 def capture(settings: Settings) -> CaptureHealth:
     """When each agent was last heard of, and what is paused."""
     with reading(settings) as library:
         reader = library.reader
-        agents = [LastCapture(name, reader.last_record(name), reader.last_signal(name)) for name in AGENTS]
+        agents = [
+            LastCapture(name, reader.last_record(name), reader.last_signal(name)) for name in AGENTS
+        ]
     return CaptureHealth(agents, [describe_pause(pause) for pause in active_pauses(settings)])
 
 
-# -- cursors ---------------------------------------------------------------------------------------
+# -- cursors -------------------------------------------------------------------------------------
 
 
 def _sealed(value: Any) -> str:
@@ -295,6 +338,8 @@ def _sealed(value: Any) -> str:
 
 def _opened(text: str, kind: type[_Value]) -> _Value:
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=kind)
+        return msgspec.json.decode(
+            base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=kind
+        )
     except (msgspec.MsgspecError, binascii.Error, ValueError):
         raise BadInput("not a cursor of this list", "Begin again without one.") from None

@@ -34,12 +34,21 @@ def excluded(settings: Settings, db: apsw.Connection | None = None) -> Excluded:
 
 
 def tell_hooks(settings: Settings, found: Excluded, db: apsw.Connection) -> None:
-    """Hooks cannot ask which project a folder belongs to where it is not a plain clone: they are told the folders."""
+    """Hooks cannot ask which project a folder belongs to where it is not a plain clone: they are
+    told the folders."""
     folders: list[str] = []
     if found.projects:
         reader = StoreRows(db)
-        numbers = {number: project for number, project in reader.projects() if found.is_project(project.identity)}
-        folders = [project.path for project in numbers.values() if project.path and project.path.startswith("/")]
+        numbers = {
+            number: project
+            for number, project in reader.projects()
+            if found.is_project(project.identity)
+        }
+        folders = [
+            project.path
+            for project in numbers.values()
+            if project.path and project.path.startswith("/")
+        ]
         folders += [cwd for cwd, number in reader.places().items() if number in numbers]
     exclude.write_exclusions(settings, found, folders)
 
@@ -54,7 +63,9 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
         shape = agent.sniff(path, tail.head(path))
         if shape is None or shape.framing == "rows":
             return False
-        source = Source(0, agent.name, to_text(path), shape.session_id, shape.framing, cwd=shape.cwd)
+        source = Source(
+            0, agent.name, to_text(path), shape.session_id, shape.framing, cwd=shape.cwd
+        )
         place = session_cwd.of_file(source, path)
     except Exception:  # ingest says why it cannot be read
         return False
@@ -62,12 +73,17 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
 
 
 def stored(settings: Settings, db: apsw.Connection) -> list[str]:
-    """Sessions kept from before their project or agent was excluded; subagents go with their parents."""
+    """Sessions kept from before their project or agent was excluded; subagents go with their
+    parents."""
     found = excluded(settings, db)
     if not found.agents and not found.by_place:
         return []
-    rows = db.execute("SELECT agent, session_id, cwd FROM sessions WHERE parent IS NULL ORDER BY id")
-    return [session_id for agent, session_id, cwd in rows if agent in found.agents or found.covers(cwd)]
+    rows = db.execute(
+        "SELECT agent, session_id, cwd FROM sessions WHERE parent IS NULL ORDER BY id"
+    )
+    return [
+        session_id for agent, session_id, cwd in rows if agent in found.agents or found.covers(cwd)
+    ]
 
 
 def excluded_note(settings: Settings) -> str:

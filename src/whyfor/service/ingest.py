@@ -41,7 +41,8 @@ if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from whyfor.capture.rebuild import MissingBytes
 
 LOCK_WAIT = 120.0
-BACKGROUND_WAIT = 600.0  # as long as a hook takes a started ingest's word that it will read the spool
+# as long as a hook takes a started ingest's word that it will read the spool
+BACKGROUND_WAIT = 600.0
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 LOG_BYTES = 256 << 10
 REBUILD_HINT = "Your segments are safe. Rebuild it: whyfor rebuild"
@@ -87,17 +88,19 @@ def ingest(
     background: bool = False,
     wait: float = LOCK_WAIT,
 ) -> IngestReport:
-    """Read everything new (with paths only those), then find the stories of commits it may belong to.
+    """Read everything new (with paths only those), then find the stories of commits it may
+    belong to.
 
-    A database that turns out to be damaged on the way is rebuilt, and what was left to do is done. In the background:
-    on behalf of hooks, the last of which just ran.
+    A database that turns out to be damaged on the way is rebuilt, and what was left to do is
+    done. In the background: on behalf of hooks, the last of which just ran.
     """
     begun = time.monotonic()
     agents = chosen(agent)
     given = list(paths)
     with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else wait):
         if background:
-            # Hooks from now on start another: of those before it, the agents have written by the end of the pause.
+            # Hooks from now on start another: of those before it, the agents have written by the
+            # end of the pause.
             (settings.home / "hook" / "pending").unlink(missing_ok=True)
             time.sleep(LAG)
         tighten(settings.home)
@@ -126,14 +129,20 @@ def _ingest(
     unreadable: list[Unreadable] = []
     with sound(settings):
         catch_up(settings)
-        found = list(at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable))
+        found = list(
+            at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable)
+        )
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
         db = connect(settings.database)
         try:
             out = load_filters(settings, db)
             stones = require_salt(load_tombstones(db, settings.home))
-            run = Ingest(db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out)
-            counts = run.run(found, unreadable, progress, [] if given else spool.files(settings.home))
+            run = Ingest(
+                db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out
+            )
+            counts = run.run(
+                found, unreadable, progress, [] if given else spool.files(settings.home)
+            )
             if counts.database_errors and is_damaged(settings):
                 raise CorruptStore("the database is damaged", REBUILD_HINT)
             with explained(settings.database):
@@ -162,14 +171,17 @@ def _ingest(
 
 @contextmanager
 def sound(settings: Settings) -> Iterator[None]:
-    """Any error but ours and the system's may come of a damaged database: if it is damaged, raise CorruptStore."""
+    """Any error but ours and the system's may come of a damaged database: if it is damaged,
+    raise CorruptStore."""
     try:
         yield
     except (WhyforError, OSError):
         raise
     except Exception as error:
         if is_damaged(settings):
-            raise CorruptStore(f"the database is damaged: {first_line(error)}", REBUILD_HINT) from error
+            raise CorruptStore(
+                f"the database is damaged: {first_line(error)}", REBUILD_HINT
+            ) from error
         raise
 
 
@@ -218,25 +230,35 @@ def log_error(settings: Settings, error: Exception) -> None:
     with suppress(OSError):
         big = log.exists() and log.stat().st_size > LOG_BYTES
         with log.open("w" if big else "a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {first_line(error)}\n")
+            file.write(
+                f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: "
+                f"{first_line(error)}\n"
+            )
 
 
 def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
-    """Make the database again from journal and segments; the old one serves readers until the new one is whole.
+    """Make the database again from journal and segments; the old one serves readers until the
+    new one is whole.
 
     First the journal is completed from the database, where it was damaged.
     """
     begun = time.monotonic()
     if not settings.journal.exists() and not settings.database.exists():
-        raise NotFound("there is no journal to rebuild from", "Read what your agents wrote: whyfor ingest")
+        raise NotFound(
+            "there is no journal to rebuild from", "Read what your agents wrote: whyfor ingest"
+        )
     with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
         repairs = recover(settings, thorough=True)
         if not settings.journal.exists():
-            raise NotFound("there is nothing to rebuild", "Read what your agents wrote: whyfor ingest")
+            raise NotFound(
+                "there is nothing to rebuild", "Read what your agents wrote: whyfor ingest"
+            )
         gaps, totals = rebuild_database(settings, announce)
         catch_up(settings)
     kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
-    return RebuildReport(gaps=gaps, seconds=round(time.monotonic() - begun, 3), repairs=repairs, **kept)
+    return RebuildReport(
+        gaps=gaps, seconds=round(time.monotonic() - begun, 3), repairs=repairs, **kept
+    )
 
 
 def catch_up(settings: Settings) -> None:

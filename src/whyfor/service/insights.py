@@ -23,10 +23,12 @@ from whyfor.story.tokens import total
 BY = ("agent", "project", "model")
 PERIODS = {"30": "30 days", "90": "90 days", "365": "12 months"}
 WEEKS = 53  # the calendar shows as many, whatever the period
-WAITS = (2, 5, 15, 60, 300, 900, 3600)  # seconds, where one bar of the waiting times ends and the next begins
+# seconds, where one bar of the waiting times ends and the next begins
+WAITS = (2, 5, 15, 60, 300, 900, 3600)
 LATE = 300  # seconds: longer than that, an agent stood about
 RECENT = 30  # days
-_QUESTIONS = frozenset({"AskUserQuestion", "request_user_input"})  # asked through the same hook, but no approval
+# asked through the same hook, but no approval
+_QUESTIONS = frozenset({"AskUserQuestion", "request_user_input"})
 
 
 class InsightsRequest(msgspec.Struct, frozen=True):
@@ -121,7 +123,9 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
             bars=_by_model(store, filters) if asking.by == "model" else _bars(counted, asking.by),
             days=days,
             busiest=max(
-                (day for day in days if day.inside and day.turns), key=lambda day: day.turns or 0, default=None
+                (day for day in days if day.inside and day.turns),
+                key=lambda day: day.turns or 0,
+                default=None,
             ),
             waits=_waits(store, filters),
             failures=_failures(store, filters),
@@ -132,12 +136,14 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
 def spent(tokens: Tokens) -> int | None:
     """In, cache and out together; unknown if nothing of it is known."""
     known = [
-        value for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output) if value is not None
+        value
+        for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
+        if value is not None
     ]
     return sum(known) if known else None
 
 
-# -- when ------------------------------------------------------------------------------------------
+# -- when ----------------------------------------------------------------------------------------
 
 
 def _period(asking: InsightsRequest, now: datetime) -> tuple[date, date]:
@@ -171,7 +177,11 @@ def _days(store: Insights, filters: Filters, since: date, until: date) -> list[D
     for quarter, number in store.turns_by_time(wide, begin, end):
         turns[days[bisect_right(begins, quarter * STEP) - 1]] += number
     oldest = store.first_at(filters)
-    captured = datetime.fromtimestamp(oldest / 1000).date() if oldest is not None else until + timedelta(days=1)
+    captured = (
+        datetime.fromtimestamp(oldest / 1000).date()
+        if oldest is not None
+        else until + timedelta(days=1)
+    )
     return [Day(day, turns[day] if day >= captured else None, inside=day >= since) for day in days]
 
 
@@ -179,13 +189,15 @@ def _millis(day: date) -> int:
     return round(datetime(day.year, day.month, day.day).timestamp() * 1000)
 
 
-# -- how much --------------------------------------------------------------------------------------
+# -- how much ------------------------------------------------------------------------------------
 
 
 def _bars(counted: list[SessionCounts], by: str) -> list[Bar]:
     groups: dict[str, list[SessionCounts]] = {}
     for row in counted:
-        groups.setdefault(row.agent if by == "agent" else row.project or "(unknown)", []).append(row)
+        groups.setdefault(row.agent if by == "agent" else row.project or "(unknown)", []).append(
+            row
+        )
     return [
         _bar(name, sum(row.sessions for row in rows), rows, sum(row.turns for row in rows))
         for name, rows in groups.items()
@@ -198,7 +210,10 @@ def _bar(name: str, sessions: int, rows: list[SessionCounts], turns: int) -> Bar
 
 
 def _by_model(store: Insights, filters: Filters) -> list[Bar]:
-    return [Bar(name, sessions, None, tokens, spent(tokens)) for name, sessions, tokens in store.by_model(filters)]
+    return [
+        Bar(name, sessions, None, tokens, spent(tokens))
+        for name, sessions, tokens in store.by_model(filters)
+    ]
 
 
 def _middle(counted: list[SessionCounts]) -> float | None:
@@ -213,7 +228,7 @@ def _middle(counted: list[SessionCounts]) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-# -- approvals and failures ------------------------------------------------------------------------
+# -- approvals and failures ----------------------------------------------------------------------
 
 
 def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
@@ -221,13 +236,17 @@ def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
     written = {asked.session for asked in told}
     announced = store.announced_approvals(filters, _QUESTIONS)
     asked = [*told, *(one for one in announced if one.session not in written)]
-    seconds = sorted((one.answered_at - one.asked_at) / 1000 for one in asked if one.answered_at is not None)
+    seconds = sorted(
+        (one.answered_at - one.asked_at) / 1000 for one in asked if one.answered_at is not None
+    )
     bars = [0] * (len(WAITS) + 1)
     for wait in seconds:
         bars[bisect_right(WAITS, wait)] += 1
     late = [wait for wait in seconds if wait >= LATE]
     middle = median(seconds) if seconds else None
-    return ApprovalWaits(len(seconds), len(asked) - len(seconds), bars, middle, len(late), round(sum(late)))
+    return ApprovalWaits(
+        len(seconds), len(asked) - len(seconds), bars, middle, len(late), round(sum(late))
+    )
 
 
 def _told(store: Insights, filters: Filters) -> list[ApprovalWait]:

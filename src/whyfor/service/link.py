@@ -1,4 +1,5 @@
-"""link, unlink, note and projects: what a person or an agent adds to the story. Kept in the journal: it is truth."""
+"""link, unlink, note and projects: what a person or an agent adds to the story. Kept in the
+journal: it is truth."""
 
 from __future__ import annotations
 
@@ -47,11 +48,14 @@ class LinkReport(msgspec.Struct, frozen=True):
     seconds: float
 
 
-# -- history ---------------------------------------------------------------------------------------
+# -- history -------------------------------------------------------------------------------------
 
 
-def link_history(settings: Settings, cwd: Path, revisions: str | None, announce: Announce | None = None) -> LinkReport:
-    """Judge a repository's commits (again): all that sessions may have a part in, or those of a range."""
+def link_history(
+    settings: Settings, cwd: Path, revisions: str | None, announce: Announce | None = None
+) -> LinkReport:
+    """Judge a repository's commits (again): all that sessions may have a part in, or those of a
+    range."""
     begun = time.monotonic()
     folder = inside(name_place(cwd), _THERE)
     with reading(settings):
@@ -67,7 +71,9 @@ def link_history(settings: Settings, cwd: Path, revisions: str | None, announce:
             save_outcome(db, record, outcome)
         judged = [row[0] for row in outcome.seen]
         stories = sum(1 for c in Checkpoints(db).of_commits(judged).values() if c.parts)
-    return LinkReport(repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3))
+    return LinkReport(
+        repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3)
+    )
 
 
 def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> Repository | None:
@@ -81,7 +87,7 @@ def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> R
     return msgspec.structs.replace(found, id=number)
 
 
-# -- a person's word -------------------------------------------------------------------------------
+# -- a person's word -----------------------------------------------------------------------------
 
 
 def link(settings: Settings, cwd: Path, commit: str, session: str) -> Checkpoint:
@@ -106,7 +112,9 @@ def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> l
         parts = told.checkpoint.parts if told.checkpoint else []
         if session is not None:
             wanted = find_session(library, session)
-            parts = [p for p in parts if (p.agent, p.session_id) == (wanted.agent, wanted.session_id)]
+            parts = [
+                p for p in parts if (p.agent, p.session_id) == (wanted.agent, wanted.session_id)
+            ]
         if not parts:
             what = f"session {session} has no part in" if session else "no session has a part in"
             raise NotFound(f"{what} {sha[:10]}", f"See: whyfor show {sha[:10]}")
@@ -118,11 +126,14 @@ def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> l
 
 
 def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Checkpoint | None:
-    """What an agent or a person wrote about a commit; the story shows it, also if it is found later."""
+    """What an agent or a person wrote about a commit; the story shows it, also if it is found
+    later."""
     if said.tag is not None and said.tag not in TAGS:
         raise BadInput(f"no such tag: {said.tag}", f"Tags: {', '.join(TAGS)}.")
     if said == Note():
-        raise BadInput("nothing to note", 'Say e.g.: whyfor note --title "Retry with backoff" --tag BUGFIX')
+        raise BadInput(
+            "nothing to note", 'Say e.g.: whyfor note --title "Retry with backoff" --tag BUGFIX'
+        )
     with reading(settings) as library:
         here = name_place(cwd)
         sha = required(library, commit, here)
@@ -150,7 +161,9 @@ def author(settings: Settings) -> str:
     return "person"
 
 
-def _say(settings: Settings, repository: Repository | None, sha: str, *entries: OverrideEntry | NoteEntry) -> None:
+def _say(
+    settings: Settings, repository: Repository | None, sha: str, *entries: OverrideEntry | NoteEntry
+) -> None:
     """Keep what was said, then judge the commit again."""
     with writing(settings, LOCK_WAIT) as db:
         record = journal(settings)
@@ -165,7 +178,7 @@ def _say(settings: Settings, repository: Repository | None, sha: str, *entries: 
             save_outcome(db, record, outcome)
 
 
-# -- projects --------------------------------------------------------------------------------------
+# -- projects ------------------------------------------------------------------------------------
 
 
 class KnownProject(msgspec.Struct, frozen=True):
@@ -180,9 +193,19 @@ def projects(settings: Settings) -> list[KnownProject]:
     """Most sessions first."""
     with reading(settings) as library:
         db = library.db
-        sessions = dict(fetch(db, "SELECT project_id, count(*) FROM sessions WHERE parent IS NULL GROUP BY project_id"))
+        sessions = dict(
+            fetch(
+                db,
+                "SELECT project_id, count(*) FROM sessions WHERE parent IS NULL GROUP BY "
+                "project_id",
+            )
+        )
         stories = dict(
-            fetch(db, "SELECT project_id, count(*) FROM checkpoints WHERE evidence IS NOT NULL GROUP BY project_id")
+            fetch(
+                db,
+                "SELECT project_id, count(*) FROM checkpoints WHERE evidence IS NOT NULL GROUP BY "
+                "project_id",
+            )
         )
         aliases: dict[str, list[str]] = {}
         for path, identity in fetch(db, "SELECT path, identity FROM aliases ORDER BY path"):
@@ -203,15 +226,21 @@ def projects(settings: Settings) -> list[KnownProject]:
     return sorted(found, key=lambda known: (-known.sessions, known.project.identity))
 
 
-def alias(settings: Settings, path: str, repository: Path, announce: Announce | None = None) -> tuple[int, LinkReport]:
-    """Sessions recorded at or below a path belong to this repository; returns how many do, and links them."""
+def alias(
+    settings: Settings, path: str, repository: Path, announce: Announce | None = None
+) -> tuple[int, LinkReport]:
+    """Sessions recorded at or below a path belong to this repository; returns how many do, and
+    links them."""
     if not repository.is_dir():
-        raise NotFound(f"there is no folder {repository}", "Give the repository's folder as it is now.")
+        raise NotFound(
+            f"there is no folder {repository}", "Give the repository's folder as it is now."
+        )
     folder = top(name_place(repository))
     project = identify(to_text(folder), named=True) if folder else None
     if folder is None or project is None or project.evidence == "path":
         raise BadInput(
-            f"{repository} is not a git repository with a commit", "Give the repository's folder as it is now."
+            f"{repository} is not a git repository with a commit",
+            "Give the repository's folder as it is now.",
         )
     path = path.rstrip("/\\") or path
     with reading(settings):
@@ -227,7 +256,9 @@ def alias(settings: Settings, path: str, repository: Path, announce: Announce | 
             number = writer.adopt(path, project)
             Checkpoints(db).alias(entry)
             record.add(entry)
-        moved = fetch(db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,))[0][0]
+        moved = fetch(
+            db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,)
+        )[0][0]
         begun = time.monotonic()
         outcome = link_project(db, record, number, announce)
     seconds = round(time.monotonic() - begun, 3)
@@ -248,5 +279,7 @@ def known_json(known: KnownProject) -> dict[str, Any]:
 def _known(library: OpenStore, cwd: GitPlace) -> Repository:
     repository = repository_at(library.db, inside(cwd, _THERE))
     if repository is None:
-        raise NotFound("no session of this repository is kept", "Read what your agents wrote: whyfor ingest")
+        raise NotFound(
+            "no session of this repository is kept", "Read what your agents wrote: whyfor ingest"
+        )
     return repository

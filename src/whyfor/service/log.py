@@ -1,4 +1,5 @@
-"""log and show: the stories behind commits, read back. Commits nobody looked at yet are judged on the spot."""
+"""log and show: the stories behind commits, read back. Commits nobody looked at yet are judged
+on the spot."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ class FullStory(msgspec.Struct, frozen=True):
     reverts: CommitStory | None = None
 
 
-# -- finding a commit ------------------------------------------------------------------------------
+# -- finding a commit ----------------------------------------------------------------------------
 
 
 def top(cwd: GitPlace) -> GitPlace | None:
@@ -83,7 +84,8 @@ def inside(cwd: GitPlace, hint: str = "Go to one, or list sessions: whyfor sessi
 
 
 def resolve(library: OpenStore, reference: str | None, cwd: GitPlace) -> str | None:
-    """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it is nothing of those."""
+    """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it
+    is nothing of those."""
     name = "HEAD" if reference is None else reference
     store = Checkpoints(library.db)
     if name.startswith("ctx-"):
@@ -92,8 +94,12 @@ def resolve(library: OpenStore, reference: str | None, cwd: GitPlace) -> str | N
             raise Ambiguous(f"{name} fits {len(found)} checkpoints", "Give more of the id.")
         return found[0] if found else None
     if name.startswith("-"):
-        raise BadInput(f"not a commit: {name}", "Give a commit, a branch, HEAD~2, or a checkpoint's id.")
-    if sha := ask(cwd, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
+        raise BadInput(
+            f"not a commit: {name}", "Give a commit, a branch, HEAD~2, or a checkpoint's id."
+        )
+    if sha := ask(
+        cwd, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+    ):
         return sha
     if _SHA.match(name):
         found = store.beginning("sha", name)
@@ -107,13 +113,18 @@ def required(library: OpenStore, reference: str | None, cwd: GitPlace) -> str:
     sha = resolve(library, reference, cwd)
     if sha is None:
         name = "HEAD" if reference is None else reference
-        hint = "Run it inside the repository, or give a commit: whyfor log" if top(cwd) is None else "See: whyfor log"
+        hint = (
+            "Run it inside the repository, or give a commit: whyfor log"
+            if top(cwd) is None
+            else "See: whyfor log"
+        )
         raise NotFound(f"no commit is called {name!r} here", hint)
     return sha
 
 
 def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
-    """Whether people mean a commit by it, or a session; an error if it may be both, or is neither."""
+    """Whether people mean a commit by it, or a session; an error if it may be both, or is
+    neither."""
     agent, _, rest = reference.partition(":")
     if agent in AGENTS and rest:
         return False
@@ -124,7 +135,8 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
         except NotFound:
             if sha is None:
                 raise NotFound(
-                    f"no session and no commit begins with {reference!r}", "See: whyfor sessions, whyfor log"
+                    f"no session and no commit begins with {reference!r}",
+                    "See: whyfor sessions, whyfor log",
                 ) from None
             return True
         except Ambiguous:
@@ -137,7 +149,8 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
         return True
     raise Ambiguous(
         f"{reference!r} is a commit and a session",
-        f"Give more of it: whyfor show {sha[:12]}, or whyfor show {session.agent}:{session.session_id}",
+        f"Give more of it: whyfor show {sha[:12]}, or whyfor show "
+        f"{session.agent}:{session.session_id}",
     )
 
 
@@ -147,11 +160,13 @@ def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
     with reading(settings) as library:
         told = stories_of(library, here, [required(library, reference, here)])[0]
     if told.checkpoint is None or not told.checkpoint.parts:
-        raise NotFound(f"{told.commit.sha[:10]} has no story: {told.reason}", "Commits with one: whyfor log")
+        raise NotFound(
+            f"{told.commit.sha[:10]} has no story: {told.reason}", "Commits with one: whyfor log"
+        )
     return told.checkpoint
 
 
-# -- telling ---------------------------------------------------------------------------------------
+# -- telling -------------------------------------------------------------------------------------
 
 
 def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[CommitStory]:
@@ -160,16 +175,24 @@ def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[Commi
     folder = top(cwd)
     there = history.resolve_commits(folder, shas) if folder else {}
     found = (
-        {c.sha: c for c in history.commits(folder, ["--no-walk=unsorted", *there.values()])} if folder and there else {}
+        {c.sha: c for c in history.commits(folder, ["--no-walk=unsorted", *there.values()])}
+        if folder and there
+        else {}
     )
     kept = store.of_commits(shas)
     seen = store.seen(shas)
     judged: dict[str, Checkpoint] = {}
     fresh = [sha for sha in shas if sha in found and sha not in seen and sha not in kept]
-    live = [sha for sha, known in kept.items() if sha in found and known.parts and not known.superseded_by]
-    gone = bool(folder and live and lost(folder, live))  # perhaps rewritten, and nobody has looked since
+    live = [
+        sha
+        for sha, known in kept.items()
+        if sha in found and known.parts and not known.superseded_by
+    ]
+    # perhaps rewritten, and nobody has looked since
+    gone = bool(folder and live and lost(folder, live))
     if (fresh or gone) and (repository := repository_at(library.db, folder or cwd)):
-        # Everything new, not only what was asked for: where a story begins depends on the commit before.
+        # Everything new, not only what was asked for: where a story begins depends on the commit
+        # before.
         outcomes = [compute(library.db, repository)]
         known = {row[0] for row in outcomes[0].seen}
         if older := [sha for sha in fresh if sha not in known]:
@@ -193,7 +216,9 @@ def _told(
         if checkpoint is None:
             raise NotFound(f"commit {sha[:10]} is not in this repository", "See: whyfor log")
         c = checkpoint
-        commit = history.Commit(sha, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, "")
+        commit = history.Commit(
+            sha, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, ""
+        )
     reason, nearby = seen or (None, [])
     if checkpoint is not None:
         reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
@@ -202,7 +227,11 @@ def _told(
     if checkpoint is None:
         return CommitStory(commit, None, reason, nearby)
     return CommitStory(
-        commit, checkpoint, reason, [], [c for c in judged.values() if c.group_root == checkpoint.group_root]
+        commit,
+        checkpoint,
+        reason,
+        [],
+        [c for c in judged.values() if c.group_root == checkpoint.group_root],
     )
 
 
@@ -216,7 +245,9 @@ def log(
     with reading(settings) as library:
         name = revisions or "HEAD"
         if name.startswith("-"):
-            raise BadInput(f"not a revision: {name}", "Give a commit, a branch, or a range such as main..HEAD.")
+            raise BadInput(
+                f"not a revision: {name}", "Give a commit, a branch, or a range such as main..HEAD."
+            )
         found = history.commits(folder, ALL if everywhere else [name], limit=limit or None)
         return stories_of(library, folder, [commit.sha for commit in reversed(found)])
 
@@ -244,17 +275,24 @@ def _session(library: OpenStore, part: Part) -> Session:
     return library.reader.session(part.session_id, part.agent)
 
 
-def _asked_for(library: OpenStore, part: Part, sessions: dict[str, Session]) -> Iterable[StoredEvent]:
+def _asked_for(
+    library: OpenStore, part: Part, sessions: dict[str, Session]
+) -> Iterable[StoredEvent]:
     """The range, from the last prompt before it on."""
     session = sessions[part.name].id
-    return library.reader.events(session, library.reader.prompt_before(session, part.first), part.last)
+    return library.reader.events(
+        session, library.reader.prompt_before(session, part.first), part.last
+    )
 
 
 def said_in(part: Part, events: Iterable[StoredEvent]) -> list[StoryLine]:
-    """Prompts, answers, questions and closing words of a range; with no prompt in it, the one it stems from."""
+    """Prompts, answers, questions and closing words of a range; with no prompt in it, the one it
+    stems from."""
 
     def item(event: StoredEvent, role: str, by: str, text: str) -> StoryLine:
-        return StoryLine(role, by, part.agent, part.session_id, event.turn, event.seq, event.created_at, text)
+        return StoryLine(
+            role, by, part.agent, part.session_id, event.turn, event.seq, event.created_at, text
+        )
 
     found: list[StoryLine] = []
     before: StoryLine | None = None
@@ -288,7 +326,7 @@ def reverted(library: OpenStore, cwd: GitPlace, told: CommitStory) -> CommitStor
     return None
 
 
-# -- for machines ----------------------------------------------------------------------------------
+# -- for machines --------------------------------------------------------------------------------
 
 
 def commit_story_json(told: CommitStory) -> dict[str, Any]:
@@ -312,7 +350,9 @@ def checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:
         "evidence": checkpoint.evidence,
         "confidence": checkpoint.confidence,
         "superseded_by": checkpoint.superseded_by,
-        "annotation": {**msgspec.structs.asdict(note), "files": files_json(checkpoint)} if note else None,
+        "annotation": {**msgspec.structs.asdict(note), "files": files_json(checkpoint)}
+        if note
+        else None,
         "sessions": [part_json(part) for part in checkpoint.parts],
     }
 

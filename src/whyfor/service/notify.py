@@ -1,6 +1,8 @@
-"""Telling a person that a session needs them: on the desktop or by a command of theirs, if they asked for it.
+"""Telling a person that a session needs them: on the desktop or by a command of theirs, if they
+asked for it.
 
-Whoever watches tells, once per change; what is told is redacted first, and the loop never waits for it.
+Whoever watches tells, once per change; what is told is redacted first, and the loop never waits
+for it.
 """
 
 from __future__ import annotations
@@ -46,7 +48,11 @@ _FAILED = "notify.failed"
 _AT_WORK = ("running", "waiting_approval")
 _OVER = ("waiting", "exited", "idle")
 # The words are arguments or in the environment: nothing of them is ever part of a program's text.
-_OSASCRIPT = "on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run"
+_OSASCRIPT = (
+    "on run argv",
+    "display notification (item 2 of argv) with title (item 1 of argv)",
+    "end run",
+)
 _POWERSHELL = """
 $manager = [Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType=WindowsRuntime]
 $toast = $manager::GetTemplateContent([Windows.UI.Notifications.ToastTemplateType]::ToastText02)
@@ -88,11 +94,12 @@ def notify_settings(settings: Settings) -> NotifySettings:
         raise BadInput(f"[notify] in config.toml is not right: {error}", HINT) from None
 
 
-# -- what is worth telling -------------------------------------------------------------------------
+# -- what is worth telling -----------------------------------------------------------------------
 
 
 class _Known(msgspec.Struct):
-    """Of a session: where it stood, since when its turn has been at work, and up to when everything is told."""
+    """Of a session: where it stood, since when its turn has been at work, and up to when
+    everything is told."""
 
     status: Status
     began: int | None = None
@@ -104,7 +111,8 @@ class NoticeFinder:
 
     def __init__(self, now: Callable[[], int] = wall_clock) -> None:
         self._now = now
-        self._known: dict[str, _Known] | None = None  # what stands when somebody begins to watch is no change
+        # what stands when somebody begins to watch is no change
+        self._known: dict[str, _Known] | None = None
 
     def among(self, standings: Iterable[LiveStatus]) -> list[tuple[LiveStatus, Change, int | None]]:
         """With how long the turn took that is over, if that is known."""
@@ -114,7 +122,9 @@ class NoticeFinder:
             known = (before or {}).get(standing.name) or _Known(Status("unknown", "", "low"))
             took = self._took(known, standing.status)
             change = self._change(known, standing.status) if before is not None else None
-            self._known[standing.name] = _Known(standing.status, _began(known, standing.status), known.told)
+            self._known[standing.name] = _Known(
+                standing.status, _began(known, standing.status), known.told
+            )
             if change is not None or before is None:
                 self._known[standing.name].told = _at(standing.status)
             if change is not None:
@@ -133,7 +143,9 @@ class NoticeFinder:
             return "waiting_approval"
         if status.phase in _OVER and status.failed and not before.failed:
             return "failed"
-        if status.phase == "waiting" and (before.phase != "waiting" or status.questions != before.questions):
+        if status.phase == "waiting" and (
+            before.phase != "waiting" or status.questions != before.questions
+        ):
             return "waiting"
         return "finished" if status.phase == "exited" and before.phase == "running" else None
 
@@ -149,7 +161,9 @@ def _began(known: _Known, status: Status) -> int | None:
     return known.began if status.phase == "unknown" else None
 
 
-def _wanted(change: Change, took: int | None, status: Status, wished: NotifySettings) -> Change | None:
+def _wanted(
+    change: Change, took: int | None, status: Status, wished: NotifySettings
+) -> Change | None:
     """A long turn's end is told as one; any other is a session that waits, if it still does."""
     long = took is not None and took >= wished.finished_after * 60_000
     if change in ("waiting", "finished") and long and "finished" in wished.when:
@@ -164,14 +178,17 @@ def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
         return status.failed or ""
     if status.approval is not None:
         asked = status.approval
-        return ": ".join(filter(None, (asked.tool, asked.action or asked.path))) or "It does not tell what for."
+        return (
+            ": ".join(filter(None, (asked.tool, asked.action or asked.path)))
+            or "It does not tell what for."
+        )
     if status.questions:
         return " ".join(status.questions)
     minutes = f"After {round((took or 0) / 60_000)} min. " if change == "finished" else ""
     return minutes + recent
 
 
-# -- telling ---------------------------------------------------------------------------------------
+# -- telling -------------------------------------------------------------------------------------
 
 
 class Notifier:
@@ -190,7 +207,9 @@ class Notifier:
         self._names = ProjectNames(settings)
         self._looked_at = looked_at  # sessions that a person has before them: agent:id
         self._changes = NoticeFinder()
-        self._queue: queue.Queue[tuple[Settings, NotifySettings, Notification] | None] = queue.Queue(WAITING)
+        self._queue: queue.Queue[tuple[Settings, NotifySettings, Notification] | None] = (
+            queue.Queue(WAITING)
+        )
         self._thread: threading.Thread | None = None
         self._said: set[str] = set()
 
@@ -226,7 +245,10 @@ class Notifier:
         notice = Notification(
             wanted,
             standing.name,
-            (session.project and self._names(session.project)) or session.project or session.cwd or "",
+            (session.project and self._names(session.project))
+            or session.project
+            or session.cwd
+            or "",
             session.title or "",
             _text(standing.status, summary.recent if summary else "", wanted, took),
             str(summary) if summary else "",
@@ -280,7 +302,10 @@ class Notifier:
 def tell(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
     """All ways that are wished for; returns what went wrong with them."""
     notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
-    words = {name: _short(getattr(notice, name)) for name in ("status", "session", "project", "title", "text")}
+    words = {
+        name: _short(getattr(notice, name))
+        for name in ("status", "session", "project", "title", "text")
+    }
     given = {f"WHYFOR_NOTIFY_{name.upper()}": value for name, value in words.items()}
     ways = []
     if wished.command:
@@ -296,7 +321,8 @@ def _at_home(program: str, settings: Settings) -> str:
 
 
 def _short(text: str) -> str:
-    """One line that any program can be given: no control characters, and nothing it could take for an option."""
+    """One line that any program can be given: no control characters, and nothing it could take
+    for an option."""
     line = one_line(text)
     if line.startswith("-"):
         line = "–" + line[1:]
@@ -310,7 +336,9 @@ def _run(argv: list[str], env: Mapping[str, str], cwd: str | None) -> str | None
         return f"there is no program {argv[0]!r}"
     quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     try:
-        process = subprocess.Popen([program, *argv[1:]], env=dict(env), cwd=cwd, start_new_session=True, **quiet)
+        process = subprocess.Popen(
+            [program, *argv[1:]], env=dict(env), cwd=cwd, start_new_session=True, **quiet
+        )
     except (OSError, ValueError) as error:
         return f"{argv[0]} cannot be run: {error}"
     try:
@@ -340,7 +368,12 @@ def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str
     body = " – ".join(filter(None, (words["title"], words["text"])))
     match _program():
         case "osascript":
-            return ["osascript", *(part for line in _OSASCRIPT for part in ("-e", line)), head, body], {}
+            return [
+                "osascript",
+                *(part for line in _OSASCRIPT for part in ("-e", line)),
+                head,
+                body,
+            ], {}
         case "powershell":
             told = {"WHYFOR_NOTIFY_HEAD": head, "WHYFOR_NOTIFY_BODY": body}
             return ["powershell", "-NoProfile", "-NonInteractive", "-Command", _POWERSHELL], told
@@ -352,7 +385,7 @@ def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str
             return [program, "--app-name=Whyfor", f"--urgency={urgent}", "--", head, body], {}
 
 
-# -- for doctor ------------------------------------------------------------------------------------
+# -- for doctor ----------------------------------------------------------------------------------
 
 
 def notify_complaints(settings: Settings) -> list[str]:

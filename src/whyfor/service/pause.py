@@ -1,4 +1,5 @@
-"""pause and resume: nothing is recorded for a while, of everything, of a repository or of one session."""
+"""pause and resume: nothing is recorded for a while, of everything, of a repository or of one
+session."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ from whyfor.story.links.save import journaled_transaction
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 366 * 86_400
 _WHOLE_ID = 30  # characters: a session that is not stored yet is named by all of its id
-_INSIDE = "Inside an agent's session its id is known; elsewhere say which: whyfor pause --session ID"
+_INSIDE = (
+    "Inside an agent's session its id is known; elsewhere say which: whyfor pause --session ID"
+)
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -42,7 +45,9 @@ class Scope(msgspec.Struct, frozen=True):
 
     def is_of(self, pause: PauseEntry) -> bool:
         if self.session_id:
-            return self.session_id == pause.session_id and (not self.agent or pause.agent in ("", self.agent))
+            return self.session_id == pause.session_id and (
+                not self.agent or pause.agent in ("", self.agent)
+            )
         return not pause.session_id and self.repository == pause.repository
 
 
@@ -62,11 +67,17 @@ class Paused(msgspec.Struct, frozen=True):
 
         if self.session:
             return f"whyfor resume --session {self.session.lstrip(':')}"
-        return f"whyfor resume --repo {quote(self.repository)}" if self.repository else "whyfor resume"
+        return (
+            f"whyfor resume --repo {quote(self.repository)}" if self.repository else "whyfor resume"
+        )
 
     @property
     def where(self) -> str:
-        return f"session {self.session.lstrip(':')}" if self.session else self.repository or "everywhere"
+        return (
+            f"session {self.session.lstrip(':')}"
+            if self.session
+            else self.repository or "everywhere"
+        )
 
 
 class PauseReport(msgspec.Struct, frozen=True):
@@ -74,7 +85,7 @@ class PauseReport(msgspec.Struct, frozen=True):
     paused: list[Paused]  # in effect now
 
 
-# -- the verbs ---------------------------------------------------------------------------------------------------------
+# -- the verbs -----------------------------------------------------------------------------------
 
 
 def pause(settings: Settings, scope: Scope, seconds: int | None = None) -> PauseReport:
@@ -119,12 +130,18 @@ def resume(settings: Settings, scope: Scope) -> PauseReport:
 
 def active_pauses(settings: Settings) -> list[PauseEntry]:
     now = _now()
-    return [found for found in pauses.pending_pauses(settings.home) if found.until is None or now < found.until]
+    return [
+        found
+        for found in pauses.pending_pauses(settings.home)
+        if found.until is None or now < found.until
+    ]
 
 
 def describe_pause(found: PauseEntry) -> Paused:
     if found.session_id:
-        return Paused("session", found.since, found.until, session=f"{found.agent}:{found.session_id}")
+        return Paused(
+            "session", found.since, found.until, session=f"{found.agent}:{found.session_id}"
+        )
     if found.repository:
         tree = found.folders[0] if found.folders else found.repository
         return Paused("repository", found.since, found.until, repository=tree)
@@ -133,14 +150,19 @@ def describe_pause(found: PauseEntry) -> Paused:
 
 def paused_json(found: Paused) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.structs.asdict(found)
-    return {**body, "since": to_iso(found.since), "until": to_iso(found.until), "resume": found.resume}
+    return {
+        **body,
+        "since": to_iso(found.since),
+        "until": to_iso(found.until),
+        "resume": found.resume,
+    }
 
 
 def _told_all(settings: Settings) -> list[Paused]:
     return [describe_pause(found) for found in active_pauses(settings)]
 
 
-# -- what is paused ----------------------------------------------------------------------------------------------------
+# -- what is paused ------------------------------------------------------------------------------
 
 
 def scope_of(settings: Settings, cwd: Path, repository: str | None, session: str | None) -> Scope:
@@ -149,12 +171,19 @@ def scope_of(settings: Settings, cwd: Path, repository: str | None, session: str
         raise BadInput("a repository or a session, not both", "Give --repo or --session.")
     if session is not None:
         return _session(settings, session)
-    return Scope() if repository is None else _repository(settings, cwd / Path(repository).expanduser())
+    return (
+        Scope()
+        if repository is None
+        else _repository(settings, cwd / Path(repository).expanduser())
+    )
 
 
 def _repository(settings: Settings, folder: Path) -> Scope:
     for known in active_pauses(settings):  # it may be gone by now
-        if known.repository and to_text(os.path.normpath(folder)) in (known.repository, *known.folders):
+        if known.repository and to_text(os.path.normpath(folder)) in (
+            known.repository,
+            *known.folders,
+        ):
             return Scope(repository=known.repository, folders=known.folders)
     from whyfor.git import hooks as git_hooks
 
@@ -165,7 +194,10 @@ def _repository(settings: Settings, folder: Path) -> Scope:
     folders = list(dict.fromkeys([to_text(found.top), *(to_text(Path(tree)) for tree in trees)]))
     if any("\n" in name for name in (to_text(found.common), *folders)):
         raise BadInput("its path has a line break in it", "Pause everything instead: whyfor pause")
-    if main := next((tree for tree in folders if os.path.realpath(to_path(tree) / ".git") == str(found.common)), None):
+    if main := next(
+        (tree for tree in folders if os.path.realpath(to_path(tree) / ".git") == str(found.common)),
+        None,
+    ):
         folders = [main, *(folder for folder in folders if folder != main)]
     return Scope(repository=to_text(found.common), folders=folders)
 
@@ -190,13 +222,15 @@ def _session(settings: Settings, given: str) -> Scope:
     except NotFound:
         if len(given) < _WHOLE_ID:
             raise NotFound(
-                f"no session begins with {given}", "Of one that is not read yet, give the whole id: agent:ID"
+                f"no session begins with {given}",
+                "Of one that is not read yet, give the whole id: agent:ID",
             ) from None
         return Scope("", _plain(given))
 
 
 def _by_process(settings: Settings) -> tuple[str, str] | None:
-    """The session that one of the processes above us announced by a hook last: not every agent names it to commands."""
+    """The session that one of the processes above us announced by a hook last: not every agent
+    names it to commands."""
     from whyfor.hook import announce
 
     chain = msgspec.json.decode(b"[%s]" % announce.chain(), type=list[Process])
@@ -204,9 +238,15 @@ def _by_process(settings: Settings) -> tuple[str, str] | None:
     found = None
     for path in spool.files(settings.home):
         for envelope in spool.envelopes(path.read_bytes(), 0):
-            if isinstance(envelope, spool.Envelope) and above & {(p.pid, p.start) for p in envelope.chain}:
+            if isinstance(envelope, spool.Envelope) and above & {
+                (p.pid, p.start) for p in envelope.chain
+            }:
                 said = spool.signal(envelope, lambda chain, at: None)
-                if tuple(said.data.get("process", ())) in above and said.session_agent and said.session_id:
+                if (
+                    tuple(said.data.get("process", ())) in above
+                    and said.session_agent
+                    and said.session_id
+                ):
                     found = said.session_agent, said.session_id
     return found
 
@@ -221,7 +261,11 @@ def seconds_of(text: str) -> int:
     """30m, 2h, 90min, 1h30m, 3d."""
     plain = "".join(text.lower().split())
     pieces = re.findall(r"(\d+)([a-z]+)", plain)
-    if not pieces or "".join(map("".join, pieces)) != plain or any(unit not in _UNITS for _, unit in pieces):
+    if (
+        not pieces
+        or "".join(map("".join, pieces)) != plain
+        or any(unit not in _UNITS for _, unit in pieces)
+    ):
         raise _not_a_time(text)
     seconds = sum(int(number) * _UNITS[unit] for number, unit in pieces)
     if not 0 < seconds <= _LONGEST:
@@ -233,11 +277,12 @@ def _not_a_time(text: str) -> BadInput:
     return BadInput(f"not a length of time: {text!r}", "Use 30m, 2h, 1h30m or 3d; at most a year.")
 
 
-# -- keeping it --------------------------------------------------------------------------------------------------------
+# -- keeping it ----------------------------------------------------------------------------------
 
 
 def settle(settings: Settings, db: apsw.Connection, record: Journal) -> None:
-    """What began or ended since goes to the journal; hooks need not look at what is over. Under the ingest lock."""
+    """What began or ended since goes to the journal; hooks need not look at what is over. Under
+    the ingest lock."""
     fresh = pauses.pending_pauses(settings.home)
     if not fresh:
         return
@@ -267,7 +312,8 @@ def _settle_soon(settings: Settings) -> None:
 
 
 def _with_new_trees(found: PauseEntry) -> list[str]:
-    """Work trees made since are of the same repository, also when they are gone again at the next ingest."""
+    """Work trees made since are of the same repository, also when they are gone again at the
+    next ingest."""
     if not found.repository:
         return found.folders
     return list(dict.fromkeys([*found.folders, *pauses.work_trees(found.repository)]))
@@ -278,7 +324,8 @@ def _write(settings: Settings, found: PauseEntry) -> None:
         pauses.write_pause(settings.home, found)
     except OSError as error:
         raise StoreError(
-            f"cannot write to {settings.home}: {error.strerror}", "Nothing is paused. Check its permissions."
+            f"cannot write to {settings.home}: {error.strerror}",
+            "Nothing is paused. Check its permissions.",
         ) from None
 
 

@@ -1,4 +1,5 @@
-"""Pictures of a conversation: their bytes stand in the records; an event says only that there is one."""
+"""Pictures of a conversation: their bytes stand in the records; an event says only that there is
+one."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from whyfor.story.conversation import find
 
 LARGEST = 12 << 20  # bytes
 _HINTS = (b"base64", b"data:image", b"inlineData", b"image/")
-# What it is, is told by its first bytes, not by who says so; nothing that can hold a script is among them.
+# What it is, is told by its first bytes, not by who says so; nothing that can hold a script is
+# among them.
 _KINDS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -59,7 +61,8 @@ def picture(settings: Settings, agent: str, session_id: str, seq: int, index: in
 
 
 def _telling(library: OpenStore, session: Session, key: int) -> Iterator[Any]:
-    """The record that told an event, found again by the event's key; only lines that may hold a picture are parsed."""
+    """The record that told an event, found again by the event's key; only lines that may hold a
+    picture are parsed."""
     for source in library.reader.files(session):
         if source.session_id != session.session_id and source.parent != session.session_id:
             continue
@@ -69,8 +72,12 @@ def _telling(library: OpenStore, session: Session, key: int) -> Iterator[Any]:
                 yield from _in_piece(AGENTS[session.agent], source, piece, session, key)
 
 
-def _in_piece(agent: Agent, source: Source, piece: SegmentPiece, session: Session, key: int) -> Iterator[Any]:
-    shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+def _in_piece(
+    agent: Agent, source: Source, piece: SegmentPiece, session: Session, key: int
+) -> Iterator[Any]:
+    shape = SourceShape(
+        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
+    )
     for offset, line, record in records(source, [piece]):
         if line and not any(hint in line for hint in _HINTS):
             continue
@@ -99,7 +106,9 @@ def _payloads(value: Any, depth: int = 0) -> Iterator[str]:
         head, comma, data = value.partition(",")
         if comma and head.endswith(";base64"):
             yield data
-    elif isinstance(value, str) and value[:1] in ("{", "[") and "image/" in value:  # a database's column
+    elif (
+        isinstance(value, str) and value[:1] in ("{", "[") and "image/" in value
+    ):  # a database's column
         try:
             yield from _payloads(msgspec.json.decode(value), depth + 1)
         except (msgspec.DecodeError, ValueError, RecursionError):
@@ -122,4 +131,7 @@ def _decoded(text: str) -> Image:
 
 
 def _missing() -> NotFound:
-    return NotFound("there is no picture here that can be shown", "Its transcript may have it: whyfor show --raw")
+    return NotFound(
+        "there is no picture here that can be shown",
+        "Its transcript may have it: whyfor show --raw",
+    )

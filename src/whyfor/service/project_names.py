@@ -1,4 +1,5 @@
-"""What people call a project that has no remote: its identity is a commit's hash, its name that of its folder."""
+"""What people call a project that has no remote: its identity is a commit's hash, its name that
+of its folder."""
 
 from __future__ import annotations
 
@@ -26,7 +27,11 @@ class ProjectNames:
         """Two of one name are told apart by their hashes."""
         try:
             with reading(self.settings) as library:
-                found = {one.identity: label(one.name) for _, one in library.reader.projects() if one.root_commit}
+                found = {
+                    one.identity: label(one.name)
+                    for _, one in library.reader.projects()
+                    if one.root_commit
+                }
         except NotFound:
             return {}
         often = Counter(found.values())

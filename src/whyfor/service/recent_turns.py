@@ -1,4 +1,5 @@
-"""A session's last turns, for those who tell of it in a few lines: read anew each time, cut short, never kept whole."""
+"""A session's last turns, for those who tell of it in a few lines: read anew each time, cut
+short, never kept whole."""
 
 from __future__ import annotations
 
@@ -15,7 +16,11 @@ def recent_turns(browser: Browser, number: int) -> tuple[list[Turn], list[Stored
     """The turns, and the events they are made from."""
     events = browser.tail(number, EVENTS, CUT)
     found = turns(events)[-TURNS - 1 :]
-    if found and found[-1].prompt is None and (seq := browser.reader.prompt_before(number, events[0].seq)):
+    if (
+        found
+        and found[-1].prompt is None
+        and (seq := browser.reader.prompt_before(number, events[0].seq))
+    ):
         asked = next(iter(browser.reader.events(number, seq, seq)))
         found[-1].prompt, found[-1].started_at = asked.text[:CUT], asked.created_at
         found[-1].duration_ms = None  # its beginning is further back than was read

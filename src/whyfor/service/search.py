@@ -1,4 +1,5 @@
-"""Finding: a page of search with all that stands around the hits: counts, commits, what was typed as a filter."""
+"""Finding: a page of search with all that stands around the hits: counts, commits, what was
+typed as a filter."""
 
 from __future__ import annotations
 
@@ -103,7 +104,12 @@ def find(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage
 
 
 def _found(
-    library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, projects: list[Project], limit: int
+    library: OpenStore,
+    wanted: SearchRequest,
+    query: Query,
+    filters: Filters,
+    projects: list[Project],
+    limit: int,
 ) -> SearchPage:
     begun = ""
     commits = _commits(library, query, filters)
@@ -117,21 +123,28 @@ def _found(
         return SearchPage(hits, following, None, projects, begun)
     counts = _counts(library, wanted, query, filters, len(commits))
     partly = counts.kinds.get(wanted.kind) == 0 and any(isinstance(hit, Hit) for hit in hits)
-    return SearchPage(hits, following, counts, projects, begun, "" if hits else _meant(library, wanted.q), partly)
+    return SearchPage(
+        hits, following, counts, projects, begun, "" if hits else _meant(library, wanted.q), partly
+    )
 
 
-# -- what was typed and chosen ---------------------------------------------------------------------
+# -- what was typed and chosen -------------------------------------------------------------------
 
 
 def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters]:
-    """The words, and the filters both chosen and typed; what is no filter after all stays a word."""
+    """The words, and the filters both chosen and typed; what is no filter after all stays a
+    word."""
     if len(wanted.q) > LONGEST:
         raise BadInput(f"more than {LONGEST} characters", "Fewer words find more.")
     for name, value, known in (("kind", wanted.kind, ("", *KINDS)), ("sort", wanted.sort, SORTS)):
         if value not in known:
-            raise BadInput(f"no such {name}: {value[:40]!r}", f"One of: {', '.join(filter(None, known))}.")
+            raise BadInput(
+                f"no such {name}: {value[:40]!r}", f"One of: {', '.join(filter(None, known))}."
+            )
     if wanted.when not in WHEN:
-        raise BadInput(f"no such time: {wanted.when[:40]!r}", f"One of: {', '.join(filter(None, WHEN))}.")
+        raise BadInput(
+            f"no such time: {wanted.when[:40]!r}", f"One of: {', '.join(filter(None, WHEN))}."
+        )
     if unknown := [name for name in wanted.agents if name not in AGENTS]:
         raise BadInput(f"no such agent: {unknown[0][:40]!r}", f"Agents: {', '.join(AGENTS)}.")
     where = SessionFilter(identity=wanted.project or None, since=wanted.when or None)
@@ -168,7 +181,9 @@ def _narrowed(library: OpenStore, filters: Filters, name: str, value: str) -> Fi
     if name == "project":
         part = value.lower()
         known = library.reader.projects()
-        found = [number for number, one in known if part in (one.identity.lower(), one.name.lower())]
+        found = [
+            number for number, one in known if part in (one.identity.lower(), one.name.lower())
+        ]
         found = found or [number for number, one in known if part in one.identity.lower()]
         return replace(filters, projects=tuple(found)) if found else None
     try:
@@ -184,11 +199,14 @@ def _narrowed(library: OpenStore, filters: Filters, name: str, value: str) -> Fi
 def _begun(typed: str) -> str:
     """The same with the last word taken for the beginning of one; empty if it cannot be."""
     last = typed.rstrip().rpartition(" ")[2]
-    return typed.rstrip() + "*" if len(last) >= 3 and last.isalnum() and len(typed) < LONGEST else ""
+    return (
+        typed.rstrip() + "*" if len(last) >= 3 and last.isalnum() and len(typed) < LONGEST else ""
+    )
 
 
 def _meant(library: OpenStore, typed: str) -> str:
-    """The same with each unknown word replaced by one that is written alike; empty if there is none."""
+    """The same with each unknown word replaced by one that is written alike; empty if there is
+    none."""
     known = Facets(library.db)
     better = []
     for word in typed.split():
@@ -199,18 +217,27 @@ def _meant(library: OpenStore, typed: str) -> str:
     return "" if better == typed.split() else " ".join(better)
 
 
-# -- hits ------------------------------------------------------------------------------------------
+# -- hits ----------------------------------------------------------------------------------------
 
 
 def _page(
-    library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, commits: list[LinkedCommit], limit: int
+    library: OpenStore,
+    wanted: SearchRequest,
+    query: Query,
+    filters: Filters,
+    commits: list[LinkedCommit],
+    limit: int,
 ) -> tuple[list[Hit | CommitHit], int | None]:
     newest = wanted.sort == "time"
     if wanted.kind == "commits":
         stop = wanted.after + limit
-        return [*_shown(library, commits[wanted.after : stop], query)], stop if len(commits) > stop else None
+        return [*_shown(library, commits[wanted.after : stop], query)], stop if len(
+            commits
+        ) > stop else None
     hits: list[Hit | CommitHit] = []
-    turns, following = page(library.reader, query, filters, limit=limit, after=wanted.after, newest=newest, lines=True)
+    turns, following = page(
+        library.reader, query, filters, limit=limit, after=wanted.after, newest=newest, lines=True
+    )
     hits += turns
     if not wanted.kind and not wanted.after:
         among = [*_shown(library, commits[:_AMONG], query)]
@@ -220,7 +247,10 @@ def _page(
 
 def _by_time(hits: list[Hit | CommitHit], commits: list[CommitHit]) -> list[Hit | CommitHit]:
     return sorted(
-        [*hits, *commits], key=lambda hit: -((hit.committed_at if isinstance(hit, CommitHit) else hit.created_at) or 0)
+        [*hits, *commits],
+        key=lambda hit: (
+            -((hit.committed_at if isinstance(hit, CommitHit) else hit.created_at) or 0)
+        ),
     )
 
 
@@ -229,22 +259,31 @@ def _commits(library: OpenStore, query: Query, filters: Filters) -> list[LinkedC
     if query.tools or query.files or not query.clauses:
         return []
     plain = [clause[0].text.lower() for clause in query.clauses if len(clause) == 1]
-    words = [max(found, key=len) for text in plain if text.isascii() and (found := _WORD.findall(text))]
+    words = [
+        max(found, key=len) for text in plain if text.isascii() and (found := _WORD.findall(text))
+    ]
     rows = Facets(library.db).commits(words, filters, _COMMITS)
     return [commit for commit in rows if held("\n".join(_told(commit)), query)]
 
 
 def _told(commit: LinkedCommit) -> list[str]:
     note = commit.note
-    return [commit.subject, *([note.intent, note.title, *note.alternatives, note.summary] if note else [])]
+    return [
+        commit.subject,
+        *([note.intent, note.title, *note.alternatives, note.summary] if note else []),
+    ]
 
 
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
     agents = Facets(library.db).agents_of([commit.sha for commit in commits])
     for commit in commits:
         subject, subject_marks = marked(commit.subject, query)
-        stretches = [marked(text, query) for text in _told(commit)[1:] if text and text != commit.subject]
-        snippet, marks = next((found for found in stretches if found[1]), stretches[0] if stretches else ("", []))
+        stretches = [
+            marked(text, query) for text in _told(commit)[1:] if text and text != commit.subject
+        ]
+        snippet, marks = next(
+            (found for found in stretches if found[1]), stretches[0] if stretches else ("", [])
+        )
         yield CommitHit(
             sha=commit.sha,
             subject=subject,
@@ -259,10 +298,12 @@ def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Ite
         )
 
 
-# -- counts ----------------------------------------------------------------------------------------
+# -- counts --------------------------------------------------------------------------------------
 
 
-def _counts(library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, commits: int) -> FacetCounts:
+def _counts(
+    library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, commits: int
+) -> FacetCounts:
     replace = msgspec.structs.replace
     facets = Facets(library.db)
     known: dict[Filters, list[TurnMatch]] = {}
@@ -291,13 +332,17 @@ def _counts(library: OpenStore, wanted: SearchRequest, query: Query, filters: Fi
 
 
 def _turns(places: list[TurnMatch]) -> int | None:
-    return len({(place.session, place.turn) for place in places}) if len(places) <= COUNTED else None
+    return (
+        len({(place.session, place.turn) for place in places}) if len(places) <= COUNTED else None
+    )
 
 
 def _by_agent(places: list[TurnMatch]) -> dict[str, int | None]:
     if len(places) > COUNTED:
         return dict.fromkeys(AGENTS)
-    turns = Counter(agent for _, _, agent in {(place.session, place.turn, place.agent) for place in places})
+    turns = Counter(
+        agent for _, _, agent in {(place.session, place.turn, place.agent) for place in places}
+    )
     return {agent: turns[agent] for agent in AGENTS}
 
 

@@ -40,10 +40,12 @@ class AlreadyServed(Busy):
 
 
 class AccessKeys:
-    """What a client must show: scripts the token, a browser a cookie that a one-time link gave it.
+    """What a client must show: scripts the token, a browser a cookie that a one-time link gave
+    it.
 
-    The token outlives the server; what a start of the server makes from it for browsers does not (server/start.py).
-    A link is a file named by its code's hash: whoever takes the file away has used it.
+    The token outlives the server; what a start of the server makes from it for browsers does not
+    (server/start.py). A link is a file named by its code's hash: whoever takes the file away has
+    used it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -108,7 +110,7 @@ def _token(path: Path) -> str:
         return found
 
 
-# -- one per home ----------------------------------------------------------------------------------
+# -- one per home --------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -119,12 +121,16 @@ def alone(settings: Settings) -> Iterator[None]:
     try:
         db = open_file(settings.home / "serve.lock")
     except apsw.Error as error:
-        raise StoreError(f"cannot write to {settings.home}: {error}", "Check its permissions and free space.") from None
+        raise StoreError(
+            f"cannot write to {settings.home}: {error}", "Check its permissions and free space."
+        ) from None
     try:
         try:
             db.execute("BEGIN EXCLUSIVE")
         except apsw.BusyError:
-            raise AlreadyServed("a server is running already", "Open its page: whyfor serve") from None
+            raise AlreadyServed(
+                "a server is running already", "Open its page: whyfor serve"
+            ) from None
         except apsw.Error as error:
             raise StoreError(
                 f"cannot write to {settings.home}: {error}", "Check its permissions and free space."
@@ -164,7 +170,8 @@ def running(settings: Settings) -> Running:
 
 
 def serves(settings: Settings) -> bool:
-    """Whether somebody does; one that is just beginning is not kept from its lock by the question."""
+    """Whether somebody does; one that is just beginning is not kept from its lock by the
+    question."""
     try:
         found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):
@@ -196,4 +203,6 @@ def _usable(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"cannot write to {home}: {error.strerror}", "Check its permissions and free space.") from None
+        raise StoreError(
+            f"cannot write to {home}: {error.strerror}", "Check its permissions and free space."
+        ) from None

@@ -54,7 +54,8 @@ class SessionFilter(msgspec.Struct, frozen=True):
     until: str | None = None
     branch: str | None = None
     fields: str | None = None
-    identity: str | None = None  # a project's, exactly; for clients, whose words must not become paths
+    # a project's, exactly; for clients, whose words must not become paths
+    identity: str | None = None
 
 
 class SessionFamily(msgspec.Struct, frozen=True):
@@ -72,7 +73,9 @@ class Conversation(msgspec.Struct, frozen=True):
     children: list[Session]
 
 
-def sessions(settings: Settings, where: SessionFilter, *, limit: int, everything: bool) -> list[SessionFamily]:
+def sessions(
+    settings: Settings, where: SessionFilter, *, limit: int, everything: bool
+) -> list[SessionFamily]:
     """Newest first; subagents under their parent."""
     with reading(settings) as library:
         filters = understand(library.reader, where)
@@ -87,10 +90,16 @@ def sessions(settings: Settings, where: SessionFilter, *, limit: int, everything
         return listed
 
 
-def _orphans(reader: StoreReader, filters: Filters, listed: list[SessionFamily]) -> list[SessionFamily]:
+def _orphans(
+    reader: StoreReader, filters: Filters, listed: list[SessionFamily]
+) -> list[SessionFamily]:
     """Subagents whose parent's transcript is not here (deleted, or never written)."""
     shown = {s.id for item in listed for s in (item.session, *item.children)}
-    return [SessionFamily(s, []) for s in reader.sessions(filters, limit=None, subagents=True) if s.id not in shown]
+    return [
+        SessionFamily(s, [])
+        for s in reader.sessions(filters, limit=None, subagents=True)
+        if s.id not in shown
+    ]
 
 
 def conversation(settings: Settings, reference: str) -> Conversation:
@@ -98,11 +107,14 @@ def conversation(settings: Settings, reference: str) -> Conversation:
         session = find_session(library, reference)
         events = list(library.reader.events(session.id))
         children = library.reader.children([session.session_id])
-        return Conversation(session, events, turns_of(library, session, events), abandoned(events), children)
+        return Conversation(
+            session, events, turns_of(library, session, events), abandoned(events), children
+        )
 
 
 def raw(settings: Settings, reference: str) -> Iterator[bytes]:
-    """The stored records of a session's transcript, byte for byte, piece by piece; a word stands for private ones."""
+    """The stored records of a session's transcript, byte for byte, piece by piece; a word stands
+    for private ones."""
     with reading(settings) as library:
         session = find_session(library, reference)
         segments = library.reader.segments(session)
@@ -119,16 +131,24 @@ def raw(settings: Settings, reference: str) -> Iterator[bytes]:
 
 def find_session(library: OpenStore, reference: str) -> Session:
     agent, _, rest = reference.partition(":")
-    return library.reader.session(rest, agent) if agent in AGENTS and rest else library.reader.session(reference)
+    return (
+        library.reader.session(rest, agent)
+        if agent in AGENTS and rest
+        else library.reader.session(reference)
+    )
 
 
-def search(settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool) -> list[Hit]:
+def search(
+    settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool
+) -> list[Hit]:
     query = queries.parse(words)
     with reading(settings) as library:
-        return find(library.reader, query, understand(library.reader, where), limit=limit, newest=newest)
+        return find(
+            library.reader, query, understand(library.reader, where), limit=limit, newest=newest
+        )
 
 
-# -- filters ---------------------------------------------------------------------------------------
+# -- filters -------------------------------------------------------------------------------------
 
 
 def understand(reader: StoreReader, where: SessionFilter) -> Filters:
@@ -155,9 +175,14 @@ def _fields(text: str | None) -> tuple[str, ...]:
 
 def _chosen(reader: StoreReader, where: SessionFilter) -> tuple[int, ...] | None:
     if where.identity:
-        found = tuple(number for number, project in reader.projects() if project.identity == where.identity)
+        found = tuple(
+            number for number, project in reader.projects() if project.identity == where.identity
+        )
         if not found:
-            raise NotFound(f"no project is called {where.identity[:200]!r}", "See which there are: whyfor projects")
+            raise NotFound(
+                f"no project is called {where.identity[:200]!r}",
+                "See which there are: whyfor projects",
+            )
         return found
     return _projects(reader, where.project) if where.project else None
 
@@ -170,16 +195,26 @@ def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
         identity = identify(str(given.resolve()), named=True).identity
         if found := [number for number, project in known if project.identity == identity]:
             return tuple(found)
-    wanted = {text, normalise(text), str(given.absolute()) if text.startswith((".", "/", "~")) else text}
-    exact = [n for n, p in known if {p.identity, p.path, p.remote} & wanted or p.name.lower() == text.lower()]
+    wanted = {
+        text,
+        normalise(text),
+        str(given.absolute()) if text.startswith((".", "/", "~")) else text,
+    }
+    exact = [
+        n
+        for n, p in known
+        if {p.identity, p.path, p.remote} & wanted or p.name.lower() == text.lower()
+    ]
     exact += [number for cwd, number in reader.places().items() if cwd in wanted]
-    found = exact or [n for n, p in known if text.lower() in p.identity.lower() or text.lower() in p.name.lower()]
+    found = exact or [
+        n for n, p in known if text.lower() in p.identity.lower() or text.lower() in p.name.lower()
+    ]
     if not found:
         raise NotFound(f"no project fits {text!r}", "See which there are: whyfor stats")
     return tuple(dict.fromkeys(found))
 
 
-# -- for machines ----------------------------------------------------------------------------------
+# -- for machines --------------------------------------------------------------------------------
 
 
 def session_json(session: Session) -> dict[str, Any]:
@@ -203,7 +238,11 @@ def turn_json(turn: Turn) -> dict[str, Any]:
     for name in ("started_at", "ended_at"):
         fields[name] = to_iso(fields[name])
     fields["approvals"] = [
-        {**msgspec.structs.asdict(asked), "at": to_iso(asked.at), "resolved_at": to_iso(asked.resolved_at)}
+        {
+            **msgspec.structs.asdict(asked),
+            "at": to_iso(asked.at),
+            "resolved_at": to_iso(asked.resolved_at),
+        }
         for asked in turn.approvals
     ]
     return fields

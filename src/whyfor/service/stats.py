@@ -35,7 +35,10 @@ class Stats(msgspec.Struct, frozen=True):
 def stats(settings: Settings, where: SessionFilter) -> Stats:
     with reading(settings) as library:
         filters = understand(library.reader, where)
-        groups = {by: _rows(library.reader.grouped(by, filters)) for by in ("agent", "project", "day", "model")}
+        groups = {
+            by: _rows(library.reader.grouped(by, filters))
+            for by in ("agent", "project", "day", "model")
+        }
         counted = Insights(library.db).counted(filters)
     groups["day"].sort(key=lambda row: row.name)
     return Stats(
@@ -49,6 +52,7 @@ def stats(settings: Settings, where: SessionFilter) -> Stats:
 
 def _rows(found: list[tuple[Any, ...]]) -> list[StatsRow]:
     rows = [
-        StatsRow(name or "(unknown)", sessions or 0, turns, Tokens(*tokens)) for name, sessions, turns, *tokens in found
+        StatsRow(name or "(unknown)", sessions or 0, turns, Tokens(*tokens))
+        for name, sessions, turns, *tokens in found
     ]
     return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))

@@ -36,7 +36,8 @@ from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch
 from whyfor.story.repositories import repository_at
 
-ACTIVE = 30 * 60_000  # a session is active if it wrote something in the last half hour and has not said goodbye
+# a session is active if it wrote something in the last half hour and has not said goodbye
+ACTIVE = 30 * 60_000
 RECENT = 30 * 86_400_000
 
 
@@ -60,7 +61,8 @@ class StatusReport(msgspec.Struct, frozen=True):
     open: list[OpenWork]
     capture: list[LastCapture]
     paused: list[Paused]
-    unread: dict[str, str] = {}  # files sessions wrote that could not be compared with the last commit, and why
+    # files sessions wrote that could not be compared with the last commit, and why
+    unread: dict[str, str] = {}
 
 
 def status(settings: Settings, cwd: Path) -> StatusReport:
@@ -77,8 +79,17 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
         return StatusReport(
             head,
             [session for session in sessions if _active(library, session)],
-            [found for session in sessions if (found := _open(library, session, wrote[session.id] & state.changed))],
-            [LastCapture(name, library.reader.last_record(name), library.reader.last_signal(name)) for name in AGENTS],
+            [
+                found
+                for session in sessions
+                if (found := _open(library, session, wrote[session.id] & state.changed))
+            ],
+            [
+                LastCapture(
+                    name, library.reader.last_record(name), library.reader.last_signal(name)
+                )
+                for name in AGENTS
+            ],
             [describe_pause(pause) for pause in active_pauses(settings)],
             state.unread,
         )
@@ -86,7 +97,9 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
 
 def _recent(library: OpenStore, project: int) -> list[Session]:
     since = wall_clock() - RECENT
-    return library.reader.sessions(Filters(projects=(project,), since=since), limit=None, subagents=False)
+    return library.reader.sessions(
+        Filters(projects=(project,), since=since), limit=None, subagents=False
+    )
 
 
 def _active(library: OpenStore, session: Session) -> bool:
@@ -94,7 +107,8 @@ def _active(library: OpenStore, session: Session) -> bool:
         return False
     rows = fetch(
         library.db,
-        "SELECT max(at) FROM signals WHERE session_agent=? AND session_id=? AND event IN ('SessionEnd', 'sessionEnd')",
+        "SELECT max(at) FROM signals WHERE session_agent=? AND session_id=? AND event IN "
+        "('SessionEnd', 'sessionEnd')",
         (session.agent, session.session_id),
     )
     return rows[0][0] is None or rows[0][0] < session.ended_at
@@ -102,7 +116,9 @@ def _active(library: OpenStore, session: Session) -> bool:
 
 def _last_linked(library: OpenStore, session: Session) -> int:
     """The last record of a session that a commit holds; 0 if none does."""
-    rows = fetch(library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,))
+    rows = fetch(
+        library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,)
+    )
     last: int = rows[0][0]
     return last
 
@@ -112,7 +128,8 @@ def _wrote(library: OpenStore, session: Session) -> set[str]:
     last = _last_linked(library, session)
     rows = fetch(
         library.db,
-        "SELECT DISTINCT path FROM touches WHERE action='write' AND (session_id=? AND seq > ? OR session_id IN "
+        "SELECT DISTINCT path FROM touches WHERE action='write' AND (session_id=? AND seq > ? OR "
+        "session_id IN "
         "(SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))",
         (session.id, last, session.session_id, session.agent, _ended(library, session.id, last)),
     )
@@ -126,14 +143,17 @@ def _open(library: OpenStore, session: Session, files: set[str]) -> OpenWork | N
     last = _last_linked(library, session)
     prompts = fetch(
         library.db,
-        "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND actor='user'",
+        "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND "
+        "actor='user'",
         (session.id, (session.id << SEQ_BITS) + last),
     )[0][0]
     return OpenWork(session, prompts, sorted(files))
 
 
 def _ended(library: OpenStore, session: int, seq: int) -> int:
-    rows = fetch(library.db, "SELECT created_at FROM events WHERE id=?", ((session << SEQ_BITS) + seq,))
+    rows = fetch(
+        library.db, "SELECT created_at FROM events WHERE id=?", ((session << SEQ_BITS) + seq,)
+    )
     return rows[0][0] or 0 if rows else 0
 
 
@@ -141,17 +161,26 @@ def status_json(found: StatusReport) -> dict[str, Any]:
     return {
         "head": commit_story_json(found.head) if found.head else None,
         "active": [session_json(session) for session in found.active],
-        "open": [{"session": session_json(o.session), "prompts": o.prompts, "files": o.files} for o in found.open],
+        "open": [
+            {"session": session_json(o.session), "prompts": o.prompts, "files": o.files}
+            for o in found.open
+        ],
         "capture": [
-            {"agent": c.agent, "last_record_at": to_iso(c.last_record_at), "last_hook_at": to_iso(c.last_hook_at)}
+            {
+                "agent": c.agent,
+                "last_record_at": to_iso(c.last_record_at),
+                "last_hook_at": to_iso(c.last_hook_at),
+            }
             for c in found.capture
         ],
         "paused": [paused_json(pause) for pause in found.paused],
-        "unread": [{"path": path, "reason": reason} for path, reason in sorted(found.unread.items())],
+        "unread": [
+            {"path": path, "reason": reason} for path, reason in sorted(found.unread.items())
+        ],
     }
 
 
-# -- between two commits ---------------------------------------------------------------------------
+# -- between two commits -------------------------------------------------------------------------
 
 
 class CommitRange(msgspec.Struct, frozen=True):
@@ -207,7 +236,9 @@ def _disjoint(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 def between_json(found: CommitRange) -> dict[str, Any]:
     return {
         "commits": [commit_story_json(describe_pause) for describe_pause in found.commits],
-        "sessions": [{**session_json(session), "new_messages": number} for session, number in found.sessions],
+        "sessions": [
+            {**session_json(session), "new_messages": number} for session, number in found.sessions
+        ],
         "messages": found.messages,
         "tokens": msgspec.structs.asdict(found.tokens),
         "prompts": [story_line_json(said) for said in found.prompts],

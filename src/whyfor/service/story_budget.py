@@ -1,6 +1,8 @@
-"""Stories of commits for pages, which cannot wait: what is kept at once; what nobody has looked at, if it is quick.
+"""Stories of commits for pages, which cannot wait: what is kept at once; what nobody has looked
+at, if it is quick.
 
-Judging what is new may take long where much is. It goes on in a thread of its own, and the page says so meanwhile.
+Judging what is new may take long where much is. It goes on in a thread of its own, and the page
+says so meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ NOT_YET = "nobody has looked at it yet"
 WAIT = 1.0  # seconds a page waits for it
 DAY = 86_400_000
 _lock = threading.Lock()
-_running: dict[tuple[str, str], Future[dict[str, CommitStory]]] = {}  # one look per repository at a time
+# one look per repository at a time
+_running: dict[tuple[str, str], Future[dict[str, CommitStory]]] = {}
 
 
 def stories_within(
@@ -33,7 +36,11 @@ def stories_within(
     shas = [commit.sha for commit in commits]
     kept, seen = store.of_commits(shas), store.seen(shas)
     unseen = [c for c in commits if c.sha not in kept and c.sha not in seen]
-    fresh = [c.sha for c in unseen if begun is not None and c.committed_at >= begun - DAY and not c.is_merge]
+    fresh = [
+        c.sha
+        for c in unseen
+        if begun is not None and c.committed_at >= begun - DAY and not c.is_merge
+    ]
     judged = _judged(library.settings, folder, fresh) if fresh and folder else {}
     found = []
     for commit in commits:
@@ -60,7 +67,9 @@ def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, 
         future = _running.get(key)
         if future is None:
             future = _running[key] = Future()
-            threading.Thread(target=_look, args=(settings, folder, shas, future), daemon=True).start()
+            threading.Thread(
+                target=_look, args=(settings, folder, shas, future), daemon=True
+            ).start()
     try:
         found = future.result(WAIT)
     except (TimeoutError, WhyforError):
@@ -72,7 +81,9 @@ def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, 
     return found
 
 
-def _look(settings: Settings, folder: GitPlace, shas: list[str], future: Future[dict[str, CommitStory]]) -> None:
+def _look(
+    settings: Settings, folder: GitPlace, shas: list[str], future: Future[dict[str, CommitStory]]
+) -> None:
     try:
         with reading(settings) as library:
             found = {told.commit.sha: told for told in stories_of(library, folder, shas)}

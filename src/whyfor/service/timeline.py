@@ -1,7 +1,8 @@
-"""A project's commits for its page: stories in groups, sessions as lanes, figures, what is not in a commit yet.
+"""A project's commits for its page: stories in groups, sessions as lanes, figures, what is not
+in a commit yet.
 
-The list is asked of git once per branch tip and kept, since it never changes; its stories come from the store. Where
-there is no repository any more, what the store knows is told.
+The list is asked of git once per branch tip and kept, since it never changes; its stories come
+from the store. Where there is no repository any more, what the store knows is told.
 """
 
 from __future__ import annotations
@@ -111,8 +112,12 @@ def timeline(
     with reading(settings) as library:
         known = Checkpoints(library.db).project(identity)
         if known is None:
-            raise NotFound(f"no project is called {identity[:200]!r}", "See which there are: whyfor projects")
-        return _Page(library, known[0], known[1], which, frozenset(open_sessions)).page(after, limit)
+            raise NotFound(
+                f"no project is called {identity[:200]!r}", "See which there are: whyfor projects"
+            )
+        return _Page(library, known[0], known[1], which, frozenset(open_sessions)).page(
+            after, limit
+        )
 
 
 def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[SpokenWord]]]]:
@@ -126,15 +131,24 @@ def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, 
         numbers = ranges.numbers((part.agent, part.session_id) for part in found.parts)
         for part in found.parts:
             session = numbers[part.agent, part.session_id]
-            first = part.first if part.prompts else library.reader.prompt_before(session, part.first) or part.first
+            first = (
+                part.first
+                if part.prompts
+                else library.reader.prompt_before(session, part.first) or part.first
+            )
             words = ranges.words(session, first, part.last)
             begun = next((n for n, word in enumerate(words) if word.seq >= part.first), len(words))
             # Of what lies before the range, only the request it stems from.
-            told.append((part, [*(word for word in words[:begun] if word.role == "request"), *words[begun:]]))
+            told.append(
+                (
+                    part,
+                    [*(word for word in words[:begun] if word.role == "request"), *words[begun:]],
+                )
+            )
         return found, told
 
 
-# -- which commits ---------------------------------------------------------------------------------
+# -- which commits -------------------------------------------------------------------------------
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -145,12 +159,16 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=8)
-def _listed(folder: str, tip: str, stamp: str, skip: int, since: int | None, until: int | None) -> _Line:
+def _listed(
+    folder: str, tip: str, stamp: str, skip: int, since: int | None, until: int | None
+) -> _Line:
     """`stamp` tells one list from another where the tip alone does not: it stands for all refs."""
     ages = [f"--min-age={until // 1000}"] if until is not None else []
     revisions = [*(ALL if tip == "*" else [tip]), f"--skip={skip}", *ages]
     found = history.commits(Path(folder), revisions, limit=WINDOW + 1, since=since)[::-1]
-    return _Line([msgspec.structs.replace(commit, body="") for commit in found[:WINDOW]], len(found) > WINDOW)
+    return _Line(
+        [msgspec.structs.replace(commit, body="") for commit in found[:WINDOW]], len(found) > WINDOW
+    )
 
 
 _places: dict[tuple[str, int], tuple[float, Repository | None]] = {}
@@ -160,14 +178,23 @@ def _repository(library: OpenStore, number: int) -> Repository | None:
     """Asking git whether a folder is still the project costs more than all else."""
     key = (str(library.settings.home), number)
     known = _places.get(key)
-    if known is None or time.monotonic() - known[0] > _FRESH or (known[1] and not Path(known[1].folder).is_dir()):
+    if (
+        known is None
+        or time.monotonic() - known[0] > _FRESH
+        or (known[1] and not Path(known[1].folder).is_dir())
+    ):
         known = _places[key] = (time.monotonic(), repository_of(library.db, number))
     return known[1]
 
 
 class _Page:
     def __init__(
-        self, library: OpenStore, number: int, project: Project, which: CommitFilter, open_sessions: frozenset[str]
+        self,
+        library: OpenStore,
+        number: int,
+        project: Project,
+        which: CommitFilter,
+        open_sessions: frozenset[str],
     ) -> None:
         self.library = library
         self.ranges = Ranges(library.db)
@@ -192,15 +219,21 @@ class _Page:
         base = start // WINDOW * WINDOW
         line = self._line(tip, refs.get("", ""), base)
         known = self.ranges.known(commit.sha for commit in line.commits)
-        fits = [n for n, commit in enumerate(line.commits) if self._fits(commit, known.get(commit.sha))]
+        fits = [
+            n for n, commit in enumerate(line.commits) if self._fits(commit, known.get(commit.sha))
+        ]
         chosen = [n for n in fits if base + n >= start][:limit]
         rest = chosen[-1] + 1 if chosen else len(line.commits)
         more = rest < len(line.commits) and any(n >= rest for n in fits)
         place = base + rest if more else base + WINDOW if line.more else None
         entries = self._entries([line.commits[n] for n in chosen])
         which = self.which
-        first = not (after or which.author or which.tag or which.until is not None or which.story is False)
-        pending = self._pending(line.commits[0].committed_at if line.commits else 0) if first else None
+        first = not (
+            after or which.author or which.tag or which.until is not None or which.story is False
+        )
+        pending = (
+            self._pending(line.commits[0].committed_at if line.commits else 0) if first else None
+        )
         before = sum(base + n < start for n in fits)
         return TimelineView(
             project=self.project,
@@ -219,17 +252,26 @@ class _Page:
         )
 
     def _refs(self) -> tuple[list[str], dict[str, str]]:
-        """Branches, the latest first, and where each is; under no name, a word that changes when any of them does."""
+        """Branches, the latest first, and where each is; under no name, a word that changes when
+        any of them does."""
         if self.folder is None:
             return [], {}
         form = "--format=%(objectname) %(refname:lstrip=2)"
-        listed = ask(self.folder, "for-each-ref", form, "--sort=-committerdate", f"--count={_BRANCHES}", "refs/heads")
+        listed = ask(
+            self.folder,
+            "for-each-ref",
+            form,
+            "--sort=-committerdate",
+            f"--count={_BRANCHES}",
+            "refs/heads",
+        )
         pairs = [line.split(" ", 1) for line in (listed or "").splitlines()]
         refs = {name: sha for sha, name in pairs}
         return list(refs), {**refs, "": str(hash(listed))}
 
     def _tip(self, refs: dict[str, str]) -> tuple[str, str]:
-        """The branch that is shown and its commit, so that all pages are of one list; nothing if there is none yet."""
+        """The branch that is shown and its commit, so that all pages are of one list; nothing if
+        there is none yet."""
         if self.folder is None:
             return "", ""
         asked = self.which.branch
@@ -246,7 +288,11 @@ class _Page:
         since, until = self.which.since, self.which.until
         if self.folder is None:
             kept = self.store.of_commits(self.ranges.kept(self.number, since or 0, WINDOW))
-            found = [as_commit(c) for c in reversed(kept.values()) if until is None or c.committed_at <= until]
+            found = [
+                as_commit(c)
+                for c in reversed(kept.values())
+                if until is None or c.committed_at <= until
+            ]
             return _Line(found, more=False)
         if not tip:
             return _Line([], more=False)
@@ -301,16 +347,24 @@ class _Page:
 
     def _entry(self, told: CommitStory, was: list[str]) -> TimelineEntry:
         parts = told.checkpoint.parts if told.checkpoint else []
-        entry = TimelineEntry(told, was=was, agents=list(dict.fromkeys(part.agent for part in parts)))
+        entry = TimelineEntry(
+            told, was=was, agents=list(dict.fromkeys(part.agent for part in parts))
+        )
         entry.sessions = [part.name for part in parts]
         entry.prompts = sum(part.prompts for part in parts)
         for number, part in enumerate(parts):
             session = self.sessions[part.name].id
             tools, questions = self.ranges.done(session, part.first, part.last)
             entry.tools += tools
-            asked = self.ranges.last_request(session, part.first, part.last) if part.prompts else None
+            asked = (
+                self.ranges.last_request(session, part.first, part.last) if part.prompts else None
+            )
             if questions:
-                answers = [word for word in self.ranges.words(session, part.first, part.last) if word.role == "answer"]
+                answers = [
+                    word
+                    for word in self.ranges.words(session, part.first, part.last)
+                    if word.role == "answer"
+                ]
                 entry.answers += len(answers)
                 if asked is None and answers and number == 0:
                     asked, entry.answered = answers[-1], True
@@ -327,7 +381,8 @@ class _Page:
             self.sessions[f"{session.agent}:{session.session_id}"] = session
 
     def _pending(self, since: int) -> PendingWork | None:
-        """Sessions that wrote something since their last commit, or are still open, later than the newest one."""
+        """Sessions that wrote something since their last commit, or are still open, later than
+        the newest one."""
         numbers = dict(self.ranges.lately(self.number, since, _PENDING))
         if not numbers:
             return None
@@ -338,7 +393,9 @@ class _Page:
             session = sessions[number]
             name = f"{session.agent}:{session.session_id}"
             written = self.ranges.written(number, last)
-            if (written or name in self.open) and (not self.which.agent or session.agent == self.which.agent):
+            if (written or name in self.open) and (
+                not self.which.agent or session.agent == self.which.agent
+            ):
                 found.append(session)
                 files |= written
                 self.sessions.setdefault(name, session)
@@ -361,10 +418,15 @@ class _Page:
             rows.append(("story" if story else "quiet", at, entry))
         times = [at if kind != "day" else None for kind, at, _ in rows]
         drawn = lanes(times, self._spans(rows, pending))
-        return [TimelineRow(kind, at, entry, pieces) for (kind, at, entry), pieces in zip(rows, drawn, strict=True)]
+        return [
+            TimelineRow(kind, at, entry, pieces)
+            for (kind, at, entry), pieces in zip(rows, drawn, strict=True)
+        ]
 
     def _spans(
-        self, rows: Sequence[tuple[str, int | None, TimelineEntry | None]], pending: PendingWork | None
+        self,
+        rows: Sequence[tuple[str, int | None, TimelineEntry | None]],
+        pending: PendingWork | None,
     ) -> list[SessionSpan]:
         tied: dict[str, set[int]] = {}
         for number, (_, _, entry) in enumerate(rows):
@@ -382,7 +444,11 @@ class _Page:
             active = self.ranges.active(session.id, max(times))
             start = session.started_at or min((since for since, _ in active), default=min(times))
             end = session.ended_at or start
-            spans.append(SessionSpan(name, session.agent, start, end, active, frozenset(own), open=name in waiting))
+            spans.append(
+                SessionSpan(
+                    name, session.agent, start, end, active, frozenset(own), open=name in waiting
+                )
+            )
         return spans
 
 
@@ -401,9 +467,13 @@ def _authors(commits: Sequence[history.Commit]) -> list[tuple[str, str]]:
     return [(names[email], email) for email in sorted(count, key=lambda email: -count[email])[:100]]
 
 
-def _share(commits: Sequence[history.Commit], known: dict[str, CommitMark], *, more: bool) -> LinkedShare:
+def _share(
+    commits: Sequence[history.Commit], known: dict[str, CommitMark], *, more: bool
+) -> LinkedShare:
     evidence = dict.fromkeys(EVIDENCE[:-1], 0)
     for commit in commits:
         if (found := known.get(commit.sha)) and found.evidence in evidence:
             evidence[found.evidence] += 1
-    return LinkedShare(len(commits), more, {name: number for name, number in evidence.items() if number})
+    return LinkedShare(
+        len(commits), more, {name: number for name, number in evidence.items() if number}
+    )

@@ -1,7 +1,9 @@
-"""Sessions as lanes beside a list of commits: which lane each has, and how it looks between one row and the next.
+"""Sessions as lanes beside a list of commits: which lane each has, and how it looks between one
+row and the next.
 
-Rows have times (the newest first, groups aside) or none (a day's heading). Between two of them a session is at work,
-open with nothing new, or not there; a row may lie outside its time and still hold its words.
+Rows have times (the newest first, groups aside) or none (a day's heading). Between two of them a
+session is at work, open with nothing new, or not there; a row may lie outside its time and still
+hold its words.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ _EVER = 1 << 62
 
 
 class SessionSpan(msgspec.Struct, frozen=True):
-    """A session in time: when it was there, when it did something, and which rows hold its words."""
+    """A session in time: when it was there, when it did something, and which rows hold its
+    words."""
 
     name: str
     agent: str
@@ -44,7 +47,10 @@ def lanes(times: Sequence[int | None], spans: Sequence[SessionSpan]) -> list[lis
     gaps = _gaps(times)
     found: list[list[LaneSlice]] = [[] for _ in times]
     until = [-1] * LANES  # the last row each lane is taken in
-    shapes = sorted(((span, _states(gaps, span)) for span in spans), key=lambda item: (item[1][0], item[0].start))
+    shapes = sorted(
+        ((span, _states(gaps, span)) for span in spans),
+        key=lambda item: (item[1][0], item[0].start),
+    )
     for span, (first, last, states) in shapes:
         if first < 0:
             continue
@@ -55,7 +61,9 @@ def lanes(times: Sequence[int | None], spans: Sequence[SessionSpan]) -> list[lis
             knot = row in span.rows
             if above or below or knot:
                 head = span.open and row == 0
-                found[row].append(LaneSlice(lane, span.agent, NONE if head else above, below, knot, head))
+                found[row].append(
+                    LaneSlice(lane, span.agent, NONE if head else above, below, knot, head)
+                )
     return [sorted(row, key=lambda piece: piece.lane) for row in found]
 
 
@@ -78,11 +86,17 @@ def _states(gaps: Sequence[tuple[int, int]], span: SessionSpan) -> tuple[int, in
     """The first and last row of a session, and what it does in each gap."""
     states = [_state(gap, span) for gap in gaps]
     there = [number for number, state in enumerate(states) if state]
-    rows = sorted({*span.rows, *(row for number in there for row in (number - 1, number) if 0 <= row < len(gaps) - 1)})
+    rows = sorted(
+        {
+            *span.rows,
+            *(row for number in there for row in (number - 1, number) if 0 <= row < len(gaps) - 1),
+        }
+    )
     if not rows:
         return -1, -1, states
     first, last = rows[0], rows[-1]
-    for number in range(first + 1, last + 1):  # it was there all the time, even where rows are not in order
+    # it was there all the time, even where rows are not in order
+    for number in range(first + 1, last + 1):
         states[number] = states[number] or _work(gaps[number], span)
     if first == last and not any(states[first : first + 2]):
         states[first + 1] = IDLE

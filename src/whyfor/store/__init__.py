@@ -1,1 +1,2 @@
-"""What is kept: segments in a blob store, the journal that names them, and the database of projections."""
+"""What is kept: segments in a blob store, the journal that names them, and the database of
+projections."""

@@ -1,4 +1,5 @@
-"""Where a segment's bytes are: in an object of their own, or in a part of one that several were merged into."""
+"""Where a segment's bytes are: in an object of their own, or in a part of one that several were
+merged into."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ class Address(NamedTuple):
         return self.object if self.size is None else f"{self.object}@{self.start}+{self.size}"
 
 
-Merged = Mapping[str, tuple[str, int, int]]  # an object → the one that holds it, from which byte on, how many
+# an object → the one that holds it, from which byte on, how many
+Merged = Mapping[str, tuple[str, int, int]]
 
 
 def parse(address: str) -> Address:
@@ -29,7 +31,8 @@ def parse(address: str) -> Address:
 
 
 def current(address: str, merged: Merged) -> str:
-    """The same bytes after all merges; an object is always smaller than the one it was merged into."""
+    """The same bytes after all merges; an object is always smaller than the one it was merged
+    into."""
     name, start, size = parse(address)
     if name not in merged:
         return address

@@ -36,7 +36,8 @@ class Blobs(Protocol):
         """Objects that the journal says were merged into others."""
 
     def keep_only(self, digests: Container[str]) -> int:
-        """Remove every object but these, and what a killed process left half written; returns their bytes."""
+        """Remove every object but these, and what a killed process left half written; returns
+        their bytes."""
 
     def digests(self) -> Iterator[str]:
         """Of every object there is."""
@@ -61,7 +62,8 @@ class FolderBlobs:
         self._merged: tuple[tuple[int, int], Merged] | None = None
 
     def put(self, content: bytes) -> str:
-        import hashlib  # here, like the two below: an ingest that finds nothing new never pays for them
+        # here, like the two below: an ingest that finds nothing new never pays for them
+        import hashlib
 
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / _name(digest)
@@ -69,7 +71,8 @@ class FolderBlobs:
             if not path.parent.is_dir():
                 self._safe.discard(path.parent)  # somebody removed it
             self._put(_name(digest), content)
-        self._unsynced.append(path)  # also if it was there: a run that died may have put it and never synced
+        # also if it was there: a run that died may have put it and never synced
+        self._unsynced.append(path)
         return digest
 
     def _put(self, name: str, content: bytes) -> None:
@@ -105,7 +108,10 @@ class FolderBlobs:
                 self._at_hand.popitem(last=False)
         self._at_hand.move_to_end(name)
         if start + size > len(content):
-            raise StoreError(f"segment {name[:12]} is too short for what was merged into it", "Run: whyfor doctor")
+            raise StoreError(
+                f"segment {name[:12]} is too short for what was merged into it",
+                "Run: whyfor doctor",
+            )
         return content[start : start + size]
 
     def _object(self, digest: str) -> bytes:
@@ -116,12 +122,18 @@ class FolderBlobs:
         packed = (self.folder / _name(digest)).read_bytes()
         try:
             if zstandard.get_frame_parameters(packed).content_size > MAX_SEGMENT:
-                raise StoreError(f"segment {digest[:12]} claims to be too large", "Run: whyfor doctor")
+                raise StoreError(
+                    f"segment {digest[:12]} claims to be too large", "Run: whyfor doctor"
+                )
             content = zstandard.ZstdDecompressor().decompress(packed)
         except zstandard.ZstdError as error:
-            raise StoreError(f"segment {digest[:12]} is damaged: {error}", "Run: whyfor doctor") from None
+            raise StoreError(
+                f"segment {digest[:12]} is damaged: {error}", "Run: whyfor doctor"
+            ) from None
         if hashlib.sha256(content).hexdigest() != digest:
-            raise StoreError(f"segment {digest[:12]} does not hold what its name says", "Run: whyfor doctor")
+            raise StoreError(
+                f"segment {digest[:12]} does not hold what its name says", "Run: whyfor doctor"
+            )
         return content
 
     def has(self, address: str) -> bool:
@@ -143,7 +155,8 @@ class FolderBlobs:
         return current(address, self._merged[1])
 
     def _whole(self, digest: str) -> bool:
-        """There, and sound: after a power loss an object that was never synced may be empty or torn."""
+        """There, and sound: after a power loss an object that was never synced may be empty or
+        torn."""
         try:
             self._object(digest)
         except (FileNotFoundError, StoreError):
@@ -174,7 +187,8 @@ class FolderBlobs:
             (self.folder / _name(digest)).rename(target)
 
     def flush(self) -> None:
-        """A folder's own name is made safe by the first batch of each object here: whoever made it may have died."""
+        """A folder's own name is made safe by the first batch of each object here: whoever made
+        it may have died."""
         folders = {path.parent for path in self._unsynced}
         for path in self._unsynced:
             sync(path)

@@ -1,4 +1,5 @@
-"""The read side of what runs for long: pages of sessions and events, and what is new since a moment. Never writes."""
+"""The read side of what runs for long: pages of sessions and events, and what is new since a
+moment. Never writes."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Browser:
             values += before
         rows = fetch(
             self.db,
-            f"SELECT s.id, coalesce(s.started_at, {_OLDEST}) FROM sessions s WHERE {' AND '.join(where) or '1'} "
+            f"SELECT s.id, coalesce(s.started_at, {_OLDEST}) FROM sessions s WHERE "
+            f"{' AND '.join(where) or '1'} "
             "ORDER BY s.started_at DESC, s.id DESC LIMIT ?",
             (*values, limit),
         )
@@ -43,7 +45,10 @@ class Browser:
 
     def project_of(self, sha: str) -> int | None:
         """The project a commit was seen in."""
-        sql = "SELECT project_id FROM checkpoints WHERE sha=?1 UNION SELECT project_id FROM commits WHERE sha=?1"
+        sql = (
+            "SELECT project_id FROM checkpoints WHERE sha=?1 UNION SELECT project_id FROM commits "
+            "WHERE sha=?1"
+        )
         rows = fetch(self.db, sql, (sha,))
         return int(rows[0][0]) if rows else None
 
@@ -65,17 +70,20 @@ class Browser:
         """How many commits hold work of a session, rewritten ones once."""
         sql = (
             "SELECT p.session_id, count(*) FROM parts p JOIN checkpoints c ON c.sha=p.sha "
-            "WHERE c.superseded_by IS NULL AND p.session_id IN (SELECT value FROM json_each(?)) GROUP BY 1"
+            "WHERE c.superseded_by IS NULL AND p.session_id IN (SELECT value FROM json_each(?)) "
+            "GROUP BY 1"
         )
         return dict(fetch(self.db, sql, (str(sessions),)))
 
     def tail(self, session: int, limit: int, cut: int) -> list[StoredEvent]:
-        """The last events in order: words and calls, no longer than that; data four times as long is left out."""
+        """The last events in order: words and calls, no longer than that; data four times as
+        long is left out."""
         base = session << SEQ_BITS
         rows = fetch(
             self.db,
             "SELECT id, turn, kind, source, confidence, created_at, observed_at, actor, "
-            "CASE WHEN kind IN ('tool.result', 'assistant.thinking') THEN '' ELSE substr(text, 1, ?) END, name, "
+            "CASE WHEN kind IN ('tool.result', 'assistant.thinking') THEN '' ELSE substr(text, 1, "
+            "?) END, name, "
             "CASE WHEN octet_length(data) <= ? THEN data END "
             "FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
             (cut, 4 * cut, base, base + (1 << SEQ_BITS) - 1, limit),
@@ -87,11 +95,14 @@ class Browser:
         return found
 
     def long(self, session: int, among: int, size: int) -> list[StoredEvent]:
-        """Of a session's last events the calls and requests with more bytes than that, newest first."""
+        """Of a session's last events the calls and requests with more bytes than that, newest
+        first."""
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1 FROM (SELECT id, kind, text, data FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC "
-            "LIMIT ?3) WHERE kind IN ('tool.call', 'approval.requested') AND max(octet_length(text), "
+            "SELECT id - ?1 FROM (SELECT id, kind, text, data FROM events WHERE id BETWEEN ?1 AND "
+            "?2 ORDER BY id DESC "
+            "LIMIT ?3) WHERE kind IN ('tool.call', 'approval.requested') AND "
+            "max(octet_length(text), "
             "coalesce(octet_length(data), 0)) > ?4"
         )
         rows = fetch(self.db, sql, (base, base + (1 << SEQ_BITS) - 1, among, size))
@@ -104,9 +115,13 @@ class Browser:
         return dict(fetch(self.db, "SELECT id, last_seq FROM sessions WHERE last_seq > 0"))
 
     def observed(self, session: int, seq: int) -> tuple[int, int]:
-        """When the event at a seq, or the one before it if that is gone, was observed; and its seq. Zeros: none."""
+        """When the event at a seq, or the one before it if that is gone, was observed; and its
+        seq. Zeros: none."""
         base = session << SEQ_BITS
-        sql = "SELECT observed_at, id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1"
+        sql = (
+            "SELECT observed_at, id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC "
+            "LIMIT 1"
+        )
         rows = fetch(self.db, sql, (base, base + seq))
         return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
@@ -126,7 +141,8 @@ class Browser:
         """Agent, id, parent, project of sessions by their numbers."""
         sql = (
             "SELECT s.id, s.agent, s.session_id, s.parent, p.identity FROM sessions s "
-            "LEFT JOIN projects p ON p.id=s.project_id WHERE s.id IN (SELECT value FROM json_each(?))"
+            "LEFT JOIN projects p ON p.id=s.project_id WHERE s.id IN (SELECT value FROM "
+            "json_each(?))"
         )
         return {row[0]: row[1:] for row in fetch(self.db, sql, (str(sessions),))}
 

@@ -1,7 +1,9 @@
-"""What changed after it was stored: events an agent completed later, stories that commits got, changed or lost.
+"""What changed after it was stored: events an agent completed later, stories that commits got,
+changed or lost.
 
-A log for those who have read the thing already. Its numbers rise with time, from one database to the next as well, so
-that a number tells whether all that came after it is still known. A thing stands in it once, under its last number.
+A log for those who have read the thing already. Its numbers rise with time, from one database to
+the next as well, so that a number tells whether all that came after it is still known. A thing
+stands in it once, under its last number.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class ChangeLog:
     def after(self, number: int, limit: int) -> list[ChangeRecord]:
         rows = fetch(
             self.db,
-            "SELECT c.id, c.event, c.sha, p.identity, c.sessions FROM changes c LEFT JOIN projects p "
+            "SELECT c.id, c.event, c.sha, p.identity, c.sessions FROM changes c LEFT JOIN projects "
+            "p "
             "ON p.id=c.project_id WHERE c.id > ? ORDER BY c.id LIMIT ?",
             (number, limit),
         )
@@ -60,7 +63,10 @@ class ChangeLog:
     # -- writing, in the caller's transaction ----------------------------------------------------
 
     def add_event(self, ident: int) -> None:
-        self.db.execute(f"INSERT OR REPLACE INTO changes(id, event) VALUES(max(?, 1 + {_LAST}), ?)", (_now(), ident))
+        self.db.execute(
+            f"INSERT OR REPLACE INTO changes(id, event) VALUES(max(?, 1 + {_LAST}), ?)",
+            (_now(), ident),
+        )
 
     def add_story(self, commit: str, project: int | None, sessions: Iterable[int]) -> None:
         """Of a commit; who had a part in it before is told too."""
@@ -69,14 +75,17 @@ class ChangeLog:
             project = before if project is None else project
             sessions = {*sessions, *_decode(listed)}
         self.db.execute(
-            f"INSERT OR REPLACE INTO changes(id, sha, project_id, sessions) VALUES(max(?, 1 + {_LAST}), ?, ?, ?)",
+            "INSERT OR REPLACE INTO changes(id, sha, project_id, sessions) VALUES(max(?, 1 + "
+            f"{_LAST}), ?, ?, ?)",
             (_now(), commit, project, msgspec.json.encode(sorted(sessions)).decode()),
         )
 
     def prune(self) -> None:
         [(number,)] = fetch(self.db, "SELECT count(*) FROM changes")
         if number > KEPT + _SPARE:
-            [(last,)] = fetch(self.db, "SELECT id FROM changes ORDER BY id DESC LIMIT 1 OFFSET ?", (KEPT,))
+            [(last,)] = fetch(
+                self.db, "SELECT id FROM changes ORDER BY id DESC LIMIT 1 OFFSET ?", (KEPT,)
+            )
             self._drop(last)
 
     def begin_anew(self, last: int = 0) -> None:

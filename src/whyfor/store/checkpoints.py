@@ -1,4 +1,5 @@
-"""Checkpoints and what they rest on: signals, links, overrides, notes, aliases. Writes in the caller's transaction."""
+"""Checkpoints and what they rest on: signals, links, overrides, notes, aliases. Writes in the
+caller's transaction."""
 
 from __future__ import annotations
 
@@ -16,13 +17,16 @@ from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import fetch, first
 
 _CHECKPOINT = (
-    "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, c.is_merge, "
+    "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, "
+    "c.is_merge, "
     "c.patch_id, c.files, c.evidence, c.confidence, c.group_root, c.superseded_by, c.annotation"
 )
 _FROM = "FROM checkpoints c JOIN projects p ON p.id=c.project_id"
+# of Part and of the table, in this order
 _PART = (
-    "evidence confidence role cut first last messages new_messages prompts turns continued lines share why".split()
-)  # of Part and of the table, in this order
+    "evidence confidence role cut first last messages new_messages prompts turns continued lines "
+    "share why"
+).split()
 _decode = msgspec.json.decode
 
 
@@ -40,7 +44,9 @@ class Checkpoints:
     # -- reading ---------------------------------------------------------------------------------
 
     def of_commits(self, shas: Iterable[str]) -> dict[str, Checkpoint]:
-        return self._checkpoints("c.sha IN (SELECT value FROM json_each(?))", (_encode(list(shas)),))
+        return self._checkpoints(
+            "c.sha IN (SELECT value FROM json_each(?))", (_encode(list(shas)),)
+        )
 
     def like(self, project: int, since: int, patches: list[str]) -> dict[str, Checkpoint]:
         """Those that may be the originals of commits: authored since, or with the same change."""
@@ -52,7 +58,10 @@ class Checkpoints:
 
     def live(self, project: int) -> list[str]:
         """Commits that have a story and were not replaced."""
-        sql = "SELECT sha FROM checkpoints WHERE project_id=? AND evidence IS NOT NULL AND superseded_by IS NULL"
+        sql = (
+            "SELECT sha FROM checkpoints WHERE project_id=? AND evidence IS NOT NULL AND "
+            "superseded_by IS NULL"
+        )
         return [row[0] for row in self._all(sql, (project,))]
 
     def of_sessions(self, sessions: Iterable[int]) -> dict[str, Checkpoint]:
@@ -75,16 +84,20 @@ class Checkpoints:
 
     def _checkpoints(self, where: str, values: tuple[Any, ...]) -> dict[str, Checkpoint]:
         """Oldest first."""
-        rows = self._all(f"SELECT {_CHECKPOINT} {_FROM} WHERE {where} ORDER BY c.committed_at, c.sha", values)
+        rows = self._all(
+            f"SELECT {_CHECKPOINT} {_FROM} WHERE {where} ORDER BY c.committed_at, c.sha", values
+        )
         parts = self._parts([row[0] for row in rows])
         return {row[0]: _checkpoint(row, parts.get(row[0], [])) for row in rows}
 
     def _parts(self, shas: list[str]) -> dict[str, list[Part]]:
         found: dict[str, list[Part]] = {}
         sql = (
-            f"SELECT q.sha, s.agent, s.session_id, {', '.join('q.' + name for name in _PART)} FROM parts q "
+            f"SELECT q.sha, s.agent, s.session_id, {', '.join('q.' + name for name in _PART)} FROM "
+            "parts q "
             "JOIN sessions s ON s.id=q.session_id WHERE q.sha IN (SELECT value FROM json_each(?)) "
-            "ORDER BY q.sha, q.evidence<>'person', q.evidence<>'hook', q.evidence<>'output', q.lines DESC, q.session_id"
+            "ORDER BY q.sha, q.evidence<>'person', q.evidence<>'hook', q.evidence<>'output', "
+            "q.lines DESC, q.session_id"
         )
         for sha, agent, session_id, *rest in self._all(sql, (_encode(shas),)):
             values = dict(zip(_PART, rest, strict=True))
@@ -94,7 +107,9 @@ class Checkpoints:
 
     def seen(self, shas: Iterable[str]) -> dict[str, tuple[str | None, list[dict[str, Any]]]]:
         """Commits that were looked at: why there is no story, and hints."""
-        sql = "SELECT sha, reason, nearby FROM commits WHERE sha IN (SELECT value FROM json_each(?))"
+        sql = (
+            "SELECT sha, reason, nearby FROM commits WHERE sha IN (SELECT value FROM json_each(?))"
+        )
         return {
             sha: (reason, _decode(nearby) if nearby else [])
             for sha, reason, nearby in self._all(sql, (_encode(list(shas)),))
@@ -102,20 +117,30 @@ class Checkpoints:
 
     def notes(self, shas: Iterable[str]) -> dict[str, tuple[str, Note]]:
         """Who wrote what about a commit; of several notes each says more, the last word counts."""
-        sql = "SELECT sha, by, body FROM notes WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at"
+        sql = (
+            "SELECT sha, by, body FROM notes WHERE sha IN (SELECT value FROM json_each(?)) ORDER "
+            "BY at"
+        )
         found: dict[str, tuple[str, Note]] = {}
         for sha, by, body in self._all(sql, (_encode(list(shas)),)):
             note = _decode(body, type=Note)
             if sha in found:
                 known = msgspec.structs.asdict(found[sha][1])
-                said = {name: value for name, value in msgspec.structs.asdict(note).items() if value is not None}
+                said = {
+                    name: value
+                    for name, value in msgspec.structs.asdict(note).items()
+                    if value is not None
+                }
                 note = Note(**{**known, **said})
             found[sha] = (by, note)
         return found
 
     def overrides(self, shas: Iterable[str]) -> dict[str, list[tuple[str, str, str]]]:
         """By commit: agent, session id, link or unlink."""
-        sql = "SELECT sha, agent, session_id, action FROM overrides WHERE sha IN (SELECT value FROM json_each(?))"
+        sql = (
+            "SELECT sha, agent, session_id, action FROM overrides WHERE sha IN (SELECT value FROM "
+            "json_each(?))"
+        )
         found: dict[str, list[tuple[str, str, str]]] = {}
         for sha, agent, session_id, action in self._all(sql, (_encode(list(shas)),)):
             found.setdefault(sha, []).append((agent, session_id, action))
@@ -123,14 +148,18 @@ class Checkpoints:
 
     def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
         """All that was ever said of these commits."""
-        return self._said("WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at", (_encode(list(shas)),))
+        return self._said(
+            "WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at", (_encode(list(shas)),)
+        )
 
     def all_said(self) -> list[OverrideEntry | NoteEntry]:
         """All that was ever said of any commit."""
         return self._said("ORDER BY at", ())
 
     def _said(self, among: str, asked: tuple[Any, ...]) -> list[OverrideEntry | NoteEntry]:
-        overrides = self._all(f"SELECT sha, agent, session_id, action, at FROM overrides {among}", asked)
+        overrides = self._all(
+            f"SELECT sha, agent, session_id, action, at FROM overrides {among}", asked
+        )
         notes = self._all(f"SELECT sha, by, at, body FROM notes {among}", asked)
         return [
             *(OverrideEntry(*row) for row in overrides),
@@ -138,23 +167,30 @@ class Checkpoints:
         ]
 
     def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
-        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin share nothing.
+        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin
+        share nothing.
 
-        Agents write down what a response cost with it or right after it: up to the next event it belongs to the range.
+        Agents write down what a response cost with it or right after it: up to the next event it
+        belongs to the range.
         """
         total: list[int | None] = [None] * 5
         for session, first_seq, last_seq in spans:
             begun = self._when(session, first_seq) if first_seq > 1 else None
             beyond = self._when(session, last_seq + 1)
             rows = self._all(
-                "SELECT input, cache_read, cache_write, output, reasoning FROM usage WHERE counts AND "
-                "(session_id=? OR session_id IN (SELECT c.id FROM sessions c JOIN sessions m ON c.parent=m.session_id "
+                "SELECT input, cache_read, cache_write, output, reasoning FROM usage WHERE counts "
+                "AND "
+                "(session_id=? OR session_id IN (SELECT c.id FROM sessions c JOIN sessions m ON "
+                "c.parent=m.session_id "
                 "AND c.agent=m.agent WHERE m.id=?)) AND (? IS NULL OR created_at >= ?) "
                 "AND (? IS NULL OR created_at < ?)",
                 (session, session, begun, begun, beyond, beyond),
             )
             for row in rows:
-                total = [b if a is None else a if b is None else a + b for a, b in zip(total, row, strict=True)]
+                total = [
+                    b if a is None else a if b is None else a + b
+                    for a, b in zip(total, row, strict=True)
+                ]
         return Tokens(*total)
 
     def _when(self, session: int, seq: int) -> int | None:
@@ -162,7 +198,8 @@ class Checkpoints:
         base = session << SEQ_BITS
         row = first(
             self.db,
-            "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL ORDER BY id LIMIT 1",
+            "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL "
+            "ORDER BY id LIMIT 1",
             (base + seq, base + (1 << SEQ_BITS) - 1),
         )
         return int(row[0]) if row else None
@@ -200,11 +237,19 @@ class Checkpoints:
         marks = ", ".join("?" * len(_PART))
         for part in checkpoint.parts:
             self.db.execute(
-                f"INSERT INTO parts(sha, session_id, {', '.join(_PART)}) SELECT ?, id, {marks} FROM sessions "
+                f"INSERT INTO parts(sha, session_id, {', '.join(_PART)}) SELECT ?, id, {marks} "
+                "FROM sessions "
                 "WHERE agent=? AND session_id=?",
-                (checkpoint.commit, *(getattr(part, name) for name in _PART), part.agent, part.session_id),
+                (
+                    checkpoint.commit,
+                    *(getattr(part, name) for name in _PART),
+                    part.agent,
+                    part.session_id,
+                ),
             )
-        ChangeLog(self.db).add_story(checkpoint.commit, project, before | self._told_by(checkpoint.commit))
+        ChangeLog(self.db).add_story(
+            checkpoint.commit, project, before | self._told_by(checkpoint.commit)
+        )
 
     def remove(self, commit: str) -> None:
         project, before = self._clear(commit)
@@ -222,10 +267,13 @@ class Checkpoints:
     def _told_by(self, commit: str) -> set[int]:
         return {row[0] for row in self._all("SELECT session_id FROM parts WHERE sha=?", (commit,))}
 
-    def saw(self, project: int, rows: Iterable[tuple[str, int, int, str | None, str | None]]) -> None:
+    def saw(
+        self, project: int, rows: Iterable[tuple[str, int, int, str | None, str | None]]
+    ) -> None:
         """Commits that were looked at: sha, authored, committed, reason, hints."""
         self.db.executemany(
-            "INSERT OR REPLACE INTO commits(project_id, sha, authored_at, committed_at, reason, nearby) "
+            "INSERT OR REPLACE INTO commits(project_id, sha, authored_at, committed_at, reason, "
+            "nearby) "
             "VALUES(?,?,?,?,?,?)",
             [(project, *row) for row in rows],
         )
@@ -248,23 +296,41 @@ class Checkpoints:
 
     def note(self, entry: NoteEntry) -> None:
         self.db.execute(
-            "INSERT OR REPLACE INTO notes VALUES(?,?,?,?)", (entry.commit, entry.at, entry.by, _encode(entry.note))
+            "INSERT OR REPLACE INTO notes VALUES(?,?,?,?)",
+            (entry.commit, entry.at, entry.by, _encode(entry.note)),
         )
 
     def alias(self, entry: AliasEntry) -> None:
-        self.db.execute("INSERT OR REPLACE INTO aliases VALUES(?,?,?)", (entry.path, entry.project.identity, entry.at))
+        self.db.execute(
+            "INSERT OR REPLACE INTO aliases VALUES(?,?,?)",
+            (entry.path, entry.project.identity, entry.at),
+        )
 
     def project(self, identity: str) -> tuple[int, Project] | None:
         row = first(
             self.db,
-            "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects WHERE identity=?",
+            "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects WHERE "
+            "identity=?",
             (identity,),
         )
         return (row[0], Project(*row[1:])) if row else None
 
 
 def _checkpoint(row: tuple[Any, ...], parts: list[Part]) -> Checkpoint:
-    (sha, project, subject, author, email, authored, committed, parents, merge, patch, files, *rest) = row
+    (
+        sha,
+        project,
+        subject,
+        author,
+        email,
+        authored,
+        committed,
+        parents,
+        merge,
+        patch,
+        files,
+        *rest,
+    ) = row
     evidence, confidence, root, superseded, annotation = rest
     return Checkpoint(
         commit=sha,

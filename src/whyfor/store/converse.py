@@ -1,4 +1,5 @@
-"""The read side of one conversation that is shown piece by piece: what is where, without its words. Never writes."""
+"""The read side of one conversation that is shown piece by piece: what is where, without its
+words. Never writes."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class EventHead(msgspec.Struct, gc=False):
 
 
 class CallRef(msgspec.Struct, gc=False):
-    """What ties an event to a call: a call itself, its result, a request to allow it, a question, a subagent."""
+    """What ties an event to a call: a call itself, its result, a request to allow it, a
+    question, a subagent."""
 
     seq: int
     kind: str
@@ -61,12 +63,18 @@ class Conversations:
     def ties(self, session: int, first: int, last: int) -> list[CallRef]:
         base = session << SEQ_BITS
         sql = (
-            "SELECT * FROM (SELECT id - ?1, kind, coalesce(data ->> '$.id', data ->> '$.request') AS ident, "
-            "octet_length(text) FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN ('tool.call', "
-            "'tool.result', 'approval.requested', 'approval.resolved', 'question.asked', 'subagent.started')) "
+            "SELECT * FROM (SELECT id - ?1, kind, coalesce(data ->> '$.id', data ->> '$.request') "
+            "AS ident, "
+            "octet_length(text) FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN "
+            "('tool.call', "
+            "'tool.result', 'approval.requested', 'approval.resolved', 'question.asked', "
+            "'subagent.started')) "
             "WHERE ident IS NOT NULL"
         )
-        return [CallRef(seq, kind, str(ident), size) for seq, kind, ident, size in self._all(sql, (base, first, last))]
+        return [
+            CallRef(seq, kind, str(ident), size)
+            for seq, kind, ident, size in self._all(sql, (base, first, last))
+        ]
 
     def answers(self, session: int, after: int, idents: Iterable[str]) -> list[CallRef]:
         """Results of calls, however long after them."""
@@ -79,13 +87,19 @@ class Conversations:
         wanted = msgspec.json.encode(list(idents)).decode()
         return [CallRef(*row) for row in self._all(sql, (base, after, _MASK, wanted))]
 
-    def places(self, session: int, seqs: Iterable[int] | None = None) -> list[tuple[int, str | None, str | None]]:
-        """Where events (or all) stand in a conversation that is a tree: seq, own id, id of what they follow."""
+    def places(
+        self, session: int, seqs: Iterable[int] | None = None
+    ) -> list[tuple[int, str | None, str | None]]:
+        """Where events (or all) stand in a conversation that is a tree: seq, own id, id of what
+        they follow."""
         base = session << SEQ_BITS
         sql = "SELECT id - ?1, data ->> '$.uuid', data ->> '$.parent' FROM events WHERE "
         if seqs is None:
             return self._all(sql + "id BETWEEN ?1 AND ?2", (base, base + _MASK))
-        return self._all(sql + "id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id", (base, str(list(seqs))))
+        return self._all(
+            sql + "id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id",
+            (base, str(list(seqs))),
+        )
 
     def ids(self, session: int, kind: str) -> dict[int, str | None]:
         """The agent's own names of events of a kind."""
@@ -97,7 +111,8 @@ class Conversations:
         """These, in order; of a text that is longer only its beginning."""
         base = session << SEQ_BITS
         rows = self._all(
-            "SELECT id - ?1, turn, kind, source, confidence, created_at, observed_at, actor, substr(text, 1, ?3), "
+            "SELECT id - ?1, turn, kind, source, confidence, created_at, observed_at, actor, "
+            "substr(text, 1, ?3), "
             "name, data FROM events WHERE id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id",
             (base, str(sorted(set(seqs))), text_max),
         )
@@ -117,7 +132,8 @@ class Conversations:
         """How the texts of events begin."""
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1, substr(text, 1, ?3) FROM events WHERE id IN (SELECT value + ?1 FROM json_each(?2)) "
+            "SELECT id - ?1, substr(text, 1, ?3) FROM events WHERE id IN (SELECT value + ?1 FROM "
+            "json_each(?2)) "
             "ORDER BY id"
         )
         return dict(self._all(sql, (base, str(list(seqs)), length)))
@@ -132,7 +148,8 @@ class Conversations:
         """What the hooks of a session announced, in order."""
         names = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
         rows = self._all(
-            f"SELECT {names} FROM signals WHERE session_agent=? AND session_id=? ORDER BY at, id", (agent, session_id)
+            f"SELECT {names} FROM signals WHERE session_agent=? AND session_id=? ORDER BY at, id",
+            (agent, session_id),
         )
         facts = [dict(zip(names.split(", "), row, strict=True)) for row in rows]
         return [Signal(**{**fact, "data": msgspec.json.decode(fact["data"])}) for fact in facts]
@@ -143,7 +160,8 @@ class Conversations:
         for session in sessions:
             base = session << SEQ_BITS
             sql = (
-                "SELECT substr(text, 1, ?), created_at FROM events WHERE id BETWEEN ? AND ? AND kind='user.prompt' "
+                "SELECT substr(text, 1, ?), created_at FROM events WHERE id BETWEEN ? AND ? AND "
+                "kind='user.prompt' "
                 "ORDER BY id LIMIT 1"
             )
             if row := first(self.db, sql, (length, base, base + _MASK)):
@@ -154,7 +172,8 @@ class Conversations:
         """Where the first events of some kinds are."""
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN (SELECT value FROM json_each(?3)) "
+            "SELECT id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN (SELECT value FROM "
+            "json_each(?3)) "
             "ORDER BY id LIMIT ?4"
         )
         found = self._all(sql, (base, base + _MASK, msgspec.json.encode(kinds).decode(), limit))
@@ -162,7 +181,10 @@ class Conversations:
 
     def last(self, session: int, kind: str) -> int | None:
         base = session << SEQ_BITS
-        sql = "SELECT id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 AND kind=?3 ORDER BY id DESC LIMIT 1"
+        sql = (
+            "SELECT id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 AND kind=?3 ORDER BY id DESC "
+            "LIMIT 1"
+        )
         row = first(self.db, sql, (base, base + _MASK, kind))
         return int(row[0]) if row else None
 
@@ -177,6 +199,11 @@ class Conversations:
         return row[0] if row else None
 
     def written(self, session: int, most: int) -> bytes | None:
-        """What the session wrote, packed as linking keeps it; None if that is not known, or too much."""
-        row = first(self.db, "SELECT body FROM acts WHERE session_id=? AND octet_length(body) <= ?", (session, most))
+        """What the session wrote, packed as linking keeps it; None if that is not known, or too
+        much."""
+        row = first(
+            self.db,
+            "SELECT body FROM acts WHERE session_id=? AND octet_length(body) <= ?",
+            (session, most),
+        )
         return bytes(row[0]) if row else None

@@ -1,7 +1,7 @@
 """What the database knows, as journal entries: for a journal that lost lines.
 
-The database is made from the journal, so it can tell most of it again: all but the order between sources, which
-follows from when each segment was seen.
+The database is made from the journal, so it can tell most of it again: all but the order between
+sources, which follows from when each segment was seen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,18 @@ from whyfor.store.segments import decode_gaps
 from whyfor.store.sqlite import fetch
 
 _SEGMENT = (
-    *("agent", "path", "generation", "start", "end", "digest", "observed_at", "framing", "session_id", "parent"),
+    *(
+        "agent",
+        "path",
+        "generation",
+        "start",
+        "end",
+        "digest",
+        "observed_at",
+        "framing",
+        "session_id",
+        "parent",
+    ),
     *("sidecar", "cwd"),
 )
 _PROJECT = "p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path"
@@ -39,13 +50,17 @@ def segment_entries(db: apsw.Connection) -> list[SegmentEntry]:
     """Every segment of every source, in the order they were seen."""
     rows = fetch(
         db,
-        "SELECT o.id, o.agent, o.path, g.generation, g.start, g.stop, g.digest, g.observed_at, o.framing, "
+        "SELECT o.id, o.agent, o.path, g.generation, g.start, g.stop, g.digest, g.observed_at, "
+        "o.framing, "
         "o.session_id, o.parent, o.sidecar, o.cwd, g.partial, g.gaps FROM segments g "
         "JOIN sources o ON o.id=g.source_id ORDER BY g.observed_at, o.id, g.generation, g.start",
     )
     last = {row[0]: number for number, row in enumerate(rows)}  # of each source
     states = _states(db)
-    hidden = {source: msgspec.json.decode(body) for source, body in fetch(db, "SELECT source_id, body FROM hiding")}
+    hidden = {
+        source: msgspec.json.decode(body)
+        for source, body in fetch(db, "SELECT source_id, body FROM hiding")
+    }
     found: list[SegmentEntry] = []
     for number, (source, *values, partial, gaps) in enumerate(rows):
         fields = dict(zip(_SEGMENT, values, strict=True))
@@ -62,13 +77,16 @@ def _states(db: apsw.Connection) -> dict[int, dict[str, Any]]:
     """Of sources that are rows of an agent's database: how far each was read."""
     rows = fetch(db, "SELECT id, state FROM sources WHERE state LIKE '%\"rows\"%'")
     decoded = ((source, msgspec.json.decode(state)) for source, state in rows)
-    return {source: state["rows"] for source, state in decoded if isinstance(state.get("rows"), dict)}
+    return {
+        source: state["rows"] for source, state in decoded if isinstance(state.get("rows"), dict)
+    }
 
 
 def place_entries(db: apsw.Connection) -> list[PlaceEntry]:
     rows = fetch(
         db,
-        f"SELECT l.cwd, l.observed_at, {_PROJECT} FROM places l JOIN projects p ON p.id=l.project_id "
+        f"SELECT l.cwd, l.observed_at, {_PROJECT} FROM places l JOIN projects p ON "
+        "p.id=l.project_id "
         "ORDER BY l.observed_at",
     )
     return [PlaceEntry(cwd, Project(*project), observed_at) for cwd, observed_at, *project in rows]
@@ -77,7 +95,8 @@ def place_entries(db: apsw.Connection) -> list[PlaceEntry]:
 def alias_entries(db: apsw.Connection) -> list[AliasEntry]:
     rows = fetch(
         db,
-        f"SELECT a.path, a.at, {_PROJECT} FROM aliases a JOIN projects p ON p.identity=a.identity ORDER BY a.at",
+        f"SELECT a.path, a.at, {_PROJECT} FROM aliases a JOIN projects p ON p.identity=a.identity "
+        "ORDER BY a.at",
     )
     return [AliasEntry(path, Project(*project), at) for path, at, *project in rows]
 
@@ -104,7 +123,11 @@ def forgotten_entries(db: apsw.Connection) -> list[ForgottenEntry]:
     if not rows:
         return []
     at = Checkpoints(db).mark("forgotten")
-    return [ForgottenEntry(at, names["session"], names["commit"], names["lost"], records, names["string"])]
+    return [
+        ForgottenEntry(
+            at, names["session"], names["commit"], names["lost"], records, names["string"]
+        )
+    ]
 
 
 _OTHERS: tuple[Callable[[apsw.Connection], Iterable[Entry]], ...] = (

@@ -1,8 +1,9 @@
 """The search index: one document per turn, or per 64k characters of a long one.
 
-Boundaries depend on the events alone, so a session indexed piece by piece has the same documents as one indexed
-at once; an append re-makes only the last document. What a tool printed has a column of its own: a later `git log`
-repeats the words of earlier work and must not outrank it. A session's title is a document with seq 0.
+Boundaries depend on the events alone, so a session indexed piece by piece has the same documents
+as one indexed at once; an append re-makes only the last document. What a tool printed has a
+column of its own: a later `git log` repeats the words of earlier work and must not outrank it. A
+session's title is a document with seq 0.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def index_session(db: apsw.Connection, session: int, dirty_from: int) -> None:
     """Bring the documents of a session up to date from a changed event on."""
     base = session << SEQ_BITS
     top = base + (1 << SEQ_BITS) - 1
-    last = fetch(db, "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?", (base + 1, base + dirty_from))[0][0]
+    last = fetch(
+        db, "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?", (base + 1, base + dirty_from)
+    )[0][0]
     first = base + 1 if last is None else int(last)
     old = fetch(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, top))
     if old:
@@ -89,5 +92,7 @@ def _documents(db: apsw.Connection, base: int, first: int, top: int) -> Iterator
 
 
 def _files(db: apsw.Connection, session: int, seq: int) -> list[tuple[int, str]]:
-    found: Any = db.execute("SELECT seq, path FROM touches WHERE session_id=? AND seq>=?", (session, seq))
+    found: Any = db.execute(
+        "SELECT seq, path FROM touches WHERE session_id=? AND seq>=?", (session, seq)
+    )
     return list(found)

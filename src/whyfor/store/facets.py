@@ -1,4 +1,5 @@
-"""The read side of a page of search: how many turns fit each filter, commits by their words, words that are near."""
+"""The read side of a page of search: how many turns fit each filter, commits by their words,
+words that are near."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Facets:
         where, values = doc_filter(filters)
         rows = fetch(
             self.db,
-            "SELECT d.id, d.turn, d.created_at, s.agent, s.project_id FROM words JOIN docs d ON d.id = words.rowid "
+            "SELECT d.id, d.turn, d.created_at, s.agent, s.project_id FROM words JOIN docs d ON "
+            "d.id = words.rowid "
             f"JOIN sessions s ON s.id = (d.id >> {SEQ_BITS}) WHERE words MATCH ? "
             f"{''.join(' AND ' + each for each in where)} LIMIT ?",
             (compile_query(query, filters.fields), *values, limit),
@@ -53,7 +55,8 @@ class Facets:
         return [TurnMatch(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
 
     def commits(self, words: list[str], filters: Filters, limit: int) -> list[LinkedCommit]:
-        """Newest first; of the words (ASCII, lower case) each stands somewhere in what is known of the commit."""
+        """Newest first; of the words (ASCII, lower case) each stands somewhere in what is known
+        of the commit."""
         where = ["c.evidence IS NOT NULL", "c.superseded_by IS NULL"]
         values: list[Any] = []
         for word in words:
@@ -70,14 +73,16 @@ class Facets:
             of = ["s.agent IN (SELECT value FROM json_each(?))"] if filters.agents else []
             of += ["s.branch = ?"] if filters.branch else []
             where.append(
-                "EXISTS (SELECT 1 FROM parts q JOIN sessions s ON s.id=q.session_id WHERE q.sha=c.sha "
+                "EXISTS (SELECT 1 FROM parts q JOIN sessions s ON s.id=q.session_id WHERE "
+                "q.sha=c.sha "
                 f"AND {' AND '.join(of)})"
             )
             values += [msgspec.json.encode(filters.agents).decode()] if filters.agents else []
             values += [filters.branch] if filters.branch else []
         rows = fetch(
             self.db,
-            "SELECT c.sha, c.subject, c.committed_at, c.evidence, c.confidence, p.identity, c.annotation "
+            "SELECT c.sha, c.subject, c.committed_at, c.evidence, c.confidence, p.identity, "
+            "c.annotation "
             f"FROM checkpoints c JOIN projects p ON p.id=c.project_id WHERE {' AND '.join(where)} "
             "ORDER BY c.committed_at DESC, c.sha LIMIT ?",
             (*values, limit),
@@ -100,10 +105,16 @@ class Facets:
 
     def words_like(self, beginning: str, limit: int) -> list[str]:
         """Words of the index that begin so, the common ones first."""
-        self.db.pragma("query_only", False)  # a name for the index's own list, in memory; the file is open for reading
-        self.db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)")
+        # a name for the index's own list, in memory; the file is open for reading
+        self.db.pragma("query_only", False)
+        self.db.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)"
+        )
         self.db.pragma("query_only", True)
-        sql = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? ORDER BY doc DESC LIMIT ?"
+        sql = (
+            "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? ORDER BY doc DESC LIMIT "
+            "?"
+        )
         return [row[0] for row in fetch(self.db, sql, (beginning, beginning + "\U0010ffff", limit))]
 
 

@@ -1,4 +1,5 @@
-"""Forgetting in the database: which rows go, what must not come back, and no byte left in the file."""
+"""Forgetting in the database: which rows go, what must not come back, and no byte left in the
+file."""
 
 from __future__ import annotations
 
@@ -28,8 +29,13 @@ UNFINISHED = "forgetting"  # a file that says what is left to do
 STORY = "its story was forgotten, as somebody asked"
 SESSION = "the session it came from was forgotten, as somebody asked"
 READERS_MS = 5_000  # how long a reader that is still open is waited for
-LOST = "the file `salt` is lost or another: what was forgotten by its text would not be known again, so nothing is read"
-LOST_HINT = "Bring it back from a backup. If it is gone for good: whyfor forget --match TEXT --new-salt"
+LOST = (
+    "the file `salt` is lost or another: what was forgotten by its text would not be known again, "
+    "so nothing is read"
+)
+LOST_HINT = (
+    "Bring it back from a backup. If it is gone for good: whyfor forget --match TEXT --new-salt"
+)
 _SALT_BYTES = 32
 _MARK = "salt-"
 
@@ -49,7 +55,9 @@ class Tombstones(msgspec.Struct):
 
     def covers(self, agent: str, session_id: str, parent: str | None = None) -> bool:
         """A session, or the one it works for, was forgotten."""
-        return (agent, session_id) in self.sessions or (parent is not None and (agent, parent) in self.sessions)
+        return (agent, session_id) in self.sessions or (
+            parent is not None and (agent, parent) in self.sessions
+        )
 
     def add(self, entry: ForgottenEntry) -> None:
         for name in entry.sessions:
@@ -71,16 +79,20 @@ class Tombstones(msgspec.Struct):
 
     @property
     def lost(self) -> bool:
-        """There are digests, and nothing can be compared with them: the salt is not the one they were made with."""
+        """There are digests, and nothing can be compared with them: the salt is not the one they
+        were made with."""
         known = not self.marks or self.mark in self.marks
         return bool(self.records or self.strings) and not (self.salt and known)
 
     def line(self, session: str, line: bytes) -> str:
         """Digest of a record of a session."""
-        return _digest(self.salt, session.encode("utf-8", "surrogatepass") + b"\x00" + line.rstrip(b"\r\n"))
+        return _digest(
+            self.salt, session.encode("utf-8", "surrogatepass") + b"\x00" + line.rstrip(b"\r\n")
+        )
 
     def torn(self, session: str, line: bytes, size: int) -> str:
-        """The same of a line that had only so many bytes when it was forgotten, and may be whole by now."""
+        """The same of a line that had only so many bytes when it was forgotten, and may be whole
+        by now."""
         return f"{size}-{self.line(session, line[:size])}"
 
     def string(self, text: str) -> str:
@@ -93,7 +105,8 @@ def _digest(salt: bytes, content: bytes) -> str:
 
 
 def salt(home: Path, *, make: bool = False, anew: bool = False) -> bytes:
-    """What digests are salted with; kept apart from them, so that they can be shared and still tell nothing."""
+    """What digests are salted with; kept apart from them, so that they can be shared and still
+    tell nothing."""
     path = home / SALT
     try:
         if not anew:
@@ -139,11 +152,15 @@ def save_tombstones(db: apsw.Connection, entry: ForgottenEntry) -> None:
     rows += [("commit", sha) for sha in entry.commits]
     rows += [("lost", sha) for sha in entry.lost]
     rows += [("string", digest) for digest in entry.strings]
-    rows += [("record", f"{session}/{digest}") for session, digests in entry.records.items() for digest in digests]
+    rows += [
+        ("record", f"{session}/{digest}")
+        for session, digests in entry.records.items()
+        for digest in digests
+    ]
     db.executemany("INSERT OR IGNORE INTO forgotten VALUES(?,?)", rows)
 
 
-# -- rows ------------------------------------------------------------------------------------------
+# -- rows ----------------------------------------------------------------------------------------
 
 
 def sharing(db: apsw.Connection, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
@@ -151,15 +168,18 @@ def sharing(db: apsw.Connection, sessions: Iterable[int]) -> tuple[list[int], li
     listed = _json(sorted(sessions))
     rows = fetch(
         db,
-        "SELECT DISTINCT b.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE a.session_id IN "
-        "(SELECT value FROM json_each(?1)) AND b.session_id NOT IN (SELECT value FROM json_each(?1))",
+        "SELECT DISTINCT b.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE "
+        "a.session_id IN "
+        "(SELECT value FROM json_each(?1)) AND b.session_id NOT IN (SELECT value FROM "
+        "json_each(?1))",
         (listed,),
     )
     return sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
 
 
 def empty_session(db: apsw.Connection, session: int) -> None:
-    """All that hangs on a session but what commits say of it; the session itself stays, as if nothing had been read."""
+    """All that hangs on a session but what commits say of it; the session itself stays, as if
+    nothing had been read."""
     base = session << SEQ_BITS
     top = base + (1 << SEQ_BITS) - 1
     docs = fetch(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (base, top))
@@ -169,8 +189,10 @@ def empty_session(db: apsw.Connection, session: int) -> None:
     for table in ("usage", "touches", "acts"):
         db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
     db.execute(
-        "UPDATE sessions SET branch=NULL, title=NULL, title_rank=-1, version=NULL, forked_from=NULL, started_at=NULL, "
-        "ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0, tool_calls=0, unparsed=0, models='[]', input=NULL, "
+        "UPDATE sessions SET branch=NULL, title=NULL, title_rank=-1, version=NULL, "
+        "forked_from=NULL, started_at=NULL, "
+        "ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0, tool_calls=0, unparsed=0, "
+        "models='[]', input=NULL, "
         "cache_read=NULL, cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL WHERE id=?",
         (session,),
     )
@@ -184,11 +206,13 @@ def delete_session(db: apsw.Connection, session: int) -> None:
 
 
 def reset_source(db: apsw.Connection, source: int) -> None:
-    """As if nothing of it had been read; what the file looked like stays, so that it is not opened again."""
+    """As if nothing of it had been read; what the file looked like stays, so that it is not
+    opened again."""
     for table in ("segments", "unparsed", "unknown_types", "hiding"):
         db.execute(f"DELETE FROM {table} WHERE source_id=?", (source,))
     db.execute(
-        "UPDATE sources SET generation=0, position=0, tail=0, head_hash=NULL, end_hash=NULL, state='{}', records=0, "
+        "UPDATE sources SET generation=0, position=0, tail=0, head_hash=NULL, end_hash=NULL, "
+        "state='{}', records=0, "
         "unparsed=0, error=NULL, cwd=NULL WHERE id=?",
         (source,),
     )
@@ -200,18 +224,22 @@ def drop_hints(db: apsw.Connection, names: set[tuple[str, str]]) -> None:
         hints = msgspec.json.decode(nearby)
         left = [hint for hint in hints if (hint.get("agent"), hint.get("session_id")) not in names]
         if left != hints:
-            db.execute("UPDATE commits SET nearby=? WHERE sha=?", (_json(left) if left else None, sha))
+            db.execute(
+                "UPDATE commits SET nearby=? WHERE sha=?", (_json(left) if left else None, sha)
+            )
 
 
-# -- bytes -----------------------------------------------------------------------------------------
+# -- bytes ---------------------------------------------------------------------------------------
 
 
 def scrub(db: apsw.Connection, copy: Path) -> bool:
-    """Nothing deleted is left in the database's files; False if a reader that is still open keeps the log in use.
+    """Nothing deleted is left in the database's files; False if a reader that is still open
+    keeps the log in use.
 
-    Full text search keeps deleted words until its parts are merged, SQLite deleted pages until the file is rewritten,
-    and the log of writes what both were before. It is rewritten by way of a copy of our own: a plain VACUUM would put
-    everything into the system's folder for temporary files.
+    Full text search keeps deleted words until its parts are merged, SQLite deleted pages until
+    the file is rewritten, and the log of writes what both were before. It is rewritten by way of
+    a copy of our own: a plain VACUUM would put everything into the system's folder for temporary
+    files.
     """
     db.execute("INSERT INTO words(words) VALUES('optimize')")
     replace(copy, b"")

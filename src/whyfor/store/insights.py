@@ -1,4 +1,5 @@
-"""The read side of questions about all sessions at once. Never writes, and reads indexes rather than events."""
+"""The read side of questions about all sessions at once. Never writes, and reads indexes rather
+than events."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _WRONG = """(kind='error' OR kind='turn.completed' AND instr(data, '"interrupted
   OR kind='tool.result' AND instr(data, '"failed":true') AND NOT instr(data, '"rejected":true'))"""
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 _NEXT = (
-    "(SELECT min(r.created_at) FROM events r INDEXED BY events_{index} WHERE r.session_id={session} "
+    "(SELECT min(r.created_at) FROM events r INDEXED BY events_{index} WHERE "
+    "r.session_id={session} "
     "AND r.created_at>{at} AND {which})"
 )
 _RETURNED = "r.kind='tool.result'"
@@ -65,16 +67,28 @@ class Insights:
         sums = ", ".join(f"sum(s.{name})" for name in _TOKENS)
         rows = fetch(
             self.db,
-            "SELECT s.agent, p.identity, s.prompts, sum(s.parent IS NULL), sum(s.parent IS NULL AND s.ended_at >= ?), "
+            "SELECT s.agent, p.identity, s.prompts, sum(s.parent IS NULL), sum(s.parent IS NULL "
+            "AND s.ended_at >= ?), "
             "sum(s.parent IS NOT NULL), "
             "sum((s.parent IS NULL) * s.prompts), sum((s.parent IS NULL AND "
-            f"coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL) * s.prompts), {sums} "
+            "coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL) * s.prompts), "
+            f"{sums} "
             "FROM sessions s LEFT JOIN projects p ON p.id=s.project_id "
             f"WHERE {where} GROUP BY s.agent, s.project_id, s.prompts",
             (recent, *values),
         )
         return [
-            SessionCounts(agent, project, each, sessions, lately or 0, subagents, turns, unknown, Tokens(*tokens))
+            SessionCounts(
+                agent,
+                project,
+                each,
+                sessions,
+                lately or 0,
+                subagents,
+                turns,
+                unknown,
+                Tokens(*tokens),
+            )
             for agent, project, each, sessions, lately, subagents, turns, unknown, *tokens in rows
         ]
 
@@ -82,12 +96,15 @@ class Insights:
         """Main sessions and tokens; first by session, as the table lies, which is far cheaper."""
         where, values = _where(filters)
         few = filters.projects is not None
-        tables = "sessions s CROSS JOIN usage u" if few else "usage u CROSS JOIN sessions s"  # from left to right
+        # from left to right
+        tables = "sessions s CROSS JOIN usage u" if few else "usage u CROSS JOIN sessions s"
         inner = ", ".join(f"sum(u.{name}) AS {name}" for name in _TOKENS)
         rows = fetch(
             self.db,
-            f"SELECT model, sum(main), {', '.join(f'sum({name})' for name in _TOKENS)} FROM (SELECT s.parent IS NULL "
-            f"AS main, coalesce(u.model, '(unknown)') AS model, {inner} FROM {tables} ON u.session_id=s.id "
+            f"SELECT model, sum(main), {', '.join(f'sum({name})' for name in _TOKENS)} FROM "
+            "(SELECT s.parent IS NULL "
+            f"AS main, coalesce(u.model, '(unknown)') AS model, {inner} FROM {tables} ON "
+            "u.session_id=s.id "
             f"WHERE u.counts AND {where} GROUP BY u.session_id, 2) GROUP BY 1",
             values,
         )
@@ -98,8 +115,10 @@ class Insights:
         where, values = _where(filters)
         return fetch(
             self.db,
-            f"SELECT e.created_at / {STEP}, count(*) FROM events e INDEXED BY events_asked JOIN sessions s "
-            "ON s.id=e.session_id WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at BETWEEN ? AND ? "
+            f"SELECT e.created_at / {STEP}, count(*) FROM events e INDEXED BY events_asked JOIN "
+            "sessions s "
+            "ON s.id=e.session_id WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at "
+            "BETWEEN ? AND ? "
             f"AND s.parent IS NULL AND {where} GROUP BY 1 ORDER BY 1",
             (since, until, *values),
         )
@@ -107,7 +126,9 @@ class Insights:
     def first_at(self, filters: Filters) -> int | None:
         """When the oldest thing that is kept happened, whatever the period."""
         where, values = _where(msgspec.structs.replace(filters, since=None, until=None))
-        found = fetch(self.db, f"SELECT min(s.started_at) FROM sessions s WHERE {where}", values)[0][0]
+        found = fetch(self.db, f"SELECT min(s.started_at) FROM sessions s WHERE {where}", values)[
+            0
+        ][0]
         return int(found) if found is not None else None
 
     def wrong(self, filters: Filters) -> list[FailedStep]:
@@ -115,15 +136,21 @@ class Insights:
         where, values = _where(filters)
         rows = fetch(
             self.db,
-            "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120), instr(e.data, '\"exit_code\":') FROM "
-            f"(SELECT * FROM events INDEXED BY events_wrong WHERE {_WRONG}) e JOIN sessions s ON s.id=e.session_id "
+            "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120), instr(e.data, "
+            "'\"exit_code\":') FROM "
+            f"(SELECT * FROM events INDEXED BY events_wrong WHERE {_WRONG}) e JOIN sessions s ON "
+            "s.id=e.session_id "
             f"WHERE s.parent IS NULL AND {where}",
             values,
         )
-        return [FailedStep(session, turn, kind, head, bool(ran)) for session, turn, kind, head, ran in rows]
+        return [
+            FailedStep(session, turn, kind, head, bool(ran))
+            for session, turn, kind, head, ran in rows
+        ]
 
     def commits(self, filters: Filters, beyond: str) -> tuple[int, int]:
-        """Commits with a story, and all that could have one: no merges, none without it for the reason `beyond`."""
+        """Commits with a story, and all that could have one: no merges, none without it for the
+        reason `beyond`."""
         where: list[str] = ["1"]
         values: list[Any] = []
         if filters.projects is not None:
@@ -136,11 +163,16 @@ class Insights:
         which = " AND ".join(where)
         told = fetch(
             self.db,
-            "SELECT count(*) FROM checkpoints WHERE evidence IS NOT NULL AND superseded_by IS NULL AND NOT is_merge "
+            "SELECT count(*) FROM checkpoints WHERE evidence IS NOT NULL AND superseded_by IS NULL "
+            "AND NOT is_merge "
             f"AND {which}",
             values,
         )
-        silent = fetch(self.db, f"SELECT count(*) FROM commits WHERE reason <> ? AND {which}", (beyond, *values))
+        silent = fetch(
+            self.db,
+            f"SELECT count(*) FROM commits WHERE reason <> ? AND {which}",
+            (beyond, *values),
+        )
         return int(told[0][0]), int(told[0][0]) + int(silent[0][0])
 
     # -- approvals -------------------------------------------------------------------------------
@@ -150,21 +182,31 @@ class Insights:
         where, values = _where(filters)
         rows = fetch(
             self.db,
-            "SELECT e.session_id, e.kind, e.created_at, e.data FROM events e INDEXED BY events_approvals "
-            "JOIN sessions s ON s.id=e.session_id WHERE e.kind IN ('approval.requested', 'approval.resolved') "
+            "SELECT e.session_id, e.kind, e.created_at, e.data FROM events e INDEXED BY "
+            "events_approvals "
+            "JOIN sessions s ON s.id=e.session_id WHERE e.kind IN ('approval.requested', "
+            "'approval.resolved') "
             f"AND e.created_at IS NOT NULL AND {where} ORDER BY e.session_id, e.created_at, e.id",
             values,
         )
-        return [(number, kind, at, msgspec.json.decode(data) if data else {}) for number, kind, at, data in rows]
+        return [
+            (number, kind, at, msgspec.json.decode(data) if data else {})
+            for number, kind, at, data in rows
+        ]
 
-    def announced_approvals(self, filters: Filters, questions: frozenset[str]) -> list[ApprovalWait]:
-        """As hooks announce them; they end with the next result in that session, if no prompt comes first."""
+    def announced_approvals(
+        self, filters: Filters, questions: frozenset[str]
+    ) -> list[ApprovalWait]:
+        """As hooks announce them; they end with the next result in that session, if no prompt
+        comes first."""
         where, values = _where(filters)
         after = {"session": "s.id", "at": "g.at"}
         rows = fetch(
             self.db,
-            f"SELECT s.id, s.session_id, g.at, g.data, {_NEXT.format(index='returned', which=_RETURNED, **after)}, "
-            f"{_NEXT.format(index='asked', which=_PROMPTED, **after)} FROM signals g INDEXED BY signals_asked "
+            "SELECT s.id, s.session_id, g.at, g.data, "
+            f"{_NEXT.format(index='returned', which=_RETURNED, **after)}, "
+            f"{_NEXT.format(index='asked', which=_PROMPTED, **after)} FROM signals g INDEXED BY "
+            "signals_asked "
             "JOIN sessions s ON s.agent=g.session_agent AND s.session_id=g.session_id "
             f"WHERE g.event='PermissionRequest' AND {where}",
             values,
@@ -176,14 +218,25 @@ class Insights:
                 continue
             if isinstance(child := told.get("agent_id"), str) and child:
                 returned = self._returned(name, child, at)
-            ended = returned if returned is not None and (prompted is None or returned <= prompted) else None
+            ended = (
+                returned
+                if returned is not None and (prompted is None or returned <= prompted)
+                else None
+            )
             found.append(ApprovalWait(number, at, ended))
         return found
 
     def _returned(self, parent: str, child: str, at: int) -> int | None:
         """The next result in a subagent's session, which has its parent's id in its own."""
-        sql = f"SELECT {_NEXT.format(index='returned', which=_RETURNED, session='s.id', at='?')} FROM sessions s "
-        rows = fetch(self.db, sql + "WHERE s.parent=? AND instr(s.session_id, ?)=1", (at, parent, f"agent-{child}"))
+        sql = (
+            f"SELECT {_NEXT.format(index='returned', which=_RETURNED, session='s.id', at='?')} "
+            "FROM sessions s "
+        )
+        rows = fetch(
+            self.db,
+            sql + "WHERE s.parent=? AND instr(s.session_id, ?)=1",
+            (at, parent, f"agent-{child}"),
+        )
         return next((row[0] for row in rows if row[0] is not None), None)
 
 

@@ -1,12 +1,14 @@
-"""The journal: one line per segment, in the order they were captured. With the segments it is the truth.
+"""The journal: one line per segment, in the order they were captured. With the segments it is
+the truth.
 
-The database can be lost; the journal says which bytes of which file are in which segment, and what was known of
-the folders sessions ran in, which no transcript holds.
+The database can be lost; the journal says which bytes of which file are in which segment, and
+what was known of the folders sessions ran in, which no transcript holds.
 
-Each line ends with its number and a checksum of what stands before it: `…,"n":12,"crc":"89abcdef"}`. Numbers rise
-by one, so a line that is damaged or gone leaves a hole, while a line torn by a crash leaves none: its number is
-given to the next one. The first line says where the numbers begin. Journals of before have neither; their lines are
-numbered by their order until the first line that has a number.
+Each line ends with its number and a checksum of what stands before it:
+`…,"n":12,"crc":"89abcdef"}`. Numbers rise by one, so a line that is damaged or gone leaves a
+hole, while a line torn by a crash leaves none: its number is given to the next one. The first
+line says where the numbers begin. Journals of before have neither; their lines are numbered by
+their order until the first line that has a number.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ from whyfor.model.sessions import Project
 from whyfor.store.address import current
 
 
-class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True):
-    """Bytes [start, end) of one generation of a source, less the gaps, are at this address, mostly a digest alone."""
+class SegmentEntry(
+    msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True
+):
+    """Bytes [start, end) of one generation of a source, less the gaps, are at this address,
+    mostly a digest alone."""
 
     agent: str
     path: str
@@ -50,7 +55,8 @@ class SegmentEntry(msgspec.Struct, frozen=True, tag="segment", tag_field="entry"
 
 
 class MergedEntry(msgspec.Struct, frozen=True, tag="merged", tag_field="entry"):
-    """What these objects held is in this one, in this order; wherever they are named, it is meant."""
+    """What these objects held is in this one, in this order; wherever they are named, it is
+    meant."""
 
     digest: str
     parts: list[tuple[str, int]]  # digests and sizes
@@ -74,7 +80,8 @@ class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", om
 
 
 class CheckpointEntry(msgspec.Struct, frozen=True, tag="checkpoint", tag_field="entry"):
-    """The story of a commit as it was found; the commit itself may be gone when it is asked for again."""
+    """The story of a commit as it was found; the commit itself may be gone when it is asked for
+    again."""
 
     checkpoint: Checkpoint
 
@@ -113,7 +120,8 @@ class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
 
 
 class PauseEntry(msgspec.Struct, frozen=True, tag="pause", tag_field="entry", omit_defaults=True):
-    """A person wanted nothing recorded from one moment to another: of a session, of a repository, or at all."""
+    """A person wanted nothing recorded from one moment to another: of a session, of a
+    repository, or at all."""
 
     id: str  # of two entries with one id the later counts: it says when the pause ended
     since: int
@@ -124,8 +132,11 @@ class PauseEntry(msgspec.Struct, frozen=True, tag="pause", tag_field="entry", om
     folders: list[str] = []  # its work trees, also those that are gone by now
 
 
-class ForgottenEntry(msgspec.Struct, frozen=True, tag="forgotten", tag_field="entry", omit_defaults=True):
-    """What a person had forgotten, and what therefore never comes back. Names and salted digests, no content."""
+class ForgottenEntry(
+    msgspec.Struct, frozen=True, tag="forgotten", tag_field="entry", omit_defaults=True
+):
+    """What a person had forgotten, and what therefore never comes back. Names and salted
+    digests, no content."""
 
     at: int
     sessions: list[str] = []  # agent:id; subagents are named too
@@ -151,16 +162,19 @@ Entry = (
 
 
 FORMAT = 2  # of the lines; a journal that names a higher one was written by a newer program
-_MERGED = b'{"entry":"merged"'  # how such a line begins: most need not be read to know that they are none
+# how such a line begins: most need not be read to know that they are none
+_MERGED = b'{"entry":"merged"'
 _TRAILER = re.compile(rb',"n":(\d{1,18}),"crc":"([0-9a-f]{8})"\}\Z')
 _TRAILER_MAX = 48  # bytes
-_TAIL = 64 << 10  # bytes read from the end to find the last line; four times as many if that is not enough
+# bytes read from the end to find the last line; four times as many if that is not enough
+_TAIL = 64 << 10
 _UPGRADE = "Upgrade Whyfor: pip install --upgrade whyfor"
 _DAMAGED_SHOWN = 100
 
 
 class StartEntry(msgspec.Struct, frozen=True, tag="start", tag_field="entry"):
-    """The first line of a journal: a first line that is another one means that lines before it are gone."""
+    """The first line of a journal: a first line that is another one means that lines before it
+    are gone."""
 
     format: int
 
@@ -193,7 +207,8 @@ class JournalCheck(msgspec.Struct):
 
 
 class JournalLine(msgspec.Struct, frozen=True):
-    """One line as it was read: without an entry it is torn or damaged, without a checksum it is of before."""
+    """One line as it was read: without an entry it is torn or damaged, without a checksum it is
+    of before."""
 
     place: int  # line number in the file
     number: int | None = None
@@ -230,7 +245,8 @@ class Journal:
             if os.lseek(fd, 0, os.SEEK_END):
                 os.lseek(fd, -1, os.SEEK_END)
                 if os.read(fd, 1) != b"\n":
-                    block = b"\n" + block  # a crash tore the last line: close it, so that it spoils nothing
+                    # a crash tore the last line: close it, so that it spoils nothing
+                    block = b"\n" + block
             while block:
                 block = block[os.write(fd, block) :]
             os.fsync(fd)
@@ -243,8 +259,8 @@ class Journal:
     def rewrite(self, entries: Iterable[Entry], after: int | None = None) -> None:
         """Replace all of it in one step, and be sure of it.
 
-        Numbers go on from where they were, or from `after`: a database that knows the former journal can tell that it
-        is older.
+        Numbers go on from where they were, or from `after`: a database that knows the former
+        journal can tell that it is older.
         """
         bodies = [msgspec.json.encode(entry) for entry in (StartEntry(FORMAT), *entries)]
         last = self.end().number if after is None else after
@@ -257,8 +273,8 @@ class Journal:
     # -- how it ends -----------------------------------------------------------------------------
 
     def end(self) -> JournalMark:
-        """The number and checksum of the last line that has them, with the file's size and time; zeros if there is
-        no journal."""
+        """The number and checksum of the last line that has them, with the file's size and time;
+        zeros if there is no journal."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -281,7 +297,8 @@ class Journal:
         return (end.number, end.checksum) == (mark.number, mark.checksum)
 
     def _last_number(self) -> tuple[int, str]:
-        """Number and checksum of the last intact line; of a journal of before, how many lines it has."""
+        """Number and checksum of the last intact line; of a journal of before, how many lines it
+        has."""
         with self.path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             span = _TAIL
@@ -299,7 +316,8 @@ class Journal:
     # -- reading ---------------------------------------------------------------------------------
 
     def entries(self) -> Iterator[Entry]:
-        """In order; segments by the addresses they have now. Damaged lines are left out: see `check`."""
+        """In order; segments by the addresses they have now. Damaged lines are left out: see
+        `check`."""
         return (entry for _, entry in self.numbered_entries())
 
     def numbered_entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
@@ -313,12 +331,16 @@ class Journal:
             entry = line.entry
             if entry is None or isinstance(entry, StartEntry) or number <= after:
                 continue
-            if isinstance(entry, SegmentEntry) and (now := current(entry.digest, merged)) != entry.digest:
+            if (
+                isinstance(entry, SegmentEntry)
+                and (now := current(entry.digest, merged)) != entry.digest
+            ):
                 entry = msgspec.structs.replace(entry, digest=now)
             yield number, entry
 
     def lines(self) -> Iterator[JournalLine]:
-        """Every line that is not empty, damaged ones too; NewerStore if a newer program wrote it."""
+        """Every line that is not empty, damaged ones too; NewerStore if a newer program wrote
+        it."""
         decoder = msgspec.json.Decoder(Entry | StartEntry)
         for place, raw in enumerate(self._lines(), 1):
             line = raw.rstrip(b"\r\n")
@@ -327,16 +349,24 @@ class Journal:
             trailer = _trailer(line)
             try:
                 entry = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):  # ValidationError, of a wrong shape, is one too
+            except (
+                msgspec.DecodeError,
+                UnicodeDecodeError,
+            ):  # ValidationError, of a wrong shape, is one too
                 if trailer is not None:
                     _refuse_newer(line)
                 entry = None
             if trailer is None and _has_number(line):
                 entry = None  # its checksum is wrong
             if isinstance(entry, StartEntry) and entry.format > FORMAT:
-                raise NewerStore(f"the journal is of format {entry.format}, this program knows {FORMAT}", _UPGRADE)
+                raise NewerStore(
+                    f"the journal is of format {entry.format}, this program knows {FORMAT}",
+                    _UPGRADE,
+                )
             number, checksum = trailer or (None, "")
-            yield JournalLine(place, number, checksum, entry, torn=entry is None and _looks_torn(line))
+            yield JournalLine(
+                place, number, checksum, entry, torn=entry is None and _looks_torn(line)
+            )
 
     def _lines(self) -> Iterator[bytes]:
         try:
@@ -386,10 +416,13 @@ class Journal:
 
     def bytes(self) -> int:
         """How much there is to replay."""
-        return sum(entry.end - entry.start for entry in self.entries() if isinstance(entry, SegmentEntry))
+        return sum(
+            entry.end - entry.start for entry in self.entries() if isinstance(entry, SegmentEntry)
+        )
 
     def merged(self) -> dict[str, tuple[str, int, int]]:
-        """Objects that were merged into others; of two that one was merged into, the later counts."""
+        """Objects that were merged into others; of two that one was merged into, the later
+        counts."""
         found: dict[str, tuple[str, int, int]] = {}
         decoder = msgspec.json.Decoder(MergedEntry)
         for raw in self._lines():
@@ -449,8 +482,8 @@ def _refuse_newer(line: bytes) -> None:
 
 
 def _first_number(line: JournalLine, of_before: int, found: JournalCheck) -> int:
-    """The number the first numbered line should have: its own if it is a start, else that after the lines of before,
-    torn ones counted too."""
+    """The number the first numbered line should have: its own if it is a start, else that after
+    the lines of before, torn ones counted too."""
     if isinstance(line.entry, StartEntry) and not of_before and line.number is not None:
         found.first = line.number
         return line.number

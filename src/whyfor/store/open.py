@@ -37,7 +37,8 @@ def reading(settings: Settings) -> Iterator[OpenStore]:
 
 
 def _opened(settings: Settings) -> apsw.Connection:
-    """Read-only and of this program's version; an older database is brought up first, an empty one is none."""
+    """Read-only and of this program's version; an older database is brought up first, an empty
+    one is none."""
     version = 0
     if settings.database.exists():
         db = connect(settings.database, readonly=True)
@@ -47,8 +48,13 @@ def _opened(settings: Settings) -> apsw.Connection:
         db.close()
     if version == 0:
         if settings.journal.exists():
-            raise NotFound("the database is gone, its segments are not", "Bring it back: whyfor rebuild")
-        raise NotFound("nothing is kept yet", "Read what your agents wrote: whyfor ingest (or look at: whyfor demo)")
+            raise NotFound(
+                "the database is gone, its segments are not", "Bring it back: whyfor rebuild"
+            )
+        raise NotFound(
+            "nothing is kept yet",
+            "Read what your agents wrote: whyfor ingest (or look at: whyfor demo)",
+        )
     connect(settings.database).close()
     return connect(settings.database, readonly=True)
 

@@ -1,5 +1,5 @@
-"""Pauses as the journal told them, kept beside it so that no ingest has to read the journal through; and what falls
-into them."""
+"""Pauses as the journal told them, kept beside it so that no ingest has to read the journal
+through; and what falls into them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from whyfor.store.sqlite import fetch
 
 
 def load_pauses(db: apsw.Connection) -> list[PauseEntry]:
-    return [msgspec.json.decode(body, type=PauseEntry) for (body,) in fetch(db, "SELECT body FROM pauses ORDER BY id")]
+    return [
+        msgspec.json.decode(body, type=PauseEntry)
+        for (body,) in fetch(db, "SELECT body FROM pauses ORDER BY id")
+    ]
 
 
 def save_pause(db: apsw.Connection, pause: PauseEntry) -> None:
-    db.execute("INSERT OR REPLACE INTO pauses VALUES(?,?)", (pause.id, msgspec.json.encode(pause).decode()))
+    db.execute(
+        "INSERT OR REPLACE INTO pauses VALUES(?,?)", (pause.id, msgspec.json.encode(pause).decode())
+    )
 
 
 class PauseSet:
@@ -44,8 +49,11 @@ class PauseSet:
             for pause in self._pauses
         )
 
-    def overlaps(self, first: int | None, last: int | None, cwd: str | None, agent: str, session_id: str) -> bool:
-        """Whether there was a pause at any time between two moments, for what retells all that lies between them."""
+    def overlaps(
+        self, first: int | None, last: int | None, cwd: str | None, agent: str, session_id: str
+    ) -> bool:
+        """Whether there was a pause at any time between two moments, for what retells all that
+        lies between them."""
         return any(
             (last is None or pause.since <= last)
             and (first is None or pause.until is None or first < pause.until)
@@ -70,11 +78,14 @@ def _inside(pause: PauseEntry, cwd: str) -> bool:
     if any(below(path, folder) for path in {cwd, to_text(real)} for folder in pause.folders):
         return True
     common = git_folder(real)
-    return common is not None and os.path.realpath(common) == os.path.realpath(to_name(pause.repository))
+    return common is not None and os.path.realpath(common) == os.path.realpath(
+        to_name(pause.repository)
+    )
 
 
 def git_folder(folder: str) -> str | None:
-    """The git folder of the repository around a folder, the one its work trees share; without asking git."""
+    """The git folder of the repository around a folder, the one its work trees share; without
+    asking git."""
     for at in (Path(folder), *Path(folder).parents):
         pointer = at / ".git"
         try:
@@ -83,7 +94,11 @@ def git_folder(folder: str) -> str | None:
             if pointer.is_file():
                 own = at / pointer.read_text(errors="replace").removeprefix("gitdir:").strip()
                 shared = own / "commondir"
-                return str(own / shared.read_text(errors="replace").strip()) if shared.is_file() else str(own)
+                return (
+                    str(own / shared.read_text(errors="replace").strip())
+                    if shared.is_file()
+                    else str(own)
+                )
         except (OSError, ValueError):
             return None
     return None

@@ -1,4 +1,5 @@
-"""What every store can do, whatever database is behind it: one side writes under the ingest lock, all others read."""
+"""What every store can do, whatever database is behind it: one side writes under the ingest
+lock, all others read."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from whyfor.store.journal import SegmentEntry
 
 
 class StoreWriter(Protocol):
-    """Applies what readers found, inside the caller's transaction; the same thing twice is stored once."""
+    """Applies what readers found, inside the caller's transaction; the same thing twice is
+    stored once."""
 
     def sources(self) -> dict[tuple[str, str], Source]:
         """Every source by agent and path, without its state."""
@@ -51,7 +53,9 @@ class StoreWriter(Protocol):
     def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
         """The same of all sources: id, generation, agent, session."""
 
-    def add_problems(self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]) -> None: ...
+    def add_problems(
+        self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]
+    ) -> None: ...
 
     def add_signals(self, signals: list[Signal]) -> None: ...
 
@@ -71,7 +75,9 @@ class StoreWriter(Protocol):
     def adopted(self, cwd: str) -> Project | None:
         """The project a person gave a path to."""
 
-    def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int: ...
+    def learn_place(
+        self, cwd: str, project: Project, former: list[str], observed_at: int
+    ) -> int: ...
 
     def homeless(self, agent: str, bucket: Bucket) -> bool: ...
 
@@ -92,7 +98,9 @@ class StoreWriter(Protocol):
 class StoreReader(Protocol):
     """Never writes."""
 
-    def sessions(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]: ...
+    def sessions(
+        self, filters: Filters, *, limit: int | None, subagents: bool
+    ) -> list[Session]: ...
 
     def children(self, session_ids: list[str]) -> list[Session]: ...
 
@@ -109,11 +117,19 @@ class StoreReader(Protocol):
     def places(self) -> dict[str, int]: ...
 
     def match(
-        self, query: Query, filters: Filters, limit: int, *, any_clause: bool = False, newest: bool = False
+        self,
+        query: Query,
+        filters: Filters,
+        limit: int,
+        *,
+        any_clause: bool = False,
+        newest: bool = False,
     ) -> list[Match]:
         """Pieces of turns that hold all clauses of a query, or with any_clause one of them."""
 
-    def coverage(self, query: Query, fields: tuple[str, ...], matches: list[Match]) -> dict[tuple[int, int], float]: ...
+    def coverage(
+        self, query: Query, fields: tuple[str, ...], matches: list[Match]
+    ) -> dict[tuple[int, int], float]: ...
 
     def totals(self) -> dict[str, int]: ...
 

@@ -1,7 +1,8 @@
 """The database's shape, as numbered steps that only go forward.
 
-Kept expressible in PostgreSQL: integers, text, JSON as text; full text search is the one part each database has
-its own way for. An event's id is session id * 2^24 + seq, so a session's events lie side by side without an index.
+Kept expressible in PostgreSQL: integers, text, JSON as text; full text search is the one part
+each database has its own way for. An event's id is session id * 2^24 + seq, so a session's
+events lie side by side without an index.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX touches_by_path ON touches(path) WHERE action='write';
 """
 
-# What must not come back: sessions (agent:id), commits, digests of records and of strings; never what they said.
+# What must not come back: sessions (agent:id), commits, digests of records and of strings; never
+# what they said.
 _M003 = """
 CREATE TABLE forgotten(kind TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;
 """
@@ -127,13 +129,15 @@ CREATE INDEX segments_with_gaps ON segments(source_id, generation) WHERE gaps IS
 CREATE TABLE hiding(source_id INTEGER PRIMARY KEY, body TEXT NOT NULL);
 """
 
-# When and where a person wanted nothing recorded; for commits that have no story because of it, and for ingest.
+# When and where a person wanted nothing recorded; for commits that have no story because of it, and
+# for ingest.
 _M005 = """
 CREATE TABLE pauses(id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# What is asked of all sessions at once is answered from these, not from every event: turns by time, calls that went
-# wrong, how long an approval took. A key of JSON that msgspec wrote cannot stand inside one of its strings.
+# What is asked of all sessions at once is answered from these, not from every event: turns by time,
+# calls that went wrong, how long an approval took. A key of JSON that msgspec wrote cannot stand
+# inside one of its strings.
 _M006 = """
 CREATE INDEX events_asked ON events(session_id, created_at) WHERE kind='user.prompt' AND actor='user';
 CREATE INDEX events_returned ON events(session_id, created_at) WHERE kind='tool.result';
@@ -152,8 +156,9 @@ CREATE TABLE changes(
   id INTEGER PRIMARY KEY, event INTEGER UNIQUE, sha TEXT UNIQUE, project_id INTEGER, sessions TEXT);
 """
 
-# A page's first question about sessions is of an agent's or a project's newest, its first, or all of them together.
-# An agent has a fifth of all sessions, a parent has few: without being told, SQLite would look for children by agent.
+# A page's first question about sessions is of an agent's or a project's newest, its first, or all
+# of them together. An agent has a fifth of all sessions, a parent has few: without being told,
+# SQLite would look for children by agent.
 _M008 = """
 CREATE INDEX sessions_heard ON sessions(agent, ended_at);
 CREATE INDEX sessions_started ON sessions(agent, started_at) WHERE parent IS NULL;
@@ -197,7 +202,9 @@ def migrate(db: apsw.Connection) -> None:
 def missing_tables(db: apsw.Connection) -> set[str]:
     """Tables of this version that a database does not have: none, unless it is damaged."""
     wanted = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "".join(MIGRATIONS)))
-    return wanted - {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'")}
+    return wanted - {
+        name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'")
+    }
 
 
 def current(db: apsw.Connection) -> int:

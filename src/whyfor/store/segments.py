@@ -1,4 +1,5 @@
-"""Which bytes of a source are where, which are not kept, and what must be remembered to know what else is not."""
+"""Which bytes of a source are where, which are not kept, and what must be remembered to know
+what else is not."""
 
 from __future__ import annotations
 
@@ -49,9 +50,11 @@ class Segments:
         )
 
     def newest_segments(self, source: Source, limit: int) -> list[tuple[int, int, str, int]]:
-        """Newest first, of any generation, unfinished lines aside: generation, start, address, bytes kept."""
+        """Newest first, of any generation, unfinished lines aside: generation, start, address,
+        bytes kept."""
         sql = (
-            "SELECT generation, start, digest, stop - start, gaps FROM segments WHERE source_id=? AND partial=0 "
+            "SELECT generation, start, digest, stop - start, gaps FROM segments WHERE source_id=? "
+            "AND partial=0 "
             "ORDER BY generation DESC, start DESC LIMIT ?"
         )
         return [
@@ -60,9 +63,11 @@ class Segments:
         ]
 
     def stored_segments(self, source: Source) -> list[tuple[int, int, str, list[Gap]]]:
-        """Of its current generation, in order, unfinished lines aside: start, end, address, what is not kept."""
+        """Of its current generation, in order, unfinished lines aside: start, end, address, what
+        is not kept."""
         sql = (
-            "SELECT start, stop, digest, gaps FROM segments WHERE source_id=? AND generation=? AND partial=0 "
+            "SELECT start, stop, digest, gaps FROM segments WHERE source_id=? AND generation=? AND "
+            "partial=0 "
             "ORDER BY start"
         )
         return [
@@ -72,7 +77,10 @@ class Segments:
 
     def unfinished_segment(self, source: Source) -> str | None:
         """The address of a last line that had no end yet."""
-        sql = "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND partial=1"
+        sql = (
+            "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND "
+            "partial=1"
+        )
         row = first(self.db, sql, (source.id, source.generation, source.position))
         return row[0] if row else None
 
@@ -85,7 +93,10 @@ class Segments:
 
     def gaps(self, source: Source) -> list[Gap]:
         """What is not kept of this generation, in order."""
-        sql = "SELECT gaps FROM segments WHERE source_id=? AND generation=? AND gaps IS NOT NULL ORDER BY start"
+        sql = (
+            "SELECT gaps FROM segments WHERE source_id=? AND generation=? AND gaps IS NOT NULL "
+            "ORDER BY start"
+        )
         found = fetch(self.db, sql, (source.id, source.generation)) if source.id else []
         return [gap for (body,) in found for gap in decode_gaps(body)]
 
@@ -97,6 +108,7 @@ class Segments:
     def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
         """The same of all sources: id, generation, agent, session."""
         sql = (
-            "SELECT o.id, o.generation, o.agent, o.session_id, h.body FROM hiding h JOIN sources o ON o.id=h.source_id"
+            "SELECT o.id, o.generation, o.agent, o.session_id, h.body FROM hiding h JOIN sources o "
+            "ON o.id=h.source_id"
         )
         return [(*row[:4], msgspec.json.decode(row[4])) for row in fetch(self.db, sql)]

@@ -25,17 +25,26 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise CorruptStore(
-            f"the database is damaged: {error}", "Your segments are safe. Rebuild it: whyfor rebuild"
+            f"the database is damaged: {error}",
+            "Your segments are safe. Rebuild it: whyfor rebuild",
         ) from None
     except apsw.BusyError:
-        raise Busy("another process is writing to the database", "Wait a moment and try again.") from None
+        raise Busy(
+            "another process is writing to the database", "Wait a moment and try again."
+        ) from None
     except apsw.FullError:
-        raise StoreError("the disk is full; nothing was lost", "Free some space, then: whyfor ingest") from None
+        raise StoreError(
+            "the disk is full; nothing was lost", "Free some space, then: whyfor ingest"
+        ) from None
     except apsw.CantOpenError as error:
         need_descriptors(1)  # if there are none left, that is why
-        raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set WHYFOR_HOME.") from None
+        raise StoreError(
+            f"cannot use {path}: {error}", "Check its permissions, or set WHYFOR_HOME."
+        ) from None
     except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError) as error:
-        raise StoreError(f"cannot use {path}: {error}", "Check its permissions, or set WHYFOR_HOME.") from None
+        raise StoreError(
+            f"cannot use {path}: {error}", "Check its permissions, or set WHYFOR_HOME."
+        ) from None
 
 
 def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
@@ -65,13 +74,15 @@ def _prepare(db: apsw.Connection, readonly: bool) -> None:
     _use_wal(db)
     db.pragma("synchronous", "full")
     db.pragma("cache_size", -32_768)
-    db.pragma("wal_autocheckpoint", 32_000)  # pages: one changed by many batches is copied back once
+    # pages: one changed by many batches is copied back once
+    db.pragma("wal_autocheckpoint", 32_000)
     with transaction(db) if version != schema.VERSION else _nothing():
         schema.migrate(db)
 
 
 def _use_wal(db: apsw.Connection) -> None:
-    """Several processes may want it of a fresh database at once, and for this SQLite does not wait by itself."""
+    """Several processes may want it of a fresh database at once, and for this SQLite does not
+    wait by itself."""
     deadline = time.monotonic() + BUSY_MS / 1000
     while True:
         try:

@@ -35,7 +35,8 @@ class SessionCounters:
     def __init__(self, id: int, row: dict[str, Any], *, created: bool) -> None:
         self.id = id
         self.row = row
-        self.known: set[int] | None = set() if created else None  # keys, while cheaper to remember than to look up
+        # keys, while cheaper to remember than to look up
+        self.known: set[int] | None = set() if created else None
         self.dirty_from: int | None = None  # first seq whose search index is out of date
         self.usage_changed = False
         self.named = False  # a legacy title names one of its messages
@@ -76,7 +77,8 @@ class EventWriter(Segments):
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Do something that may fail, inside the caller's transaction: what it wrote is taken back, the rest stays."""
+        """Do something that may fail, inside the caller's transaction: what it wrote is taken
+        back, the rest stays."""
         self._before, titles = {}, self._titles_added
         self.db.execute("SAVEPOINT attempt")
         try:
@@ -130,14 +132,17 @@ class EventWriter(Segments):
         names = Source.__struct_fields__
         if source.id == 0:
             marks = ", ".join("?" * (len(names) - 1))
-            self.db.execute(f"INSERT INTO sources({', '.join(names[1:])}) VALUES({marks})", values[1:])
+            self.db.execute(
+                f"INSERT INTO sources({', '.join(names[1:])}) VALUES({marks})", values[1:]
+            )
             source.id = self.db.last_insert_rowid()
         else:
             marks = ", ".join(f"{name}=?" for name in names[1:])
             self.db.execute(f"UPDATE sources SET {marks} WHERE id=?", [*values[1:], source.id])
 
     def restart(self, source: Source, generation: int) -> None:
-        """Read again from its first byte: what was counted of the old generation no longer counts."""
+        """Read again from its first byte: what was counted of the old generation no longer
+        counts."""
         self._count_unparsed(source, -source.unparsed)
         self.db.execute("DELETE FROM unparsed WHERE source_id=?", (source.id,))
         self.db.execute("DELETE FROM unknown_types WHERE source_id=?", (source.id,))
@@ -146,11 +151,14 @@ class EventWriter(Segments):
         source.position = source.tail = source.records = source.unparsed = 0
         source.state = {}
 
-    def add_problems(self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]) -> None:
+    def add_problems(
+        self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]
+    ) -> None:
         rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
         self.db.executemany("INSERT OR IGNORE INTO unparsed VALUES(?,?,?,?,?)", rows)
         self.db.executemany(
-            "INSERT INTO unknown_types VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            "INSERT INTO unknown_types VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET records = "
+            "records + excluded.records",
             [(source.agent, name, source.id, count) for name, count in unknown.items()],
         )
         if problems:
@@ -166,20 +174,38 @@ class EventWriter(Segments):
     # -- signals ---------------------------------------------------------------------------------
 
     def add_signals(self, signals: list[Signal]) -> None:
-        names = ("at", "agent", "event", "cwd", "session_agent", "session_id", "how", "repository", "sha")
-        rows = [(*(getattr(signal, name) for name in names), _encode(signal.data).decode()) for signal in signals]
+        names = (
+            "at",
+            "agent",
+            "event",
+            "cwd",
+            "session_agent",
+            "session_id",
+            "how",
+            "repository",
+            "sha",
+        )
+        rows = [
+            (*(getattr(signal, name) for name in names), _encode(signal.data).decode())
+            for signal in signals
+        ]
         self.db.executemany(
-            f"INSERT INTO signals({', '.join(names)}, data) VALUES({', '.join('?' * len(names))}, ?)", rows
+            f"INSERT INTO signals({', '.join(names)}, data) VALUES({', '.join('?' * len(names))}, "
+            "?)",
+            rows,
         )
 
     def session_around(self, chain: list[Process], at: int) -> tuple[str, str] | None:
         """Agent and id of the session that the nearest of these processes was in at that time."""
         sql = (
-            "SELECT session_agent, session_id FROM signals WHERE how='payload' AND json_extract(data, '$.process')=? "
+            "SELECT session_agent, session_id FROM signals WHERE how='payload' AND "
+            "json_extract(data, '$.process')=? "
             "AND at<=? ORDER BY at DESC, id DESC LIMIT 1"
         )
         for process in chain:
-            if process.start and (found := first(self.db, sql, (f"[{process.pid},{process.start}]", at))):
+            if process.start and (
+                found := first(self.db, sql, (f"[{process.pid},{process.start}]", at))
+            ):
                 return found[0], found[1]
         return None
 
@@ -191,28 +217,34 @@ class EventWriter(Segments):
 
     def project(self, number: int) -> Project | None:
         row = first(
-            self.db, "SELECT identity, evidence, name, remote, root_commit, path FROM projects WHERE id=?", (number,)
+            self.db,
+            "SELECT identity, evidence, name, remote, root_commit, path FROM projects WHERE id=?",
+            (number,),
         )
         return Project(*row) if row else None
 
     def former(self, project: Project) -> list[tuple[str, str | None]]:
-        """Projects met at the same path that may be this one before it had a commit or a remote: identity, root."""
+        """Projects met at the same path that may be this one before it had a commit or a remote:
+        identity, root."""
         if project.path is None:
             return []
         found = fetch(
             self.db,
-            "SELECT identity, root_commit FROM projects WHERE path=? AND identity<>? AND evidence IN ('path', 'root')",
+            "SELECT identity, root_commit FROM projects WHERE path=? AND identity<>? AND evidence "
+            "IN ('path', 'root')",
             (project.path, project.identity),
         )
         return [(identity, root) for identity, root in found]
 
     def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int:
-        """This folder belongs to this project, as of now; what was known under former identities joins it."""
+        """This folder belongs to this project, as of now; what was known under former identities
+        joins it."""
         project_id = self._project(project)
         for identity in former:
             self._join(identity, project_id)
         self.db.execute(
-            "INSERT INTO places VALUES(?,?,?) ON CONFLICT DO UPDATE SET project_id=excluded.project_id, "
+            "INSERT INTO places VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
+            "project_id=excluded.project_id, "
             "observed_at=excluded.observed_at",
             (cwd, project_id, observed_at),
         )
@@ -234,7 +266,8 @@ class EventWriter(Segments):
         """The project a person gave a path to: of several that hold it, the longest."""
         known = fetch(
             self.db,
-            "SELECT a.path, p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path FROM aliases a "
+            "SELECT a.path, p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path FROM "
+            "aliases a "
             "JOIN projects p ON p.identity=a.identity",
         )
         found = [row for row in known if below(cwd, row[0])]
@@ -246,7 +279,8 @@ class EventWriter(Segments):
             return int(found[0])
         names = ("identity", "evidence", "name", "remote", "root_commit", "path")
         self.db.execute(
-            f"INSERT INTO projects({', '.join(names)}) VALUES(?,?,?,?,?,?)", [getattr(project, name) for name in names]
+            f"INSERT INTO projects({', '.join(names)}) VALUES(?,?,?,?,?,?)",
+            [getattr(project, name) for name in names],
         )
         return self.db.last_insert_rowid()
 
@@ -255,7 +289,9 @@ class EventWriter(Segments):
         if old is None:
             return
         for table in ("sessions", "places", "commits", "checkpoints"):
-            self.db.execute(f"UPDATE {table} SET project_id=? WHERE project_id=?", (project_id, old[0]))
+            self.db.execute(
+                f"UPDATE {table} SET project_id=? WHERE project_id=?", (project_id, old[0])
+            )
         for table in ("linked", "tips"):  # what is not known any more is looked at again
             self.db.execute(f"DELETE FROM {table} WHERE project_id=?", (old[0],))
         self.db.execute("DELETE FROM projects WHERE id=?", (old[0],))
@@ -276,14 +312,23 @@ class EventWriter(Segments):
 
     def _load(self, agent: str, session_id: str, parent: str | None) -> SessionCounters:
         row = first(
-            self.db, f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?", (agent, session_id)
+            self.db,
+            f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?",
+            (agent, session_id),
         )
         if row is not None:
-            return SessionCounters(int(row[0]), dict(zip(_ROW, row[1:], strict=True)), created=False)
-        self.db.execute("INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)", (agent, session_id, parent))
+            return SessionCounters(
+                int(row[0]), dict(zip(_ROW, row[1:], strict=True)), created=False
+            )
+        self.db.execute(
+            "INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)",
+            (agent, session_id, parent),
+        )
         fresh: dict[str, Any] = dict.fromkeys(_ROW)
         fresh.update(parent=parent, title_rank=-1)
-        fresh.update(dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0))
+        fresh.update(
+            dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0)
+        )
         return SessionCounters(self.db.last_insert_rowid(), fresh, created=True)
 
     def whereabouts(self, agent: str, session_id: str) -> str | None:
@@ -291,12 +336,17 @@ class EventWriter(Segments):
         if live := self._live.get((agent, session_id)):
             found = live.row["cwd"]
         else:
-            row = first(self.db, "SELECT cwd FROM sessions WHERE agent=? AND session_id=?", (agent, session_id))
+            row = first(
+                self.db,
+                "SELECT cwd FROM sessions WHERE agent=? AND session_id=?",
+                (agent, session_id),
+            )
             found = row[0] if row else None
         return found if isinstance(found, str) else None
 
     def homeless(self, agent: str, bucket: Bucket) -> bool:
-        """A session belongs to the folder it began in; only until that is known does a folder matter."""
+        """A session belongs to the folder it began in; only until that is known does a folder
+        matter."""
         return self.live(agent, bucket.session_id, bucket.parent).row["cwd"] is None
 
     def apply(self, agent: str, bucket: Bucket, observed_at: int, *, mutable: bool) -> int:
@@ -315,7 +365,9 @@ class EventWriter(Segments):
         if live := self._live.get((agent, session_id)):
             live.known = None
 
-    def _events(self, live: SessionCounters, bucket: Bucket, observed_at: int, mutable: bool) -> list[int]:
+    def _events(
+        self, live: SessionCounters, bucket: Bucket, observed_at: int, mutable: bool
+    ) -> list[int]:
         """Insert the new, replace the changed; returns the turn of each event of the bucket."""
         events = _latest(bucket.events) if mutable else bucket.events
         places = self._existing(live, [event.key for event in events])  # key → seq, turn
@@ -360,14 +412,20 @@ class EventWriter(Segments):
         self._touches(live, bucket, places)
         return [places[event.key][1] for event in bucket.events]
 
-    def _touches(self, live: SessionCounters, bucket: Bucket, places: dict[int, tuple[int, int]]) -> None:
+    def _touches(
+        self, live: SessionCounters, bucket: Bucket, places: dict[int, tuple[int, int]]
+    ) -> None:
         """A file may be named by a later record than the event that touched it."""
         if not bucket.touches:
             return
-        earlier = self._existing(live, [touch.key for touch in bucket.touches if touch.key not in places])
+        earlier = self._existing(
+            live, [touch.key for touch in bucket.touches if touch.key not in places]
+        )
         found = {**earlier, **places}
         rows = [
-            (live.id, touch.path, touch.action, *found[touch.key]) for touch in bucket.touches if touch.key in found
+            (live.id, touch.path, touch.action, *found[touch.key])
+            for touch in bucket.touches
+            if touch.key in found
         ]
         self.db.executemany("INSERT OR IGNORE INTO touches VALUES(?,?,?,?,?)", rows)
         for seq, _ in earlier.values():
@@ -381,7 +439,8 @@ class EventWriter(Segments):
             return {}
         found = fetch(
             self.db,
-            "SELECT key, id, turn FROM events WHERE session_id=? AND key IN (SELECT value FROM json_each(?))",
+            "SELECT key, id, turn FROM events WHERE session_id=? AND key IN (SELECT value FROM "
+            "json_each(?))",
             (live.id, _encode(keys).decode()),
         )
         base = live.id << SEQ_BITS
@@ -410,7 +469,9 @@ class EventWriter(Segments):
         call = bucket.facts.get("answers")
         if call is None:
             return None
-        found = first(self.db, "SELECT turn FROM events WHERE session_id=? AND key=?", (live.id, call))
+        found = first(
+            self.db, "SELECT turn FROM events WHERE session_id=? AND key=?", (live.id, call)
+        )
         return int(found[0]) if found else None
 
     def has_event(self, agent: str, session_id: str, key: int) -> bool:
@@ -452,11 +513,14 @@ class EventWriter(Segments):
             values = [getattr(item, name) for name in _FIELDS]
             if have := merged.get(item.key):
                 have[3:] = [
-                    b if a is None else a if b is None else max(a, b) for a, b in zip(have[3:], values, strict=True)
+                    b if a is None else a if b is None else max(a, b)
+                    for a, b in zip(have[3:], values, strict=True)
                 ]
             else:
                 merged[item.key] = [turn, item.created_at, item.model, *values]
-        best = ", ".join(f"{f}=max(coalesce({f}, excluded.{f}), coalesce(excluded.{f}, {f}))" for f in _FIELDS)
+        best = ", ".join(
+            f"{f}=max(coalesce({f}, excluded.{f}), coalesce(excluded.{f}, {f}))" for f in _FIELDS
+        )
         self.db.executemany(
             f"INSERT INTO usage(session_id, key, turn, created_at, model, {', '.join(_FIELDS)}) "
             f"VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET {best}",
@@ -477,7 +541,9 @@ class EventWriter(Segments):
         if bucket.leaf_titles:
             self._titles_added = True
             self._known_leaves().update(key for key, _ in bucket.leaf_titles)
-            self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", bucket.leaf_titles)
+            self.db.executemany(
+                "INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", bucket.leaf_titles
+            )
 
     def _known_leaves(self) -> set[int]:
         if self._leaves is None:
@@ -494,9 +560,11 @@ class EventWriter(Segments):
             [(*(live.row[name] for name in _ROW), live.id) for live in self._changed.values()],
         )
         affected: set[int] = set()
-        # In order of id, titles first: full text search keeps its words in memory only while ids rise.
+        # In order of id, titles first: full text search keeps its words in memory only while ids
+        # rise.
         for live in sorted(self._changed.values(), key=lambda live: live.id):
-            affected |= self._share_usage(live.id)  # also when only its end moved: that may change who counts
+            # also when only its end moved: that may change who counts
+            affected |= self._share_usage(live.id)
             if live.usage_changed:
                 affected.add(live.id)
                 live.usage_changed = False
@@ -510,7 +578,8 @@ class EventWriter(Segments):
         self._log.prune()
 
     def _name_by_leaves(self) -> None:
-        """Legacy titles name a message, mostly of another session: the latest one named gives the session its title."""
+        """Legacy titles name a message, mostly of another session: the latest one named gives
+        the session its title."""
         named = [live.id for live in self._changed.values() if live.named]
         if not named and not self._titles_added:
             return
@@ -526,7 +595,10 @@ class EventWriter(Segments):
             )
         )
         for session, title in sorted(titles.items()):
-            self.db.execute("UPDATE sessions SET title=?, title_rank=? WHERE id=?", (title, TITLE_DERIVED, session))
+            self.db.execute(
+                "UPDATE sessions SET title=?, title_rank=? WHERE id=?",
+                (title, TITLE_DERIVED, session),
+            )
             index_title(self.db, session, title, None)
         for live in self._live.values():
             if live.id in titles:
@@ -541,10 +613,12 @@ class EventWriter(Segments):
             live.indexed_title = title
 
     def _share_usage(self, session: int) -> set[int]:
-        """Forks copy responses: of the sessions that hold one, the one that ended first counts it."""
+        """Forks copy responses: of the sessions that hold one, the one that ended first counts
+        it."""
         shared = fetch(
             self.db,
-            "SELECT a.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE a.session_id=? AND EXISTS("
+            "SELECT a.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE "
+            "a.session_id=? AND EXISTS("
             "SELECT 1 FROM usage c WHERE c.key=a.key AND c.session_id<>a.session_id)",
             (session,),
         )
@@ -573,7 +647,8 @@ class EventWriter(Segments):
     def recount(self, keys: list[int], sessions: list[int]) -> None:
         """Others that held these are gone: one of these sessions counts each of them now."""
         self.db.execute(
-            "UPDATE usage SET counts=1 WHERE key IN (SELECT value FROM json_each(?))", (_encode(keys).decode(),)
+            "UPDATE usage SET counts=1 WHERE key IN (SELECT value FROM json_each(?))",
+            (_encode(keys).decode(),),
         )
         affected = set(sessions).union(*(self._share_usage(session) for session in sessions))
         self._totals(affected)
@@ -582,12 +657,15 @@ class EventWriter(Segments):
         sums = ", ".join(f"sum({name})" for name in _FIELDS)
         sets = ", ".join(f"{name}=?" for name in _FIELDS)
         for session in sessions:
-            total = first(self.db, f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,))
+            total = first(
+                self.db, f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,)
+            )
             models = [
                 row[0]
                 for row in fetch(
                     self.db,
-                    "SELECT model FROM usage WHERE session_id=? AND model IS NOT NULL GROUP BY model "
+                    "SELECT model FROM usage WHERE session_id=? AND model IS NOT NULL GROUP BY "
+                    "model "
                     "ORDER BY min(created_at), model",
                     (session,),
                 )

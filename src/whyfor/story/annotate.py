@@ -1,4 +1,5 @@
-"""An annotation without any model: from the commit, the prompts before it and the agent's own words."""
+"""An annotation without any model: from the commit, the prompts before it and the agent's own
+words."""
 
 from __future__ import annotations
 
@@ -32,16 +33,26 @@ _PREFIX = {
     "deps": "CHORE",
 }
 _WORDS = (
-    ("BUGFIX", r"\b(fix(e[sd])?|bug|crash|regression|wrong|broken|prevent|repair|correct|handle|retry)\b"),
-    ("REFACTORING", r"\b(refactor|rename|simplif\w+|extract|clean ?up|move|split|inline|dedup\w*|reorgani[sz]e)\b"),
+    (
+        "BUGFIX",
+        r"\b(fix(e[sd])?|bug|crash|regression|wrong|broken|prevent|repair|correct|handle|retry)\b",
+    ),
+    (
+        "REFACTORING",
+        r"\b(refactor|rename|simplif\w+|extract|clean "
+        r"?up|move|split|inline|dedup\w*|reorgani[sz]e)\b",
+    ),
     ("TEST", r"\b(tests?|coverage|fixtures?)\b"),
     ("DOCS", r"\b(docs?|readme|documentation|changelog|comments?)\b"),
     ("CHORE", r"\b(bump|upgrade|release|version|dependenc\w+|lint|format|config|ci)\b"),
 )
-_TEST_PATH = re.compile(r"(^|/)(tests?|__tests__|spec)/|(_test|\.test|\.spec|_spec)\.\w+$|(^|/)(test_|conftest)", re.I)
+_TEST_PATH = re.compile(
+    r"(^|/)(tests?|__tests__|spec)/|(_test|\.test|\.spec|_spec)\.\w+$|(^|/)(test_|conftest)", re.I
+)
 _DOC_PATH = re.compile(r"(^|/)docs?/|\.(md|rst|adoc|txt)$", re.I)
 _CHOICE = re.compile(
-    r"\b(considered|alternativ\w+|instead of|rather than|could also|another (?:option|way)|opted|trade-?off|"
+    r"\b(considered|alternativ\w+|instead of|rather than|could also|another "
+    r"(?:option|way)|opted|trade-?off|"
     r"left (?:it )?out|decided against|ruled out)\b",
     re.I,
 )
@@ -49,12 +60,26 @@ _MARKUP = re.compile(r"[*_`#>]+|^\s*[-+]\s+", re.M)
 
 
 def derive(
-    subject: str, body: str, files: list[ChangedFile], prompts: list[str], events: Iterable[StoredEvent]
+    subject: str,
+    body: str,
+    files: list[ChangedFile],
+    prompts: list[str],
+    events: Iterable[StoredEvent],
 ) -> Annotation:
     """`events` are those of the range that matter: what the agent said and thought."""
-    said = [event for event in events if event.kind in ("assistant.message", "assistant.thinking") and event.text]
-    closing = next((event.text for event in reversed(said) if event.kind == "assistant.message"), "")
-    steps = [_first_sentence(prompts[0]) if prompts else "", _first_sentence(body) or subject, _first_sentence(closing)]
+    said = [
+        event
+        for event in events
+        if event.kind in ("assistant.message", "assistant.thinking") and event.text
+    ]
+    closing = next(
+        (event.text for event in reversed(said) if event.kind == "assistant.message"), ""
+    )
+    steps = [
+        _first_sentence(prompts[0]) if prompts else "",
+        _first_sentence(body) or subject,
+        _first_sentence(closing),
+    ]
     return Annotation(
         title=shortened(subject),
         intent=" → ".join(dict.fromkeys(step for step in steps if step)),
@@ -92,7 +117,9 @@ def summary(files: list[ChangedFile]) -> str:
     largest = sorted(files, key=lambda f: -(f.added + f.removed))
     names = ", ".join(f.path for f in largest[:3])
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, +{added} −{removed}: {names}{more}"
+    return (
+        f"{len(files)} {'file' if len(files) == 1 else 'files'}, +{added} −{removed}: {names}{more}"
+    )
 
 
 def tag(subject: str, files: list[ChangedFile]) -> str:
@@ -106,7 +133,11 @@ def tag(subject: str, files: list[ChangedFile]) -> str:
     for name, words in _WORDS:
         if re.search(words, subject, re.I):
             return name
-    return "FEATURE" if sum(f.added for f in files) >= sum(f.removed for f in files) and files else "CHORE"
+    return (
+        "FEATURE"
+        if sum(f.added for f in files) >= sum(f.removed for f in files) and files
+        else "CHORE"
+    )
 
 
 def _alternatives(said: list[StoredEvent]) -> list[str]:

@@ -49,7 +49,8 @@ _CONTEXT = ("too long", "context window", "context length", "context limit", "in
 
 
 def kind_of(event: str, head: str, ran: bool) -> str | None:
-    """Of an event's kind and first words; `ran`: it has an exit code. None for an echo of another failure."""
+    """Of an event's kind and first words; `ran`: it has an exit code. None for an echo of
+    another failure."""
     if event == "turn.completed":
         return "interrupted"
     if event == "approval.resolved":

@@ -28,7 +28,8 @@ class Repository(msgspec.Struct, frozen=True):
     project: Project
     folder: GitPlace
     tops: list[str]  # its work trees: below them a path is known exactly
-    places: list[str]  # every folder of it that sessions ran in, clones and former places among them
+    # every folder of it that sessions ran in, clones and former places among them
+    places: list[str]
 
     @property
     def folders(self) -> list[str]:
@@ -49,7 +50,8 @@ def repository_of(db: apsw.Connection, project: int) -> Repository | None:
 
 
 def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
-    """The repository a folder is in; of number 0 if nothing is known of it but what sessions elsewhere wrote there."""
+    """The repository a folder is in; of number 0 if nothing is known of it but what sessions
+    elsewhere wrote there."""
     known = _placed(db, folder)
     project = known[1] if known else identify(to_text(folder), named=isinstance(folder, GitDir))
     if project.evidence == "path":
@@ -65,7 +67,8 @@ def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
 def _repository(number: int, project: Project, folder: GitPlace, places: list[str]) -> Repository:
     trees = (ask(folder, "worktree", "list", "--porcelain") or "").splitlines()
     tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
-    if top := ask(folder, "rev-parse", "--show-toplevel"):  # of a submodule the list names its git folder only
+    # of a submodule the list names its git folder only
+    if top := ask(folder, "rev-parse", "--show-toplevel"):
         tops.append(top)
     if project.path:
         tops.append(project.path)
@@ -76,11 +79,18 @@ def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None
     """The project the folder was known for, if it still is that."""
     number = StoreRows(db).places().get(to_text(folder))
     project = dict(StoreRows(db).projects()).get(number) if number is not None else None
-    return (number, project) if number is not None and project and still(to_text(folder), project) else None
+    return (
+        (number, project)
+        if number is not None and project and still(to_text(folder), project)
+        else None
+    )
 
 
-def _formerly(db: apsw.Connection, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
-    """The same repository before it had this remote or this root commit, if nothing was read of it since."""
+def _formerly(
+    db: apsw.Connection, folder: GitPlace, project: Project
+) -> tuple[int, Project] | None:
+    """The same repository before it had this remote or this root commit, if nothing was read of
+    it since."""
     for identity, root in EventWriter(db).former(project):
         if root is None or has_commit(folder, root):
             return Checkpoints(db).project(identity)
@@ -94,7 +104,8 @@ def wrote_below(db: apsw.Connection, folders: Iterable[str]) -> set[int]:
         for folder in folders
         for row in fetch(
             db,
-            "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path < ?",
+            "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path "
+            "< ?",
             (folder.rstrip("/") + "/", folder.rstrip("/") + "0"),
         )
     }

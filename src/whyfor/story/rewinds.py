@@ -33,12 +33,15 @@ def _left_branches(events: Sequence[StoredEvent]) -> set[int]:
             kept.add(turn_of[at])
         at = parents.get(at)
     broken = at is None and not _reaches_root(parents, seen)
-    prompts = {e.turn for e in events if e.kind == "user.prompt" and (e.data or {}).get("uuid") in turn_of}
+    prompts = {
+        e.turn for e in events if e.kind == "user.prompt" and (e.data or {}).get("uuid") in turn_of
+    }
     return set() if broken or last is None else prompts - kept
 
 
 def _reaches_root(parents: dict[str, str | None], path: set[str]) -> bool:
-    """A chain that breaks off at a record we have no event for says nothing about what came before."""
+    """A chain that breaks off at a record we have no event for says nothing about what came
+    before."""
     return any(parents.get(node, "") is None for node in path)
 
 

@@ -1,4 +1,5 @@
-"""What a shell command does to files, as far as its text says: here-documents, echoes, removals, renames."""
+"""What a shell command does to files, as far as its text says: here-documents, echoes, removals,
+renames."""
 
 from __future__ import annotations
 
@@ -136,7 +137,9 @@ class _Shell:
         elif name == "mv" and len(names) > 1:
             yield from self._moved(names[:-1], names[-1])
         elif name == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags):
-            yield from (Effect("touched", self._path(path)) for path in names[1:] if not _glob(path))
+            yield from (
+                Effect("touched", self._path(path)) for path in names[1:] if not _glob(path)
+            )
         elif _SCRIPTS.match(name):
             yield from self._script(given, words)
 
@@ -155,7 +158,9 @@ class _Shell:
 
     def _script(self, given: list[str] | None, words: list[str]) -> Iterator[Effect]:
         """A script that names a file and holds the text it puts there."""
-        inline = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-c", "-e")), None)
+        inline = next(
+            (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-c", "-e")), None
+        )
         lines = inline.split("\n") if inline is not None else given
         if lines:
             lines = [*lines, *(part for line in lines for part in _QUOTES.split(line)[1:])]

@@ -1,4 +1,5 @@
-"""A session in three lines, from its last turns and its status, with no model: what, what before, what was asked."""
+"""A session in three lines, from its last turns and its status, with no model: what, what
+before, what was asked."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ EVERY = 30_000  # ms
 LINE_MAX = 300
 PART_MAX = 90
 _FILES = 3
-_NOUNS = {"shell": "command", "edit": "edit", "read": "read", "search": "search", "subagent": "subagent"}
+_NOUNS = {
+    "shell": "command",
+    "edit": "edit",
+    "read": "read",
+    "search": "search",
+    "subagent": "subagent",
+}
 _ENDS = (". ", "! ", "? ", ": ")
 _SHORT = 12  # characters that say nothing alone: `Done.`, `Fixed:`
 
@@ -32,7 +39,8 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def due(last_made: int | None, completed: int | None, now: int) -> bool:
-    """Whether it is time for a new one: a turn completed since the last, or that was half a minute ago."""
+    """Whether it is time for a new one: a turn completed since the last, or that was half a
+    minute ago."""
     if last_made is None or now - last_made >= EVERY:
         return True
     return completed is not None and completed > last_made
@@ -84,7 +92,9 @@ def _outcome(turn: Turn) -> str:
 def _did(turn: Turn) -> str:
     parts = [plural(number, _NOUNS[kind]) for kind, number in turn.kinds.items() if kind in _NOUNS]
     if turn.files:
-        names = ", ".join(path.replace("\\", "/").rpartition("/")[2] for path in turn.files[:_FILES])
+        names = ", ".join(
+            path.replace("\\", "/").rpartition("/")[2] for path in turn.files[:_FILES]
+        )
         parts.append("wrote " + names + (" …" if len(turn.files) > _FILES else ""))
     if turn.errors:
         parts.append(f"error: {turn.errors[-1]}")
@@ -93,7 +103,9 @@ def _did(turn: Turn) -> str:
 
 def _sentence(text: str) -> str:
     """The first of them, without Markdown's marks before it."""
-    line = next((line for raw in text.splitlines() if (line := one_line(raw).lstrip("#*->•`_ "))), "")
+    line = next(
+        (line for raw in text.splitlines() if (line := one_line(raw).lstrip("#*->•`_ "))), ""
+    )
     stop = min((at for end in _ENDS if (at := line.find(end, _SHORT)) > 0), default=len(line))
     return line[:stop].rstrip(".:")
 

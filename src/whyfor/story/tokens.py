@@ -1,4 +1,5 @@
-"""What turns cost, for everybody who tells of them: the same numbers on a page, in the API and in the terminal."""
+"""What turns cost, for everybody who tells of them: the same numbers on a page, in the API and
+in the terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ def spent(
     found = dict(own)
     order = sorted((at, turn) for at, turn in begun if at)
     for child in children:
-        turn = next((turn for at, turn in reversed(order) if child.started_at and at <= child.started_at), None)
+        turn = next(
+            (turn for at, turn in reversed(order) if child.started_at and at <= child.started_at),
+            None,
+        )
         if turn is not None:
             found[turn] = total([found.get(turn, Tokens()), child.tokens])
     return found
@@ -38,8 +42,14 @@ def turns_of(library: OpenStore, session: Session, events: Iterable[StoredEvent]
     """With their tokens, and the requests that only hooks told of."""
     store = Conversations(library.db)
     made = turns(events, signals=store.signals(session.agent, session.session_id))
-    children = [child for child in library.reader.children([session.session_id]) if child.agent == session.agent]
-    costs = spent(store.spent(session.id), ((turn.started_at, turn.turn) for turn in made), children)
+    children = [
+        child
+        for child in library.reader.children([session.session_id])
+        if child.agent == session.agent
+    ]
+    costs = spent(
+        store.spent(session.id), ((turn.started_at, turn.turn) for turn in made), children
+    )
     for turn in made:
         turn.tokens = costs.get(turn.turn)
     return made

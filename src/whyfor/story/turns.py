@@ -21,7 +21,8 @@ from whyfor.story.status.inputs import of_event, of_signal
 _KINDS: Mapping[str, frozenset[str]] = {
     "shell": SHELLS,
     "edit": frozenset(
-        "edit multiedit write notebookedit write_file replace create str_replace insert apply_patch patch".split()
+        "edit multiedit write notebookedit write_file replace create str_replace insert "
+        "apply_patch patch".split()
     ),
     "read": frozenset("read read_file read_many_files view view_image".split()),
     "search": frozenset("grep glob ls list list_directory search_file_content grep_search".split()),
@@ -29,11 +30,19 @@ _KINDS: Mapping[str, frozenset[str]] = {
     "subagent": frozenset("task agent spawn_agent invoke_agent delegate_to_agent".split()),
     "question": frozenset("askuserquestion ask_user request_user_input question".split()),
     "plan": frozenset(
-        "todowrite todo taskcreate taskupdate update_plan write_todos exitplanmode exit_plan_mode".split()
+        "todowrite todo taskcreate taskupdate update_plan write_todos exitplanmode "
+        "exit_plan_mode".split()
     ),
 }
 _ASKING = frozenset({"approval.requested", "approval.resolved"})
-_TELLING = _ASKING | {"tool.call", "tool.result", "user.prompt", "turn.started", "turn.completed", "session.exited"}
+_TELLING = _ASKING | {
+    "tool.call",
+    "tool.result",
+    "user.prompt",
+    "turn.started",
+    "turn.completed",
+    "session.exited",
+}
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$")
 
 
@@ -67,9 +76,13 @@ class _Making(msgspec.Struct):
 
 
 def turns(
-    events: Iterable[StoredEvent], *, spent: Mapping[int, Tokens] | None = None, signals: Iterable[Signal] = ()
+    events: Iterable[StoredEvent],
+    *,
+    spent: Mapping[int, Tokens] | None = None,
+    signals: Iterable[Signal] = (),
 ) -> list[Turn]:
-    """`spent`: tokens by turn; `signals`: what the session's hooks said, for requests no transcript holds."""
+    """`spent`: tokens by turn; `signals`: what the session's hooks said, for requests no
+    transcript holds."""
     events = list(events)
     found: dict[int, _Making] = {}
     for event in events:
@@ -115,7 +128,9 @@ def _add(making: _Making, event: StoredEvent) -> None:
     elif event.kind == "turn.completed":
         turn.interrupted = turn.interrupted or bool(data.get("interrupted"))
         measured = data.get("duration_ms")
-        turn.duration_ms = measured if isinstance(measured, int) and measured >= 0 else turn.duration_ms
+        turn.duration_ms = (
+            measured if isinstance(measured, int) and measured >= 0 else turn.duration_ms
+        )
 
 
 def _written(given: Any, text: str) -> list[str]:
@@ -136,21 +151,27 @@ def _finished(making: _Making, spent: Mapping[int, Tokens]) -> Turn:
     return turn
 
 
-# -- approvals -------------------------------------------------------------------------------------
+# -- approvals -----------------------------------------------------------------------------------
 
 
 def _approvals(events: list[StoredEvent], signals: Iterable[Signal]) -> list[ApprovalRequest]:
     hooks = [sign for signal in signals if (sign := of_signal(signal))]
-    if not any(sign.kind == "asked" for sign in hooks) and not any(event.kind in _ASKING for event in events):
+    if not any(sign.kind == "asked" for sign in hooks) and not any(
+        event.kind in _ASKING for event in events
+    ):
         return []
     told = [event for event in events if event.kind in _TELLING]
-    refused = [first(event.data, "id") for event in told if event.data and event.data.get("rejected")]
+    refused = [
+        first(event.data, "id") for event in told if event.data and event.data.get("rejected")
+    ]
     return approvals([*map(of_event, told), *hooks], refused)
 
 
 def _share(made: list[Turn], asked: list[ApprovalRequest]) -> None:
     """Each request to the turn that had begun when it was made."""
-    dated = sorted((turn.started_at, turn.turn, turn) for turn in made if turn.started_at is not None)
+    dated = sorted(
+        (turn.started_at, turn.turn, turn) for turn in made if turn.started_at is not None
+    )
     starts = [start for start, _, _ in dated]
     for request in asked:
         if dated:

@@ -1,4 +1,5 @@
-"""A real browser and a real server for it: what a person would see, and what a browser would complain of."""
+"""A real browser and a real server for it: what a person would see, and what a browser would
+complain of."""
 
 from __future__ import annotations
 
@@ -40,13 +41,17 @@ def chromium() -> str | None:
     """Debian's, or what else is called so here; else what tests/setup put in the cache."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     cached = (
-        BROWSERS.glob(f"chromium_headless_shell-*/*/{name}") for name in ("headless_shell", "chrome-headless-shell")
+        BROWSERS.glob(f"chromium_headless_shell-*/*/{name}")
+        for name in ("headless_shell", "chrome-headless-shell")
     )
-    return next(filter(None, map(shutil.which, names)), None) or next(map(str, chain(*cached)), None)
+    return next(filter(None, map(shutil.which, names)), None) or next(
+        map(str, chain(*cached)), None
+    )
 
 
 class Site:
-    """A server over a home, in a thread; `hub` is its own, so that a test may say what sessions do."""
+    """A server over a home, in a thread; `hub` is its own, so that a test may say what sessions
+    do."""
 
     def __init__(self, settings: Settings, *, watching: bool = False, port: int = 0) -> None:
         self.settings = settings
@@ -57,10 +62,18 @@ class Site:
         self._listener.bind(("127.0.0.1", port))
         self.port = int(self._listener.getsockname()[1])
         app = create_app(settings, port=self.port, keys=self.keys, hub=self.hub)
-        self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=2))
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=2)
+        )
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._listener]}
+        )
         self._stop = threading.Event()
-        self._watch = threading.Thread(target=watch, args=(settings, self.hub, self._stop)) if watching else None
+        self._watch = (
+            threading.Thread(target=watch, args=(settings, self.hub, self._stop))
+            if watching
+            else None
+        )
         self._pages: list[Page] = []
 
     @property
@@ -71,13 +84,17 @@ class Site:
         self._thread.start()
         deadline = time.monotonic() + _STARTED
         while not self._server.started:
-            assert time.monotonic() < deadline and self._thread.is_alive(), "the server did not start"
+            assert time.monotonic() < deadline and self._thread.is_alive(), (
+                "the server did not start"
+            )
             time.sleep(0.01)
         if self._watch:
             self._watch.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
         """Its pages go first: one that is left open would ask a server that is gone."""
         for page in self._pages:
             if not page.is_closed():
@@ -102,7 +119,11 @@ class Site:
         """As a person comes: by a one-time link, which leaves a cookie; then to a page."""
         if page not in self._pages:
             self._pages.append(page)
-        known = [cookie for cookie in page.context.cookies(self.url) if cookie.get("name") == f"whyfor-{self.port}"]
+        known = [
+            cookie
+            for cookie in page.context.cookies(self.url)
+            if cookie.get("name") == f"whyfor-{self.port}"
+        ]
         if not known:
             page.goto(self.keys.link(Running(os.getpid(), self.port)))
         if path != "/" or known:
@@ -114,7 +135,10 @@ class Complaints(list[str]):
 
     def of(self, page: Page) -> None:
         page.on(
-            "console", lambda said: self.append(f"console: {said.text}") if said.type in ("error", "warning") else None
+            "console",
+            lambda said: (
+                self.append(f"console: {said.text}") if said.type in ("error", "warning") else None
+            ),
         )
         page.on("pageerror", lambda error: self.append(f"script: {error}"))
         page.on("dialog", self._fired)
@@ -154,7 +178,13 @@ def axe_script(cache: Path = CACHE) -> Path:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir()
             shutil.copy(PACKAGE, partial)
-            quiet = ["--ignore-scripts", "--cache=npm-cache", "--no-package-lock", "--no-audit", "--no-fund"]
+            quiet = [
+                "--ignore-scripts",
+                "--cache=npm-cache",
+                "--no-package-lock",
+                "--no-audit",
+                "--no-fund",
+            ]
             subprocess.run(["npm", "install", *quiet], cwd=partial, check=True, capture_output=True)
             shutil.rmtree(partial / "npm-cache", ignore_errors=True)
             partial.rename(target)
@@ -164,7 +194,8 @@ def axe_script(cache: Path = CACHE) -> Path:
 def judge(page: Page) -> list[str]:
     """What axe-core finds wrong, one line each."""
     if not page.evaluate("'axe' in window"):
-        page.evaluate(axe_script().read_text())  # not a script tag: the page's policy would refuse it, as it should
+        # not a script tag: the page's policy would refuse it, as it should
+        page.evaluate(axe_script().read_text())
     found = page.evaluate("(tags) => axe.run({runOnly: tags})", _RULES)
     return [
         f"{rule['id']}: {node['target']} {node['html'][:200]} {node.get('failureSummary', '')}"
@@ -182,7 +213,8 @@ def no_sideways(page: Page) -> None:
 def hide(page: Page, hidden: bool) -> None:
     """As when a person goes to another tab, and comes back."""
     page.evaluate(
-        "hidden => { Object.defineProperty(document, 'hidden', {configurable: true, get: () => hidden});"
+        "hidden => { Object.defineProperty(document, 'hidden', {configurable: true, get: () => "
+        "hidden});"
         " document.dispatchEvent(new Event('visibilitychange')); }",
         hidden,
     )

@@ -21,7 +21,8 @@ from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideway
 
 # Whatever a transcript's script would do to be noticed, it does it through one of these.
 _TRAP = (
-    "window.fired = []; for (const name of ['alert', 'confirm', 'prompt']) window[name] = (x) => fired.push(String(x));"
+    "window.fired = []; for (const name of ['alert', 'confirm', 'prompt']) window[name] = (x) => "
+    "fired.push(String(x));"
 )
 _PATIENCE = 30_000  # milliseconds: a browser on a busy machine is slow, not wrong
 
@@ -88,7 +89,8 @@ def opened(context: BrowserContext) -> Iterator[tuple[Page, Complaints]]:
 
 @pytest.fixture
 def page(opened: tuple[Page, Complaints]) -> Page:
-    """A page at 1280; any console error, script error, dialog or request to elsewhere fails the test."""
+    """A page at 1280; any console error, script error, dialog or request to elsewhere fails the
+    test."""
     return opened[0]
 
 
@@ -109,7 +111,8 @@ def plain(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def axe() -> Callable[[Page], None]:
-    """In both themes and at 400 px nothing is wrong that axe-core knows of, and nothing scrolls sideways."""
+    """In both themes and at 400 px nothing is wrong that axe-core knows of, and nothing scrolls
+    sideways."""
 
     def check(page: Page) -> None:
         for theme, size in (("light", WIDE), ("dark", WIDE), ("light", NARROW)):

@@ -1,4 +1,5 @@
-"""What a transcript could hold to act in a page, break out of its place, or lie about what it is."""
+"""What a transcript could hold to act in a page, break out of its place, or lie about what it
+is."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ HOSTILE = [
     "javascript:alert(1)",
     "{{ 7*7 }}{% raw %}${alert(1)}",
     "<a href='data:text/html,<script>alert(1)</script>' target=_blank>x</a>",
-    "<meta http-equiv=refresh content='0;url=https://example.com/'><base href=https://example.com/>",
+    "<meta http-equiv=refresh content='0;url=https://example.com/'><base "
+    "href=https://example.com/>",
     "<style>*{display:none!important}</style><link rel=stylesheet href=https://example.com/x.css>",
     "<form action=https://example.com/><input name=q autofocus onfocus=alert(1)>",
     "\x1b[31mred\x1b[0m\x1b]8;;https://example.com\x07link\x1b]8;;\x07\x00\x08\x7f",

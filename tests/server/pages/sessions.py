@@ -39,7 +39,12 @@ def session(ident: str, **facts: Any) -> Session:
 
 
 def standing(
-    ident: str, phase: str, *, pid: int | None = None, status: dict[str, Any] | None = None, **facts: Any
+    ident: str,
+    phase: str,
+    *,
+    pid: int | None = None,
+    status: dict[str, Any] | None = None,
+    **facts: Any,
 ) -> LiveStatus:
     known: dict[str, Any] = {
         "evidence": "Stop hook",
@@ -47,7 +52,9 @@ def standing(
         "since": now() - 60_000,
         "heard_at": now() - 3000,
     }
-    return LiveStatus(session(ident, **facts), Status(phase, **{**known, **(status or {})}), pid=pid)
+    return LiveStatus(
+        session(ident, **facts), Status(phase, **{**known, **(status or {})}), pid=pid
+    )
 
 
 def asking(ident: str, action: str, tool: str = "Bash", **facts: Any) -> LiveStatus:

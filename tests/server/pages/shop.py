@@ -59,19 +59,35 @@ def build(folder: Path) -> Shop:
 
     clock.tick(DAY)
     sessions["keys"] = keys = Agent("keys", repo)
-    keys.prompt("Charges sometimes run twice when the gateway times out. Tell me why before changing anything.")
-    keys.say("The retry loop sends a new request each time, so a charge that succeeded is made again.")
-    keys.prompt("Good. One idempotency key per order attempt. Keep the public signature of charge().")
-    keys.edit("shop/charge.py", "from shop.money", "from shop.keys import idempotency_key\nfrom shop.money")
+    keys.prompt(
+        "Charges sometimes run twice when the gateway times out. Tell me why before changing "
+        "anything."
+    )
+    keys.say(
+        "The retry loop sends a new request each time, so a charge that succeeded is made again."
+    )
+    keys.prompt(
+        "Good. One idempotency key per order attempt. Keep the public signature of charge()."
+    )
     keys.edit(
-        "shop/charge.py", "    for attempt in range(3)", "    key = idempotency_key(order)\n    for attempt in range(3)"
+        "shop/charge.py",
+        "from shop.money",
+        "from shop.keys import idempotency_key\nfrom shop.money",
+    )
+    keys.edit(
+        "shop/charge.py",
+        "    for attempt in range(3)",
+        "    key = idempotency_key(order)\n    for attempt in range(3)",
     )
     keys.edit("shop/charge.py", "raise ChargeFailed(order.id)", "raise ChargeFailed(order.id, key)")
     keys.ask("How long should a key stay valid?", "24 hours")
     keys.write("shop/keys.py", KEYS)
     clock.tick(100)
     by_hand = "# Gateway support: more than 4 tries locks the card.\nMAX_ATTEMPTS = 4\n"
-    repo.write("shop/charge.py", repo.read("shop/charge.py").replace("\n\ndef charge", f"\n{by_hand}\n\ndef charge"))
+    repo.write(
+        "shop/charge.py",
+        repo.read("shop/charge.py").replace("\n\ndef charge", f"\n{by_hand}\n\ndef charge"),
+    )
     commits["keys"] = keys.commit("Charge once when the gateway times out")
     clock.tick(60)
     keys.write("CHANGELOG.md", "# Changes\n\nA charge that times out is made once.\n")
@@ -86,7 +102,10 @@ def build(folder: Path) -> Shop:
     views.prompt("Show the reason of a refund next to its amount.")
     views.write("shop/views.py", body("view", 10))
     rules.run("make format || true", check=False)
-    repo.write("shop/rules.py", repo.read("shop/rules.py") + "formatted_by_somebody = compute('line length')\n")
+    repo.write(
+        "shop/rules.py",
+        repo.read("shop/rules.py") + "formatted_by_somebody = compute('line length')\n",
+    )
     commits["both"] = repo.commit("Move refund rules out of the view")
 
     clock.tick(DAY // 2)
@@ -109,7 +128,8 @@ def build(folder: Path) -> Shop:
     repo.git("checkout", "-q", "shop/views.py")
     clock.tick(120)
     commits["near"] = repo.commit(
-        "Sort the views by name", {"shop/views.py": "sorted_by_hand = True\n" + repo.read("shop/views.py")}
+        "Sort the views by name",
+        {"shop/views.py": "sorted_by_hand = True\n" + repo.read("shop/views.py")},
     )
 
     clock.tick(600)

@@ -41,7 +41,7 @@ def test_every_page_counts_approvals_live(site: Site, page: Page) -> None:
     expect(page.locator("[data-approvals]")).to_be_hidden()
 
 
-# -- keys --------------------------------------------------------------------------------------------
+# -- keys ----------------------------------------------------------------------------------------
 
 
 def test_keys_lead_to_the_pages(site: Site, page: Page) -> None:
@@ -76,7 +76,9 @@ def test_at_400_slash_opens_the_search_page(site: Site, page: Page) -> None:
     page.wait_for_url("**/search")
 
 
-def test_the_key_sheet_opens_closes_and_turns_keys_off(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
+def test_the_key_sheet_opens_closes_and_turns_keys_off(
+    site: Site, page: Page, axe: Callable[[Page], None]
+) -> None:
     site.open(page, "/")
     sheet = page.locator("#sheet")
     page.keyboard.press("?")
@@ -116,7 +118,7 @@ def test_the_first_tab_skips_to_the_content(site: Site, page: Page) -> None:
     expect(page.locator("#main")).to_be_focused()
 
 
-# -- themes ------------------------------------------------------------------------------------------
+# -- themes --------------------------------------------------------------------------------------
 
 
 def test_the_system_decides_the_theme_until_a_person_does(site: Site, page: Page) -> None:
@@ -145,11 +147,15 @@ def test_a_command_is_copied(site: Site, context: BrowserContext, page: Page) ->
     expect(page.locator("#b")).to_have_text("Copy")
 
 
-# -- when something is wrong ------------------------------------------------------------------------
+# -- when something is wrong ---------------------------------------------------------------------
 
 
 def test_a_page_that_is_not_there(
-    site: Site, page: Page, complaints: Complaints, axe: Callable[[Page], None], shoot: Callable[[Page, str], None]
+    site: Site,
+    page: Page,
+    complaints: Complaints,
+    axe: Callable[[Page], None],
+    shoot: Callable[[Page, str], None],
 ) -> None:
     site.open(page, "/sessions/claude/nowhere")
     assert page.locator("h1").inner_text() == "Nothing is here"
@@ -192,12 +198,16 @@ def test_a_link_that_was_used_says_how_to_get_another(
     assert page.locator("h1").inner_text() == "This page needs a link"
     assert "This link was used already, or is too old." in page.locator("main").inner_text()
     assert "whyfor serve" in page.locator("main").inner_text()
-    assert page.evaluate("getComputedStyle(document.querySelector('main')).textAlign") == "center", "it has its style"
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('main')).textAlign") == "center"
+    ), "it has its style"
     axe(page)
     complaints[:] = [one for one in complaints if "401" not in one and "favicon" not in one]
 
 
-def test_a_key_that_is_no_longer_good_is_said(site: Site, page: Page, complaints: Complaints) -> None:
+def test_a_key_that_is_no_longer_good_is_said(
+    site: Site, page: Page, complaints: Complaints
+) -> None:
     site.open(page, "/")
     expect(page.locator(".live")).to_have_attribute("data-live", "on")
     page.context.clear_cookies()
@@ -209,13 +219,16 @@ def test_a_key_that_is_no_longer_good_is_said(site: Site, page: Page, complaints
     complaints[:] = [one for one in complaints if "401" not in one]
 
 
-# -- the same words on both sides ---------------------------------------------------------------------
+# -- the same words on both sides ----------------------------------------------------------------
 
 
 def test_script_and_server_tell_time_in_the_same_words(site: Site, page: Page) -> None:
     site.open(page, "/")
     now = time.time()
-    moments = [int((now - seconds) * 1000) for seconds in (0.5, 1.5, 5, 59, 61, 3599, 3601, 40_000, 90_000, 400_000)]
+    moments = [
+        int((now - seconds) * 1000)
+        for seconds in (0.5, 1.5, 5, 59, 61, 3599, 3601, 40_000, 90_000, 400_000)
+    ]
     told = page.evaluate(
         """async ([moments, now]) => { const w = await import("/static/words.js");
         return moments.map(m => [w.age(m, now), w.ago(m, now), w.duration(now - m)]); }""",
@@ -238,7 +251,10 @@ def test_nothing_stays_unseen_in_what_a_person_must_judge() -> None:
 
 
 def test_a_command_in_advice_is_code_and_advice_is_data() -> None:
-    assert str(hinted("List them: whyfor sessions --all")) == "List them: <code>whyfor sessions --all</code>"
+    assert (
+        str(hinted("List them: whyfor sessions --all"))
+        == "List them: <code>whyfor sessions --all</code>"
+    )
     assert str(hinted("<b>: git branch (or whyfor demo)")) == (
         "&lt;b&gt;: <code>git branch</code> (or <code>whyfor demo</code>)"
     )
@@ -249,13 +265,15 @@ def test_a_line_of_markdown_keeps_its_code_and_nothing_else() -> None:
     assert str(inline("`x` `y`")) == "<code>x</code> <code>y</code>"
 
 
-# -- what is shipped ----------------------------------------------------------------------------------
+# -- what is shipped -----------------------------------------------------------------------------
 
 
 def test_no_page_needs_anything_from_elsewhere() -> None:
     for path in STATIC.rglob("*"):
         text = path.read_text(encoding="utf-8")
-        assert not re.search(r"""(?:url\(|src=|href=|import |from )["'(]?(?:https?:)?//""", text), path.name
+        assert not re.search(r"""(?:url\(|src=|href=|import |from )["'(]?(?:https?:)?//""", text), (
+            path.name
+        )
         assert "sourceMappingURL" not in text, path.name
 
 

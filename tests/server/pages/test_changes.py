@@ -1,4 +1,5 @@
-"""Edits of all agents as diffs: what each of them writes down of one, and what can be told from it."""
+"""Edits of all agents as diffs: what each of them writes down of one, and what can be told from
+it."""
 
 from __future__ import annotations
 
@@ -17,16 +18,24 @@ def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") ->
 
 def told(name: str, given: Any, outcome: dict[str, Any] | None = None) -> list[FileDiff]:
     text = given if isinstance(given, str) else ""
-    return changes(_event("tool.call", name, {"input": given}, text), _event("tool.result", None, outcome or {}))
+    return changes(
+        _event("tool.call", name, {"input": given}, text),
+        _event("tool.result", None, outcome or {}),
+    )
 
 
 def plain(change: FileDiff) -> list[tuple[str, int | None, int | None, str]]:
     return [(row.sign, row.old, row.new, row.text) for row in change.rows]
 
 
-SAME_EDIT = [(" ", 4, 4, "def f():"), ("-", 5, None, "    return 1"), ("+", None, 5, "    return 2")]
+SAME_EDIT = [
+    (" ", 4, 4, "def f():"),
+    ("-", 5, None, "    return 1"),
+    ("+", None, 5, "    return 2"),
+]
 UNIFIED = (
-    "--- a/f.py\n+++ b/f.py\n@@ -4,2 +4,2 @@\n def f():\n-    return 1\n+    return 2\n\\ No newline at end of file\n"
+    "--- a/f.py\n+++ b/f.py\n@@ -4,2 +4,2 @@\n def f():\n-    return 1\n+    return 2\n\\ No "
+    "newline at end of file\n"
 )
 HUNK = {"oldStart": 4, "newStart": 4, "lines": [" def f():", "-    return 1", "+    return 2"]}
 
@@ -79,7 +88,12 @@ def test_a_patch_without_numbers_has_none() -> None:
 )
 def test_what_was_asked_for_is_compared(given: dict[str, Any]) -> None:
     (change,) = told("edit", given)
-    assert [(row.sign, row.text) for row in change.rows] == [(" ", "a"), ("-", "b"), ("+", "B"), (" ", "c")]
+    assert [(row.sign, row.text) for row in change.rows] == [
+        (" ", "a"),
+        ("-", "b"),
+        ("+", "B"),
+        (" ", "c"),
+    ]
     assert {row.old for row in change.rows} | {row.new for row in change.rows} == {None}
 
 
@@ -89,19 +103,34 @@ def test_a_new_file_is_numbered_from_one() -> None:
 
 
 def test_an_edit_that_failed_changed_nothing() -> None:
-    assert told("Edit", {"file_path": "f.py", "old_string": "1", "new_string": "2"}, {"failed": True}) == []
+    assert (
+        told("Edit", {"file_path": "f.py", "old_string": "1", "new_string": "2"}, {"failed": True})
+        == []
+    )
 
 
 def test_a_line_that_looks_like_a_header_is_a_line() -> None:
     diff = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n--- a comment\n+++ another\n x\n"
-    (change,) = told("replace", {"file_path": "q.sql", "old_string": "1", "new_string": "2"}, {"diff": diff})
-    assert plain(change) == [("-", 1, None, "-- a comment"), ("+", None, 1, "++ another"), (" ", 2, 2, "x")]
+    (change,) = told(
+        "replace", {"file_path": "q.sql", "old_string": "1", "new_string": "2"}, {"diff": diff}
+    )
+    assert plain(change) == [
+        ("-", 1, None, "-- a comment"),
+        ("+", None, 1, "++ another"),
+        (" ", 2, 2, "x"),
+    ]
 
 
-@pytest.mark.parametrize("odd", [None, [], "x", {"patch": [1, {"lines": [2, None]}]}, {"diff": "@@ -9999999999 +1 @@"}])
+@pytest.mark.parametrize(
+    "odd", [None, [], "x", {"patch": [1, {"lines": [2, None]}]}, {"diff": "@@ -9999999999 +1 @@"}]
+)
 def test_odd_shapes_are_no_diff_and_no_error(odd: Any) -> None:
     outcome = odd if isinstance(odd, dict) else {"patch": odd}
-    for given in ({"file_path": "f.py", "old_string": "1", "new_string": "2"}, {"file_path": 3, "content": 4}, odd):
+    for given in (
+        {"file_path": "f.py", "old_string": "1", "new_string": "2"},
+        {"file_path": 3, "content": 4},
+        odd,
+    ):
         assert all(isinstance(change, FileDiff) for change in told("Edit", given, outcome))
 
 
@@ -118,7 +147,9 @@ def test_words_that_differ_are_marked_and_nothing_in_them_is_markup() -> None:
         DiffRow("+", "        return ends_after_four(server)"),
     ]
     compare(moved)
-    assert [[row.text[a:b] for a, b in row.marks] for row in moved] == [["three"], ["four"]], "an indent is no word"
+    assert [[row.text[a:b] for a, b in row.marks] for row in moved] == [["three"], ["four"]], (
+        "an indent is no word"
+    )
 
 
 def test_what_cannot_be_seen_is_shown() -> None:

@@ -45,7 +45,7 @@ def _gutter(page: Page, number: int) -> list[str]:
     return found
 
 
-# -- who wrote what ------------------------------------------------------------------------------------
+# -- who wrote what ------------------------------------------------------------------------------
 
 
 def test_each_line_says_which_turn_wrote_it_and_why(store: Site, shop: Shop, page: Page) -> None:
@@ -65,7 +65,9 @@ def test_each_line_says_which_turn_wrote_it_and_why(store: Site, shop: Shop, pag
     expect(asked.locator(".said-block")).to_have_text("24 hours")
 
 
-def test_a_line_nobody_is_known_to_have_written_stays_unknown(store: Site, shop: Shop, page: Page) -> None:
+def test_a_line_nobody_is_known_to_have_written_stays_unknown(
+    store: Site, shop: Shop, page: Page
+) -> None:
     store.open(page, f"/commits/{shop.commits['both']}")
     assert _gutter(page, 0) == ["T1a", "?"]
     assert _gutter(page, 1) == ["T1b"]
@@ -91,7 +93,13 @@ def test_counts_of_lines_are_gits_own(shop: Shop) -> None:
 
 def _labels(shop_home: Path, sha: str) -> list[str]:
     found = commit_page(settings_of(shop_home), sha)
-    return [row.who.label for file in found.files for hunk in file.hunks for row in hunk.rows if row.who and row.first]
+    return [
+        row.who.label
+        for file in found.files
+        for hunk in file.hunks
+        for row in hunk.rows
+        if row.who and row.first
+    ]
 
 
 def test_a_subagents_lines_belong_to_the_turn_that_sent_it(tmp_path: Path) -> None:
@@ -101,7 +109,11 @@ def test_a_subagents_lines_belong_to_the_turn_that_sent_it(tmp_path: Path) -> No
     main.prompt("First think.")
     main.say("Done.")
     main.prompt("Now let somebody write the rules.")
-    main.call("Task", {"description": "rules", "prompt": "Write them", "subagent_type": "general"}, "written")
+    main.call(
+        "Task",
+        {"description": "rules", "prompt": "Write them", "subagent_type": "general"},
+        "written",
+    )
     child.session_id = main.session_id
     child.prompt("Write them")
     child.write("rules.py", body("rule"))
@@ -149,17 +161,21 @@ def test_what_was_written_after_the_commit_is_not_what_wrote_it(tmp_path: Path) 
     assert _labels(tmp_path, repo.head) == ["T1"]
 
 
-def test_lines_of_two_turns_in_the_demo(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
+def test_lines_of_two_turns_in_the_demo(
+    site: Site, page: Page, axe: Callable[[Page], None]
+) -> None:
     site.open(page, "/timeline")
     page.get_by_role("link", name="Retry dropped connections with exponential backoff").click()
     expect(page.locator(".filediff")).to_have_count(2)
     assert _gutter(page, 0) == ["T2", "T2"]
     assert _gutter(page, 1) == ["T1", "T1"]
-    assert page.locator("em.w .s, .s em.w").count(), "coloured words on the strong tints, too, can be read"
+    assert page.locator("em.w .s, .s em.w").count(), (
+        "coloured words on the strong tints, too, can be read"
+    )
     axe(page)
 
 
-# -- the story -----------------------------------------------------------------------------------------
+# -- the story -----------------------------------------------------------------------------------
 
 
 def test_evidence_is_told_in_words(store: Site, shop: Shop, page: Page) -> None:
@@ -173,7 +189,9 @@ def test_evidence_is_told_in_words(store: Site, shop: Shop, page: Page) -> None:
         "href", re.compile(rf"^/sessions/claude/{shop.sessions['keys'].session_id}\?")
     )
     expect(page.locator(".evt .quiet")).to_contain_text("turns 1–2, 3 messages, 3 new")
-    expect(page.locator(".who-bar")).to_have_attribute("aria-label", "Of 16 added lines: 13 by Claude Code, 3 a person")
+    expect(page.locator(".who-bar")).to_have_attribute(
+        "aria-label", "Of 16 added lines: 13 by Claude Code, 3 a person"
+    )
     expect(page.locator(".siblings li")).to_have_count(2)
 
 
@@ -182,10 +200,15 @@ def test_the_restore_command_can_be_copied(store: Site, shop: Shop, page: Page) 
     store.open(page, f"/commits/{shop.commits['keys']}")
     page.keyboard.press("c")
     expect(page.locator(".cmd-copy .btn-label")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == f"whyfor restore {shop.commits['keys'][:8]}"
+    assert (
+        page.evaluate("navigator.clipboard.readText()")
+        == f"whyfor restore {shop.commits['keys'][:8]}"
+    )
 
 
-def test_a_commit_without_a_story_says_so_and_shows_its_change(store: Site, shop: Shop, page: Page) -> None:
+def test_a_commit_without_a_story_says_so_and_shows_its_change(
+    store: Site, shop: Shop, page: Page
+) -> None:
     store.open(page, f"/commits/{shop.commits['typo']}")
     expect(page.locator(".no-story")).to_have_text(
         "No story: no session kept here made this commit or wrote its lines."
@@ -201,18 +224,25 @@ def test_nearby_is_a_hint_and_says_how_to_link(store: Site, shop: Shop, page: Pa
         "nearby Claude Code wrote shop/views.py shortly before. Not linked."
     )
     expect(page.locator(".ev")).to_have_count(0)
-    expect(page.locator(".story code")).to_contain_text(f"whyfor link {shop.commits['near'][:10]} claude:")
+    expect(page.locator(".story code")).to_contain_text(
+        f"whyfor link {shop.commits['near'][:10]} claude:"
+    )
 
 
 def test_a_merge_names_its_parents(store: Site, shop: Shop, page: Page) -> None:
     store.open(page, f"/commits/{shop.commits['merge']}")
     expect(page.locator(".no-story")).to_have_text("A merge: it has no conversation of its own.")
-    assert page.locator(".parents a").all_inner_texts() == [shop.commits["typo"][:7], shop.commits["side"][:7]]
+    assert page.locator(".parents a").all_inner_texts() == [
+        shop.commits["typo"][:7],
+        shop.commits["side"][:7],
+    ]
     page.locator(".parents a").nth(1).click()
     expect(page.locator("h1")).to_have_text("Pin the gateway client")
 
 
-def test_what_was_rewritten_and_what_took_its_place_lead_to_each_other(store: Site, shop: Shop, page: Page) -> None:
+def test_what_was_rewritten_and_what_took_its_place_lead_to_each_other(
+    store: Site, shop: Shop, page: Page
+) -> None:
     store.open(page, f"/commits/{shop.commits['before']}")
     page.locator(".banner a").click()
     expect(page.locator("h1")).to_have_text("Log every failed charge")
@@ -224,21 +254,30 @@ def test_a_note_is_shown_with_who_wrote_it(tmp_path: Path, page: Page) -> None:
     shop = build(tmp_path)
     intent = "Charges ran twice → one key per attempt → no double charge"
     left = ["Ask the gateway first: one more request, and still a gap"]
-    note(shop.settings, shop.repo.path, shop.commits["keys"], Note("Never charge twice", intent, left))
+    note(
+        shop.settings,
+        shop.repo.path,
+        shop.commits["keys"],
+        Note("Never charge twice", intent, left),
+    )
     with Site(shop.settings) as site:
         site.open(page, f"/commits/{shop.commits['keys']}")
         expect(page.locator("h1")).to_have_text("Never charge twice")
         expect(page.locator(".story .by")).to_have_text("written by a person")
         assert page.locator(".intent dt").all_inner_texts() == ["Problem", "Solution", "Effect"]
-        assert page.locator(".intent dd").all_inner_texts() == [part.strip() for part in intent.split("→")]
+        assert page.locator(".intent dd").all_inner_texts() == [
+            part.strip() for part in intent.split("→")
+        ]
         expect(page.locator(".alt-what")).to_have_text("Ask the gateway first")
         expect(page.locator(".notes li")).to_have_count(1)
 
 
-# -- large, slow and gone --------------------------------------------------------------------------------
+# -- large, slow and gone ------------------------------------------------------------------------
 
 
-def test_a_large_file_shows_its_beginning_and_can_be_opened_alone(store: Site, shop: Shop, page: Page) -> None:
+def test_a_large_file_shows_its_beginning_and_can_be_opened_alone(
+    store: Site, shop: Shop, page: Page
+) -> None:
     store.open(page, f"/commits/{shop.commits['big']}")
     expect(page.locator("#f0 .d-add")).to_have_count(SHOWN_EACH)
     expect(page.locator("#f0 .more-lines")).to_contain_text(f"{3000 - SHOWN_EACH:,} more lines.")
@@ -257,7 +296,10 @@ def test_without_its_repository_what_was_kept_is_told(tmp_path: Path, page: Page
         site.open(page, f"/commits/{shop.commits['keys']}")
         expect(page.locator(".banner")).to_contain_text("not on this machine any more")
         expect(page.locator(".evt a")).to_have_count(1)
-        assert page.locator(".filediff .file").all_inner_texts() == ["shop/charge.py", "shop/keys.py"]
+        assert page.locator(".filediff .file").all_inner_texts() == [
+            "shop/charge.py",
+            "shop/keys.py",
+        ]
         expect(page.locator("#f0 .more-lines")).to_contain_text("git show")
 
 
@@ -269,12 +311,14 @@ def test_what_is_no_commit_is_not_found(shop: Shop, sha: str) -> None:
 
 def test_a_commit_that_was_not_seen_yet_is_found_by_its_project(shop: Shop, tmp_path: Path) -> None:
     sha = shop.commits["first"]
-    assert commit_page(shop.settings, sha, project="example.com/acme/checkout").told.commit.sha == sha
+    assert (
+        commit_page(shop.settings, sha, project="example.com/acme/checkout").told.commit.sha == sha
+    )
     with pytest.raises(NotFound):
         commit_page(shop.settings, "1" * 40, project="example.com/acme/checkout")
 
 
-# -- keys, folds, no script --------------------------------------------------------------------------------
+# -- keys, folds, no script ----------------------------------------------------------------------
 
 
 def test_brackets_walk_the_files_and_open_them(store: Site, shop: Shop, page: Page) -> None:
@@ -304,7 +348,12 @@ def test_it_reads_without_a_script(store: Site, shop: Shop, plain: Page) -> None
 
 @pytest.mark.parametrize("name", ["keys", "both", "merge", "near", "before"])
 def test_axe_finds_nothing(
-    store: Site, shop: Shop, page: Page, axe: Callable[[Page], None], shoot: Callable[[Page, str], None], name: str
+    store: Site,
+    shop: Shop,
+    page: Page,
+    axe: Callable[[Page], None],
+    shoot: Callable[[Page, str], None],
+    name: str,
 ) -> None:
     store.open(page, f"/commits/{shop.commits[name]}")
     axe(page)
@@ -312,13 +361,21 @@ def test_axe_finds_nothing(
         shoot(page, "commit")
 
 
-# -- nothing acts --------------------------------------------------------------------------------------------
+# -- nothing acts --------------------------------------------------------------------------------
 
 
-def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, axe: Callable[[Page], None]) -> None:
+def test_nothing_of_a_transcript_or_a_commit_acts(
+    tmp_path: Path, page: Page, axe: Callable[[Page], None]
+) -> None:
     repo = Repo.made(tmp_path / "home" / "<img src=x onerror=alert(1)>", Clock())
     agent = Agent("hostile", repo)
-    agent.lines.append({"type": "ai-title", "aiTitle": "<img src=x onerror=alert(1)>", "sessionId": agent.session_id})
+    agent.lines.append(
+        {
+            "type": "ai-title",
+            "aiTitle": "<img src=x onerror=alert(1)>",
+            "sessionId": agent.session_id,
+        }
+    )
     agent.branch = 'x"><img/src=x/onerror=alert(1)>'
     shas = []
     for number, words in enumerate(HOSTILE):
@@ -340,7 +397,12 @@ def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, ax
             site.open(page, f"/commits/{sha}")
             expect(page.locator("h1")).to_have_count(1)
             expect(page.locator(".filediff")).to_have_count(2)
-            assert page.locator("main :is(img, iframe, script, style, form, meta, base, link, object)").count() == 0
+            assert (
+                page.locator(
+                    "main :is(img, iframe, script, style, form, meta, base, link, object)"
+                ).count()
+                == 0
+            )
             hrefs = page.locator("main a").evaluate_all("links => links.map(link => link.href)")
             assert all(re.match(r"https?://|mailto:", href) for href in hrefs)
             assert page.evaluate("fired") == []
@@ -355,7 +417,10 @@ def test_what_cannot_be_seen_in_code_is_made_visible() -> None:
 def test_changed_words_are_marked_without_breaking_tags_or_entities() -> None:
     code = Markup('<span class="k">if</span> a &lt; b:')
     assert emphasised(code, [(3, 6)]) == '<span class="k">if</span> <em class="w">a &lt;</em> b:'
-    assert emphasised(code, [(0, 4)]) == '<span class="k"><em class="w">if</em></span><em class="w"> a</em> &lt; b:'
+    assert (
+        emphasised(code, [(0, 4)])
+        == '<span class="k"><em class="w">if</em></span><em class="w"> a</em> &lt; b:'
+    )
     assert emphasised(code, []) == code
 
 

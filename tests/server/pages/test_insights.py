@@ -1,4 +1,5 @@
-"""The insights page: its numbers are those of `whyfor stats`, and what is not known is not drawn as nothing."""
+"""The insights page: its numbers are those of `whyfor stats`, and what is not known is not drawn
+as nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +22,16 @@ from whyfor.model.times import parse_iso
 from whyfor.server.charts import calendar, histogram, quarters
 from whyfor.server.pages.insights import rows
 from whyfor.service.ingest import ingest
-from whyfor.service.insights import PERIODS, WAITS, Bar, Day, InsightsRequest, Overview, overview, spent
+from whyfor.service.insights import (
+    PERIODS,
+    WAITS,
+    Bar,
+    Day,
+    InsightsRequest,
+    Overview,
+    overview,
+    spent,
+)
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
 from whyfor.store.insights import Insights
@@ -37,7 +47,9 @@ NOW = datetime(2026, 5, 31, 12, 0).astimezone()
 TEXTS = [text for text in HOSTILE if "\x00" not in text]
 
 
-def session(name: str, day: str, cwd: str = "/code/shop", turns: int = 2, model: str = "claude-test-1") -> Transcript:
+def session(
+    name: str, day: str, cwd: str = "/code/shop", turns: int = 2, model: str = "claude-test-1"
+) -> Transcript:
     made = Transcript(name, cwd=cwd, day=day)
     for number in range(turns):
         made.prompt(f"{name} {number}")
@@ -56,21 +68,38 @@ def untold(name: str, day: str) -> Transcript:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("insights")
-    made = [session(f"s{number}", f"2026-05-{number + 1:02}", turns=number % 4 + 1) for number in range(20)]
-    made += [session("other", "2026-05-20", "/code/other", 5, "claude-test-2"), session("old", "2026-01-05", turns=7)]
+    made = [
+        session(f"s{number}", f"2026-05-{number + 1:02}", turns=number % 4 + 1)
+        for number in range(20)
+    ]
+    made += [
+        session("other", "2026-05-20", "/code/other", 5, "claude-test-2"),
+        session("old", "2026-01-05", turns=7),
+    ]
     made += [untold("untold", "2026-05-21")]
     wrong = session("wrong", "2026-05-22", turns=1)
-    for result in ("Exit code 1\nno", "Exit code 2", "<tool_use_error>String to replace not found in file.", "boom"):
+    for result in (
+        "Exit code 1\nno",
+        "Exit code 2",
+        "<tool_use_error>String to replace not found in file.",
+        "boom",
+    ):
         wrong.call("Bash", {"command": "x"}, result, failed=True)
     wrong.prompt("Again")
     wrong.call("Bash", {"command": "x"}, "Exit code 1", failed=True)
-    wrong.add("user", {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]})
+    wrong.add(
+        "user",
+        {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]},
+    )
     for each in [*made, wrong, approved()]:
         each.save(folder / "home")
     child = session("child", "2026-05-01", turns=3)
     path = made[0].path(folder / "home").with_suffix("") / "subagents" / "agent-a1.jsonl"
     path.parent.mkdir(parents=True)
-    lines = [{**line, "isSidechain": True, "sessionId": made[0].session_id, "agentId": "a1"} for line in child.lines]
+    lines = [
+        {**line, "isSidechain": True, "sessionId": made[0].session_id, "agentId": "a1"}
+        for line in child.lines
+    ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     settings = settings_of(folder)
     ingest(settings)
@@ -88,13 +117,26 @@ def approved() -> Transcript:
 
 
 def asked(settings: Settings) -> None:
-    """The hooks of these calls, 3 s before each result; one more for a question, and one that was never answered."""
+    """The hooks of these calls, 3 s before each result; one more for a question, and one that
+    was never answered."""
     results = [line for line in approved().lines if line["type"] == "user"][1:]
     times = [(parse_iso(line["timestamp"]) or 0) - 3000 for line in results]
-    asked = [(at, "Bash") for at in times] + [(times[0], "AskUserQuestion"), (times[-1] + 10_000, "Bash")]
+    asked = [(at, "Bash") for at in times] + [
+        (times[0], "AskUserQuestion"),
+        (times[-1] + 10_000, "Bash"),
+    ]
     name = approved().session_id
     signals = [
-        Signal(at, "claude", "PermissionRequest", None, "claude", name, "payload", data={"tool_name": tool})
+        Signal(
+            at,
+            "claude",
+            "PermissionRequest",
+            None,
+            "claude",
+            name,
+            "payload",
+            data={"tool_name": tool},
+        )
         for at, tool in asked
     ]
     db = connect(settings.database)
@@ -121,7 +163,7 @@ def counted(rows: list[object]) -> dict[str, tuple[int, int | None, Tokens]]:
     return {row.name: (row.sessions, row.turns, row.tokens) for row in rows}  # type: ignore[attr-defined]
 
 
-# -- numbers -----------------------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("period", PERIODS)
@@ -130,11 +172,17 @@ def test_the_numbers_are_those_of_the_command(home: Settings, period: str, proje
     for way in ("agent", "project", "model"):
         found = overview(home, InsightsRequest(period=period, project=project, by=way), NOW)
         same: Stats = stats(home, told(found, project))
-        assert (found.sessions, found.subagents, found.turns) == (same.sessions, same.subagents, same.turns)
+        assert (found.sessions, found.subagents, found.turns) == (
+            same.sessions,
+            same.subagents,
+            same.turns,
+        )
         assert found.tokens == same.tokens
         assert by(found) == counted(getattr(same, f"by_{way}"))
         days = {str(day.date): day.turns for day in found.days if day.inside and day.turns}
-        assert days == {row.name: row.turns for row in same.by_day if row.turns and row.name >= str(found.since)}
+        assert days == {
+            row.name: row.turns for row in same.by_day if row.turns and row.name >= str(found.since)
+        }
 
 
 def test_what_is_counted_is_what_is_there(home: Settings) -> None:
@@ -148,13 +196,17 @@ def test_what_is_counted_is_what_is_there(home: Settings) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Auckland", "America/Los_Angeles", "Asia/Kathmandu"])
-def test_a_day_is_a_day_where_one_is(home: Settings, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_is_a_day_where_one_is(
+    home: Settings, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
         found = overview(home, InsightsRequest(), datetime(2026, 5, 31, 12, 0).astimezone())
         days = {str(day.date): day.turns for day in found.days if day.turns}
-        assert days == {row.name: row.turns for row in stats(home, SessionFilter()).by_day if row.turns}
+        assert days == {
+            row.name: row.turns for row in stats(home, SessionFilter()).by_day if row.turns
+        }
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -213,8 +265,10 @@ def test_an_index_answers_as_the_events_would(home: Settings) -> None:
     told = {(one.session, one.turn, one.kind, one.head) for one in Insights(db).wrong(Filters())}
     plain = fetch(
         db,
-        "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120) FROM events e NOT INDEXED JOIN sessions s "
-        "ON s.id=e.session_id WHERE s.parent IS NULL AND (e.kind='error' OR json_extract(e.data, '$.interrupted') OR "
+        "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120) FROM events e NOT INDEXED "
+        "JOIN sessions s "
+        "ON s.id=e.session_id WHERE s.parent IS NULL AND (e.kind='error' OR json_extract(e.data, "
+        "'$.interrupted') OR "
         "e.kind='tool.result' AND json_extract(e.data, '$.failed'))",
     )
     db.close()
@@ -237,7 +291,7 @@ def test_what_cannot_be_asked_is_refused(home: Settings, asking: InsightsRequest
         overview(home, asking, NOW)
 
 
-# -- shapes ------------------------------------------------------------------------------------------
+# -- shapes --------------------------------------------------------------------------------------
 
 
 def test_bars_draw_what_is_not_known() -> None:
@@ -245,7 +299,10 @@ def test_bars_draw_what_is_not_known() -> None:
     known = Bar("a", 1, 10, tokens, spent(tokens))
     partly = Bar("b", 1, 10, tokens, spent(tokens), unknown=5)
     dark = Bar("c", 1, 4, Tokens(), None, unknown=4)
-    drawn = {row.bar.name: row for row in rows([known, partly, dark], lambda bar: bar.spent, uncertain=True)}
+    drawn = {
+        row.bar.name: row
+        for row in rows([known, partly, dark], lambda bar: bar.spent, uncertain=True)
+    }
     assert (drawn["a"].width, drawn["a"].hatched) == (50.0, 0.0)
     assert (drawn["b"].width, drawn["b"].hatched) == (50.0, 50.0)
     assert (drawn["c"].value, drawn["c"].width, drawn["c"].hatched) == (None, 0.0, 12.0)
@@ -261,13 +318,20 @@ def test_small_bars_are_put_together_and_lose_nothing() -> None:
 
 def test_one_busy_day_does_not_pale_the_others() -> None:
     first = date(2026, 5, 4)
-    days = [Day(first + timedelta(days=number), turns, True) for number, turns in enumerate([1, 2, 3, 1000, 0, 4])]
-    levels = [cell.level for cell in calendar([*days, Day(first + timedelta(days=6), None, True)]).cells]
+    days = [
+        Day(first + timedelta(days=number), turns, True)
+        for number, turns in enumerate([1, 2, 3, 1000, 0, 4])
+    ]
+    levels = [
+        cell.level for cell in calendar([*days, Day(first + timedelta(days=6), None, True)]).cells
+    ]
     assert levels == [1, 1, 2, 4, 0, 3, None]
     assert quarters([]) == [0, 0, 0]
 
 
-@pytest.mark.parametrize(("median", "place"), [(0.0, 0.0), (1.0, 33.8), (14.0, 195.8), (3600.0, 506.2), (9e9, 506.2)])
+@pytest.mark.parametrize(
+    ("median", "place"), [(0.0, 0.0), (1.0, 33.8), (14.0, 195.8), (3600.0, 506.2), (9e9, 506.2)]
+)
 def test_the_median_stands_in_its_own_column(median: float, place: float) -> None:
     drawn = histogram([1, 2, 3, 4, 5, 6, 7, 8], WAITS, median)
     assert drawn.median == pytest.approx(place, abs=0.1)
@@ -278,7 +342,7 @@ def test_no_waits_make_no_columns() -> None:
     assert {column.height for column in histogram([0] * 8, WAITS, None).columns} == {0.0}
 
 
-# -- in a browser ------------------------------------------------------------------------------------
+# -- in a browser --------------------------------------------------------------------------------
 
 
 def test_the_page_shows_what_the_command_says(site: Site, page: Page) -> None:
@@ -306,7 +370,9 @@ def test_unknown_is_hatched_and_said(site: Site, page: Page) -> None:
     expect(row.locator(".num")).to_have_text("unknown")
     expect(row.locator("rect.heat-x")).to_have_count(1)
     expect(page.locator("[aria-labelledby=c-waits]")).to_contain_text("No approval was recorded")
-    expect(page.locator(".stat", has_text="You answered in").locator("dd").first).to_have_text("unknown")
+    expect(page.locator(".stat", has_text="You answered in").locator("dd").first).to_have_text(
+        "unknown"
+    )
 
 
 def test_filters(site: Site, page: Page) -> None:
@@ -342,8 +408,12 @@ def test_a_date_that_is_none_is_said(site: Site, page: Page, complaints: Complai
     complaints[:] = [said for said in complaints if "400" not in said]
 
 
-@pytest.mark.parametrize("asked", ["", "?since=2026-05-01&until=2026-05-31", "?by=model", "?period=30"])
-def test_everybody_can_use_it(site: Site, page: Page, axe: Callable[[Page], None], asked: str) -> None:
+@pytest.mark.parametrize(
+    "asked", ["", "?since=2026-05-01&until=2026-05-31", "?by=model", "?period=30"]
+)
+def test_everybody_can_use_it(
+    site: Site, page: Page, axe: Callable[[Page], None], asked: str
+) -> None:
     site.open(page, "/insights" + asked)
     axe(page)
 
@@ -354,7 +424,9 @@ def test_pictures(site: Site, page: Page, shoot: Callable[[Page, str], None]) ->
     shoot(page, "insights")
 
 
-def test_nothing_that_was_said_acts(tmp_path: Path, page: Page, axe: Callable[[Page], None]) -> None:
+def test_nothing_that_was_said_acts(
+    tmp_path: Path, page: Page, axe: Callable[[Page], None]
+) -> None:
     folder = tmp_path / "home"
     today = f"{datetime.now():%Y-%m-%d}"
     for number, text in enumerate(TEXTS):
@@ -366,7 +438,12 @@ def test_nothing_that_was_said_acts(tmp_path: Path, page: Page, axe: Callable[[P
     with Site(settings) as hostile:
         for way in ("agent", "project", "model"):
             hostile.open(page, f"/insights?by={way}")
-            expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text(str(len(TEXTS)))
-            assert page.locator("main script, main iframe, main img, main style, main object").count() == 0
+            expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text(
+                str(len(TEXTS))
+            )
+            assert (
+                page.locator("main script, main iframe, main img, main style, main object").count()
+                == 0
+            )
         axe(page)
         page.goto("about:blank")

@@ -1,4 +1,5 @@
-"""Now: groups by status, the exact command, live changes that do not disturb whoever is at the page."""
+"""Now: groups by status, the exact command, live changes that do not disturb whoever is at the
+page."""
 
 from __future__ import annotations
 
@@ -32,7 +33,11 @@ from .conftest import Home
 from .hostile import EVERYTHING, HOSTILE
 from .sessions import asking, now, standing
 
-COMMAND = 'psql -c "ALTER TABLE charges ADD COLUMN key text" \\\n  && ' + "echo done; " * 40 + "rm -rf ./build"
+COMMAND = (
+    'psql -c "ALTER TABLE charges ADD COLUMN key text" \\\n  && '
+    + "echo done; " * 40
+    + "rm -rf ./build"
+)
 
 
 @pytest.fixture
@@ -61,15 +66,19 @@ def live(page: Page) -> None:
     expect(page.locator(".live")).to_have_attribute("data-live", "on")
 
 
-# -- what it shows -----------------------------------------------------------------------------------
+# -- what it shows -------------------------------------------------------------------------------
 
 
-def test_sessions_stand_in_groups_with_approvals_first(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_sessions_stand_in_groups_with_approvals_first(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(
         standing("runs", "running", status={"activity": "Bash: make test"}),
         standing("waits", "waiting"),
         standing("rests", "idle"),
-        standing("unread", "idle", project=None, cwd="/code/tides", status={"heard_at": now() - 60_000}),
+        standing(
+            "unread", "idle", project=None, cwd="/code/tides", status={"heard_at": now() - 60_000}
+        ),
         standing("ended", "exited", status={"heard_at": now() - 90_000}),
         asking("asked late", "ls", status={"since": now() - 5_000}),
         asking("asked early", "pwd", status={"since": now() - 500_000}),
@@ -83,12 +92,21 @@ def test_sessions_stand_in_groups_with_approvals_first(site: Site, page: Page, s
     ]
     assert group(page, "ask") == ["asked early", "asked late"]
     assert group(page, "wait") == ["waits"] and group(page, "run") == ["runs"]
-    assert [one.strip() for one in page.locator(".row .row-title").all_inner_texts()] == ["rests", "unread", "ended"]
+    assert [one.strip() for one in page.locator(".row .row-title").all_inner_texts()] == [
+        "rests",
+        "unread",
+        "ended",
+    ]
     assert page.locator(".row .status").all_inner_texts() == ["Idle", "Idle", "Exited"]
-    assert page.locator(".row .row-where").all_inner_texts() == ["acme/checkout", "/code/tides", "acme/checkout"]
-    assert "2 need approval, 1 waits for you, 1 is running. 6 open sessions in 2 projects." in page.locator(
-        ".lede"
-    ).inner_text().replace("\n", " ")
+    assert page.locator(".row .row-where").all_inner_texts() == [
+        "acme/checkout",
+        "/code/tides",
+        "acme/checkout",
+    ]
+    assert (
+        "2 need approval, 1 waits for you, 1 is running. 6 open sessions in 2 projects."
+        in page.locator(".lede").inner_text().replace("\n", " ")
+    )
     assert page.title() == "(2) Now · Whyfor"
     expect(page.locator("[data-approvals]")).to_have_text("2 need approval")
 
@@ -102,14 +120,22 @@ def test_a_card_says_who_where_and_what(
     site.open(page)
     card = page.locator(".card")
     assert card.locator(".agent-mark").get_attribute("title") == "Claude Code"
-    assert card.locator(".card-where").inner_text().split() == ["harbour/tidewatch", "branch", "main", "claude-demo-1"]
+    assert card.locator(".card-where").inner_text().split() == [
+        "harbour/tidewatch",
+        "branch",
+        "main",
+        "claude-demo-1",
+    ]
     assert card.locator(".doing-verb").inner_text() == "Bash"
     assert card.locator(".doing code").inner_text() == "python -m pytest"
-    expect(card.locator(".doing-time")).to_have_text(re.compile(r"^(4[2-9]|[5-9]\d) s$"))  # it goes on
-    assert card.locator("dd.said").inner_text() == "Put that into the readme."  # as the session stands
+    # it goes on
+    expect(card.locator(".doing-time")).to_have_text(re.compile(r"^(4[2-9]|[5-9]\d) s$"))
+    # as the session stands
+    assert card.locator("dd.said").inner_text() == "Put that into the readme."
     assert card.locator("dd.clamp").inner_text() == "read the log"
     assert (
-        "Turn 2" in card.locator(".card-foot").inner_text() and "61k tokens" in card.locator(".card-foot").inner_text()
+        "Turn 2" in card.locator(".card-foot").inner_text()
+        and "61k tokens" in card.locator(".card-foot").inner_text()
     )
     card.locator(".card-title a").click()
     page.wait_for_url(f"**/sessions/claude/{kept[0].session_id}")
@@ -130,23 +156,35 @@ def test_the_command_that_waits_for_an_answer_is_shown_whole(
         )
         assert box == [True, True], "a part of it is hidden"
         no_sideways(page)
-    assert page.locator(".ask-where").inner_text() == "in /home/ada/checkout · answer in its terminal, pid 48213"
+    assert (
+        page.locator(".ask-where").inner_text()
+        == "in /home/ada/checkout · answer in its terminal, pid 48213"
+    )
     assert page.locator(".ask button, .ask a").count() == 0, "the page watches; it does not approve"
 
 
 def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, page: Page) -> None:
-    command = "cat > notes <<'END'\n" + "".join(f"line {number}\u200b of it\n" for number in range(2000)) + "END\n"
+    command = (
+        "cat > notes <<'END'\n"
+        + "".join(f"line {number}\u200b of it\n" for number in range(2000))
+        + "END\n"
+    )
     transcript = Transcript("asks")
     transcript.prompt("Write it all down.")
-    transcript.block({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": command}})
+    transcript.block(
+        {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": command}}
+    )
     transcript.save(tmp_path)
-    settings = config.load({**os.environ, "HOME": str(tmp_path), "WHYFOR_HOME": str(tmp_path / "kept")})
+    settings = config.load(
+        {**os.environ, "HOME": str(tmp_path), "WHYFOR_HOME": str(tmp_path / "kept")}
+    )
     ingest(settings)
     with reading(settings) as library:
         (session,) = library.reader.sessions(Filters(), limit=None, subagents=False)
         seen = told(of_event(event) for event in library.reader.events(session.id))
     asked = status(
-        apply(seen, StatusInput("asked", now(), "PermissionRequest hook", "hook", tool="Bash")), now()
+        apply(seen, StatusInput("asked", now(), "PermissionRequest hook", "hook", tool="Bash")),
+        now(),
     ).approval
     assert asked and asked.cut and len(asked.action or "") < len(command)
     with Site(settings) as site:
@@ -163,7 +201,9 @@ def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, pa
         page.goto("about:blank")
 
 
-def test_nothing_in_a_command_is_invisible(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_nothing_in_a_command_is_invisible(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(asking("asks", "echo ok\u202e #hidden\u200b\x1b[8m; rm -rf /"))
     site.open(page)
     assert page.locator(".unseen").all_inner_texts() == ["U+202E", "U+200B", "U+001B"]
@@ -174,14 +214,29 @@ def test_nothing_in_a_command_is_invisible(site: Site, page: Page, stand: Callab
     ("approval", "words"),
     [
         (PendingApproval("permission", 0, "Bash", "ls"), "Wants to run a command"),
-        (PendingApproval("permission", 0, "Edit", "x", "/home/ada/checkout/a.py"), "Wants to change a file"),
-        (PendingApproval("permission", 0, "Edit", "x", "/etc/passwd"), "Wants to write outside its folder"),
-        (PendingApproval("permission", 0, "Read", "x", "/home/ada/checkouts/a.py"), "Wants to read outside its folder"),
+        (
+            PendingApproval("permission", 0, "Edit", "x", "/home/ada/checkout/a.py"),
+            "Wants to change a file",
+        ),
+        (
+            PendingApproval("permission", 0, "Edit", "x", "/etc/passwd"),
+            "Wants to write outside its folder",
+        ),
+        (
+            PendingApproval("permission", 0, "Read", "x", "/home/ada/checkouts/a.py"),
+            "Wants to read outside its folder",
+        ),
         (PendingApproval("permission", 0, "mcp__db__query", "{}"), "Wants to use mcp__db__query"),
         (PendingApproval("plan", 0, "ExitPlanMode", "1. do it"), "Wants you to agree to its plan"),
         (PendingApproval("permission", 0), "Wants to use a tool"),
-        (PendingApproval("permission", 0, "Bash", "ls", cut=True), "There is more of it than is kept here."),
-        (PendingApproval("permission", 0, "Bash", "ls", certain=False), "Several of its calls could be meant"),
+        (
+            PendingApproval("permission", 0, "Bash", "ls", cut=True),
+            "There is more of it than is kept here.",
+        ),
+        (
+            PendingApproval("permission", 0, "Bash", "ls", certain=False),
+            "Several of its calls could be meant",
+        ),
         (PendingApproval("permission", 0, "Bash"), "It has not told yet what exactly."),
     ],
 )
@@ -193,11 +248,22 @@ def test_what_is_asked_is_said_in_words(
     assert words in page.locator(".ask").inner_text()
 
 
-def test_a_question_and_its_options(site: Site, page: Page, kept: list[Session], stand: Callable[..., None]) -> None:
+def test_a_question_and_its_options(
+    site: Site, page: Page, kept: list[Session], stand: Callable[..., None]
+) -> None:
     asked = next(each for each in kept if each.title and "Retry" in each.title)
-    stand(real(asked, "waiting", status={"questions": ["What should happen when a harbour stays silent?"]}))
+    stand(
+        real(
+            asked,
+            "waiting",
+            status={"questions": ["What should happen when a harbour stays silent?"]},
+        )
+    )
     site.open(page)
-    assert page.locator(".question-text").inner_text() == "What should happen when a harbour stays silent?"
+    assert (
+        page.locator(".question-text").inner_text()
+        == "What should happen when a harbour stays silent?"
+    )
     assert page.locator(".options li").all_inner_texts() == [
         "Name the harbour",
         "Return the last table",
@@ -205,7 +271,9 @@ def test_a_question_and_its_options(site: Site, page: Page, kept: list[Session],
     ]
 
 
-def test_failed_is_a_sort_of_waiting_or_ended(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_failed_is_a_sort_of_waiting_or_ended(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     failed = {"failed": "model API answered 529 three times"}
     stand(standing("stopped", "waiting", status=failed), standing("gone", "exited", status=failed))
     site.open(page)
@@ -223,9 +291,15 @@ def test_a_tooltip_comes_with_hover_and_focus_and_goes_with_escape(
     expect(tip).to_be_hidden()
     row.hover()
     expect(tip).to_be_visible()
-    assert [one.strip() for one in tip.locator("dt").all_inner_texts()] == ["Current", "Recent", "Prompt"]
+    assert [one.strip() for one in tip.locator("dt").all_inner_texts()] == [
+        "Current",
+        "Recent",
+        "Prompt",
+    ]
     under = row.bounding_box(), tip.bounding_box()
-    assert under[0] and under[1] and under[1]["y"] >= under[0]["y"] + under[0]["height"] - 6, "it covers its row"
+    assert under[0] and under[1] and under[1]["y"] >= under[0]["y"] + under[0]["height"] - 6, (
+        "it covers its row"
+    )
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
     page.mouse.move(2, 2)
@@ -248,7 +322,9 @@ def test_capture_per_agent(demo: Home, site: Site, page: Page) -> None:
     assert states[0].endswith("min ago") and states[2:] == ["nothing captured"] * 3
 
 
-def test_filters_leave_one_agent_or_project(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_filters_leave_one_agent_or_project(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(
         standing("one", "waiting"),
         standing("two", "waiting", agent="codex"),
@@ -267,10 +343,13 @@ def test_filters_leave_one_agent_or_project(site: Site, page: Page, stand: Calla
         standing("two", "running", agent="codex"),
         standing("three", "running", agent="codex", project="example.com/acme/infra"),
     )
-    expect(page.locator(".group-run .card-title")).to_have_text(["three"])  # what comes live is filtered too
+    # what comes live is filtered too
+    expect(page.locator(".group-run .card-title")).to_have_text(["three"])
 
 
-def test_what_is_over_is_cut_to_a_few_rows(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_what_is_over_is_cut_to_a_few_rows(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(*(standing(f"s{number}", "exited") for number in range(30)))
     site.open(page)
     expect(page.locator(".row")).to_have_count(12)
@@ -278,7 +357,7 @@ def test_what_is_over_is_cut_to_a_few_rows(site: Site, page: Page, stand: Callab
     expect(page.locator(".row")).to_have_count(30)
 
 
-# -- without anything --------------------------------------------------------------------------------
+# -- without anything ----------------------------------------------------------------------------
 
 
 def test_no_session_is_open(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
@@ -290,7 +369,9 @@ def test_no_session_is_open(site: Site, page: Page, axe: Callable[[Page], None])
     axe(page)
 
 
-def test_the_first_run_says_what_to_do(tmp_path_factory: pytest.TempPathFactory, page: Page) -> None:
+def test_the_first_run_says_what_to_do(
+    tmp_path_factory: pytest.TempPathFactory, page: Page
+) -> None:
     folder = tmp_path_factory.mktemp("bare")
     env = {"HOME": str(folder / "home"), "WHYFOR_HOME": str(folder / "kept"), "PATH": ""}
     with Site(config.load(env)) as bare:
@@ -306,7 +387,10 @@ def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
     site.hub.trouble = "cannot use /kept: Read-only file system"
     try:
         site.open(page)
-        assert "Capture is stuck. Cannot use /kept: Read-only file system." in page.get_by_role("alert").inner_text()
+        assert (
+            "Capture is stuck. Cannot use /kept: Read-only file system."
+            in page.get_by_role("alert").inner_text()
+        )
     finally:
         site.hub.trouble = None
 
@@ -315,14 +399,18 @@ def test_trouble_of_capture_is_said(site: Site, page: Page) -> None:
 def lone(tmp_path: Path, page: Page) -> Iterator[tuple[Settings, Site]]:
     """A home of the test's own, to do something to."""
     made = build(tmp_path / "lone")
-    settings = config.load({**os.environ, "HOME": str(made.home), "WHYFOR_HOME": str(made.whyfor_home)})
+    settings = config.load(
+        {**os.environ, "HOME": str(made.home), "WHYFOR_HOME": str(made.whyfor_home)}
+    )
     ingest(settings)
     with Site(settings) as site:
         yield settings, site
         page.goto("about:blank")
 
 
-def test_a_hook_that_fell_silent_is_said(lone: tuple[Settings, Site], page: Page, axe: Callable[[Page], None]) -> None:
+def test_a_hook_that_fell_silent_is_said(
+    lone: tuple[Settings, Site], page: Page, axe: Callable[[Page], None]
+) -> None:
     settings, site = lone
     db = apsw.Connection(str(settings.database))
     for agent, event, at in (
@@ -333,11 +421,17 @@ def test_a_hook_that_fell_silent_is_said(lone: tuple[Settings, Site], page: Page
         db.execute("INSERT INTO signals(at, agent, event) VALUES(?, ?, ?)", (at, agent, event))
     db.close()
     site.open(page)
-    states = [" ".join(one.split()) for one in page.locator(".health-item .health-state").all_inner_texts()]
+    states = [
+        " ".join(one.split())
+        for one in page.locator(".health-item .health-state").all_inner_texts()
+    ]
     assert states[0] in ("hook silent 3 h", "hook silent yesterday")
     assert "hook" not in states[1]
     note = page.locator(".health-note")
-    assert note.count() == 1 and "Claude Code writes transcripts, but its hooks were last heard" in note.inner_text()
+    assert (
+        note.count() == 1
+        and "Claude Code writes transcripts, but its hooks were last heard" in note.inner_text()
+    )
     assert "whyfor doctor" in note.inner_text()
     axe(page)
 
@@ -350,17 +444,21 @@ def test_a_pause_is_said_with_the_way_out(lone: tuple[Settings, Site], page: Pag
     assert "Capture is paused." in said and "until" in said and "whyfor resume" in said
 
 
-# -- live --------------------------------------------------------------------------------------------
+# -- live ----------------------------------------------------------------------------------------
 
 
-def test_a_card_moves_to_its_group_without_a_reload(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_a_card_moves_to_its_group_without_a_reload(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(standing("one", "running"), standing("two", "running"))
     site.open(page)
     live(page)
     page.evaluate("window.same = document.querySelector('[data-key=\"claude:one\"]')")
     stand(asking("one", "make deploy"), standing("two", "running"))
     expect(page.locator(".group-ask .ask-cmd")).to_have_text("make deploy")
-    assert page.evaluate("same.isConnected && same.dataset.phase === 'waiting_approval'"), "it is the same card"
+    assert page.evaluate("same.isConnected && same.dataset.phase === 'waiting_approval'"), (
+        "it is the same card"
+    )
     assert page.evaluate("document.querySelectorAll('[data-key=\"claude:one\"]').length") == 1
     expect(page.locator("[data-approvals]")).to_have_text("1 need approval")
     assert page.title() == "(1) Now · Whyfor"
@@ -373,8 +471,12 @@ def test_a_card_moves_to_its_group_without_a_reload(site: Site, page: Page, stan
     expect(page.locator("[data-key='claude:one']")).to_have_count(0)
 
 
-def test_nothing_moves_under_the_pointer(site: Site, page: Page, stand: Callable[..., None]) -> None:
-    stand(standing("one", "running", status={"activity": "Bash: first"}), standing("two", "running"))
+def test_nothing_moves_under_the_pointer(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
+    stand(
+        standing("one", "running", status={"activity": "Bash: first"}), standing("two", "running")
+    )
     site.open(page)
     live(page)
     card = page.locator("[data-key='claude:one']")
@@ -392,7 +494,9 @@ def test_nothing_moves_under_the_pointer(site: Site, page: Page, stand: Callable
     assert time.monotonic() - moved >= 1.9, "it moved while the pointer was there"
 
 
-def test_focus_stays_on_a_card_that_moves(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_focus_stays_on_a_card_that_moves(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(standing("one", "running"), standing("two", "running"), standing("three", "waiting"))
     site.open(page)
     live(page)
@@ -402,7 +506,9 @@ def test_focus_stays_on_a_card_that_moves(site: Site, page: Page, stand: Callabl
     assert page.evaluate("document.activeElement.dataset.key") == "claude:two"
 
 
-def test_many_changes_at_once_end_in_what_holds(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_many_changes_at_once_end_in_what_holds(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(*(standing(f"s{number}", "running") for number in range(60)))
     site.open(page)
     live(page)
@@ -440,7 +546,9 @@ def test_a_server_that_stops_is_said_and_found_again(
     complaints.clear()
 
 
-def test_a_server_that_says_nothing_is_asked_again(site: Site, page: Page, stand: Callable[..., None]) -> None:
+def test_a_server_that_says_nothing_is_asked_again(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
     stand(standing("one", "running"))
     page.clock.install()
     site.open(page)
@@ -464,7 +572,7 @@ def test_a_hidden_page_lets_go_of_its_connection(
     expect(page.locator(".ask-cmd")).to_have_text("make deploy")
 
 
-# -- for everybody -----------------------------------------------------------------------------------
+# -- for everybody -------------------------------------------------------------------------------
 
 
 def test_it_reads_fully_without_a_script(
@@ -480,7 +588,9 @@ def test_it_reads_fully_without_a_script(
     assert group(plain, "wait") == [] and group(plain, "ask") == ["asks"]
 
 
-def test_keys_walk_and_open(site: Site, page: Page, kept: list[Session], stand: Callable[..., None]) -> None:
+def test_keys_walk_and_open(
+    site: Site, page: Page, kept: list[Session], stand: Callable[..., None]
+) -> None:
     stand(asking("asks", "ls"), real(kept[0], "waiting"), standing("rests", "idle"))
     site.open(page)
     keys = []
@@ -504,12 +614,20 @@ def test_nothing_turns_if_so_asked(site: Site, page: Page, stand: Callable[..., 
 
 
 def test_everybody_can_use_it(
-    site: Site, page: Page, kept: list[Session], stand: Callable[..., None], axe: Callable[[Page], None]
+    site: Site,
+    page: Page,
+    kept: list[Session],
+    stand: Callable[..., None],
+    axe: Callable[[Page], None],
 ) -> None:
     stand(
         asking("asks", COMMAND),
         asking(
-            "writes", "x", status={"approval": PendingApproval("permission", now(), "Edit", "x", "/etc/x", cut=True)}
+            "writes",
+            "x",
+            status={
+                "approval": PendingApproval("permission", now(), "Edit", "x", "/etc/x", cut=True)
+            },
         ),
         real(kept[0], "waiting"),
         standing("asked", "waiting", status={"questions": ["Which?"]}),
@@ -523,11 +641,21 @@ def test_everybody_can_use_it(
     axe(page)
 
 
-def test_nothing_a_transcript_says_acts(site: Site, context: BrowserContext, stand: Callable[..., None]) -> None:
+def test_nothing_a_transcript_says_acts(
+    site: Site, context: BrowserContext, stand: Callable[..., None]
+) -> None:
     def everywhere(text: str, number: int) -> list[LiveStatus]:
-        facts: dict[str, Any] = {"title": text, "branch": text, "models": [text], "project": text, "cwd": text}
+        facts: dict[str, Any] = {
+            "title": text,
+            "branch": text,
+            "models": [text],
+            "project": text,
+            "cwd": text,
+        }
         told: dict[str, Any] = {"evidence": text, "activity": text, "failed": text}
-        approval = PendingApproval("permission", now(), text, text, text, certain=False, subagent=text)
+        approval = PendingApproval(
+            "permission", now(), text, text, text, certain=False, subagent=text
+        )
         return [
             asking(f"a{number}", text, status={"approval": approval}, **facts),
             standing(f"w{number}", "waiting", status={"questions": [text, text]}, **facts),
@@ -540,14 +668,28 @@ def test_nothing_a_transcript_says_acts(site: Site, context: BrowserContext, sta
     with tab(context) as (page, _):
         site.open(page)
         live(page)
-        all_of_it = [each for number, text in enumerate([*HOSTILE, EVERYTHING]) for each in everywhere(text, number)]
+        all_of_it = [
+            each
+            for number, text in enumerate([*HOSTILE, EVERYTHING])
+            for each in everywhere(text, number)
+        ]
         stand(*all_of_it[:6])
         expect(page.locator(".card")).to_have_count(4)  # live
         stand(*all_of_it)
         site.open(page, "/?rest=all")  # and as a page
         expect(page.locator(".card")).to_have_count(4 * (len(HOSTILE) + 1))
-        assert page.locator("main script, main iframe, main img, main style, main meta, main base").count() == 0
-        assert page.locator("main [onerror], main [onload], main [onfocus], main [onmouseover]").count() == 0
+        assert (
+            page.locator(
+                "main script, main iframe, main img, main style, main meta, main base"
+            ).count()
+            == 0
+        )
+        assert (
+            page.locator(
+                "main [onerror], main [onload], main [onfocus], main [onmouseover]"
+            ).count()
+            == 0
+        )
         hrefs = page.locator("main a").evaluate_all(
             "all => all.map(a => new URL(a.href).protocol + new URL(a.href).host)"
         )
@@ -561,9 +703,17 @@ def test_nothing_a_transcript_says_acts(site: Site, context: BrowserContext, sta
 
 
 def test_a_picture_of_it(
-    site: Site, page: Page, kept: list[Session], stand: Callable[..., None], shoot: Callable[[Page, str], None]
+    site: Site,
+    page: Page,
+    kept: list[Session],
+    stand: Callable[..., None],
+    shoot: Callable[[Page, str], None],
 ) -> None:
-    stand(asking("Rotate certificates", "make rotate"), real(kept[0], "waiting"), real(kept[1], "idle"))
+    stand(
+        asking("Rotate certificates", "make rotate"),
+        real(kept[0], "waiting"),
+        real(kept[1], "idle"),
+    )
     site.open(page)
     live(page)
     shoot(page, "now")

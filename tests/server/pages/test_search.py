@@ -1,4 +1,5 @@
-"""The search page: what is found, marked, counted and reached, as one types and without a script."""
+"""The search page: what is found, marked, counted and reached, as one types and without a
+script."""
 
 from __future__ import annotations
 
@@ -31,10 +32,19 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     folder = tmp_path_factory.mktemp("shop")
     made = build(folder)
     for number in range(30):
-        many = Transcript(f"many {number}", cwd="/code/elsewhere", branch="side", day=f"2026-05-{number % 28 + 1:02}")
+        many = Transcript(
+            f"many {number}",
+            cwd="/code/elsewhere",
+            branch="side",
+            day=f"2026-05-{number % 28 + 1:02}",
+        )
         many.prompt(f"Count the seagulls, part {number}.")
         many.think("seagulls are birds")
-        many.call("Read", {"file_path": "birds.py"}, "    41→def gulls():\n    42→    return seagulls\n    43→\n")
+        many.call(
+            "Read",
+            {"file_path": "birds.py"},
+            "    41→def gulls():\n    42→    return seagulls\n    43→\n",
+        )
         many.say(f"There are {number} seagulls.")
         many.save(folder / "home")
     ingest(made.settings)
@@ -55,17 +65,24 @@ def turns(found: SearchPage) -> set[tuple[str, int]]:
     return {(hit.session.session_id, hit.turn) for hit in found.hits if isinstance(hit, Hit)}
 
 
-# -- what is found -----------------------------------------------------------------------------------
+# -- what is found -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "words", ["idempotency key", "seagulls", '"refund view"', "retr*", "file:charge.py", "tool:Bash"]
+    "words",
+    ["idempotency key", "seagulls", '"refund view"', "retr*", "file:charge.py", "tool:Bash"],
 )
 def test_the_hits_are_those_of_the_command_in_the_same_order(shop: Shop, words: str) -> None:
     told = search(shop.settings, words, SessionFilter(), limit=PAGE, newest=False)
-    found = [hit for hit in find(shop.settings, SearchRequest(words), limit=PAGE).hits if isinstance(hit, Hit)]
+    found = [
+        hit
+        for hit in find(shop.settings, SearchRequest(words), limit=PAGE).hits
+        if isinstance(hit, Hit)
+    ]
     assert told
-    assert [(hit.session.id, hit.seq) for hit in found] == [(hit.session.id, hit.seq) for hit in told]
+    assert [(hit.session.id, hit.seq) for hit in found] == [
+        (hit.session.id, hit.seq) for hit in told
+    ]
 
 
 def test_pages_follow_each_other_without_a_gap_or_a_hit_twice(shop: Shop) -> None:
@@ -95,11 +112,18 @@ def test_counts_are_what_one_would_count_oneself(shop: Shop) -> None:
     assert counts.whens["today"] == counts.whens["7d"] == number(when="7d") == 0
 
 
-def test_more_than_can_be_counted_is_not_given_a_number(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_can_be_counted_is_not_given_a_number(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("whyfor.service.search.COUNTED", 10)
     counts = find(shop.settings, SearchRequest("seagulls"), limit=5).counts
     assert counts is not None
-    assert (counts.turns, counts.sessions, counts.agents["claude"], counts.whens[""]) == (None, None, None, None)
+    assert (counts.turns, counts.sessions, counts.agents["claude"], counts.whens[""]) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_commit_with_a_story_is_found_by_its_message(shop: Shop) -> None:
@@ -121,7 +145,9 @@ def test_a_commit_that_was_replaced_or_that_no_agent_took_part_in_is_not(shop: S
 
 def test_only_turns_that_a_commit_came_of(shop: Shop) -> None:
     every = turns(find(shop.settings, SearchRequest("gateway OR webhooks"), limit=500))
-    led = turns(find(shop.settings, SearchRequest("gateway OR webhooks", committed=True), limit=500))
+    led = turns(
+        find(shop.settings, SearchRequest("gateway OR webhooks", committed=True), limit=500)
+    )
     assert led < every
     assert {name for name, _ in every - led} >= {shop.sessions["open"].session_id}
     assert shop.sessions["keys"].session_id in {name for name, _ in led}
@@ -163,8 +189,13 @@ def test_the_beginning_of_a_word_is_enough_if_nothing_has_the_word_itself(shop: 
 
 
 def test_a_word_that_is_written_wrong_is_put_right(shop: Shop) -> None:
-    assert find(shop.settings, SearchRequest("idempotncy key"), limit=PAGE).meant == "idempotency key"
-    assert find(shop.settings, SearchRequest("branch:main idempotncy"), limit=PAGE).meant == "branch:main idempotency"
+    assert (
+        find(shop.settings, SearchRequest("idempotncy key"), limit=PAGE).meant == "idempotency key"
+    )
+    assert (
+        find(shop.settings, SearchRequest("branch:main idempotncy"), limit=PAGE).meant
+        == "branch:main idempotency"
+    )
     assert find(shop.settings, SearchRequest("xylophones"), limit=PAGE).meant == ""
 
 
@@ -175,13 +206,14 @@ def test_a_query_that_cannot_be_understood_says_why(shop: Shop, words: str) -> N
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"kind": "x"}, {"sort": "x"}, {"when": "x"}, {"agents": ("x",)}, {"project": "/etc/passwd"}]
+    "chosen",
+    [{"kind": "x"}, {"sort": "x"}, {"when": "x"}, {"agents": ("x",)}, {"project": "/etc/passwd"}],
 )
 def test_a_choice_that_is_none_is_refused(shop: Shop, chosen: dict[str, object]) -> None:
     assert find(shop.settings, SearchRequest("seagulls", **chosen), limit=PAGE).trouble  # type: ignore[arg-type]
 
 
-# -- in a browser ------------------------------------------------------------------------------------
+# -- in a browser --------------------------------------------------------------------------------
 
 
 def test_a_result_is_found_as_one_types_and_leads_to_its_place(site: Site, page: Page) -> None:
@@ -200,7 +232,9 @@ def test_a_result_is_found_as_one_types_and_leads_to_its_place(site: Site, page:
     expect(page.locator(f"#{place}")).to_contain_text("idempotency key")
     page.go_back()
     expect(page.locator(".hit").first).to_contain_text("idempotency key")
-    expect(page.get_by_role("searchbox", name="Search", exact=True)).to_have_value("idempotency key")
+    expect(page.get_by_role("searchbox", name="Search", exact=True)).to_have_value(
+        "idempotency key"
+    )
 
 
 def test_marks_stand_where_the_words_do_and_nowhere_else(site: Site, page: Page) -> None:
@@ -208,7 +242,10 @@ def test_marks_stand_where_the_words_do_and_nowhere_else(site: Site, page: Page)
     marks = page.locator(".hit mark").all_inner_texts()
     assert {mark.lower() for mark in marks} == {"idempotency key"}, "neighbours share one"
     site.open(page, path(q="key idempotency", kind="tools"))
-    assert {mark.lower() for mark in page.locator(".hit mark").all_inner_texts()} <= {"idempotency", "key"}
+    assert {mark.lower() for mark in page.locator(".hit mark").all_inner_texts()} <= {
+        "idempotency",
+        "key",
+    }
 
 
 def test_lines_of_code_keep_their_numbers(site: Site, page: Page) -> None:
@@ -242,7 +279,9 @@ def test_the_latest_answer_wins_however_late_an_earlier_one_comes(
     page.route("**/search?q=webhooks", slow)
     field = page.get_by_role("searchbox", name="Search", exact=True)
     field.fill("webhooks")
-    page.wait_for_function("() => document.querySelector('.results').getAttribute('aria-busy') === 'true'")
+    page.wait_for_function(
+        "() => document.querySelector('.results').getAttribute('aria-busy') === 'true'"
+    )
     field.fill("seagulls")
     expect(page.locator("[data-part=head] strong")).to_have_text("30 results")
     for route in held:
@@ -345,7 +384,9 @@ def test_without_a_script_it_is_a_form_with_pages(site: Site, plain: Page) -> No
         ("idempotncy key", "Nothing for “idempotncy key”"),
     ],
 )
-def test_what_cannot_be_found_says_so_and_what_to_do(site: Site, page: Page, words: str, title: str) -> None:
+def test_what_cannot_be_found_says_so_and_what_to_do(
+    site: Site, page: Page, words: str, title: str
+) -> None:
     site.open(page, path(q=words))
     expect(page.locator(".empty-title")).to_have_text(title)
     if "idempotncy" in words:
@@ -353,8 +394,12 @@ def test_what_cannot_be_found_says_so_and_what_to_do(site: Site, page: Page, wor
         expect(page.locator(".hit").first).to_be_visible()
 
 
-@pytest.mark.parametrize("asked", [{"q": "idempotency key"}, {"q": "seagulls", "kind": "tools"}, {}, {"q": "zzzz"}])
-def test_everybody_can_use_it(site: Site, page: Page, axe: Callable[[Page], None], asked: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "asked", [{"q": "idempotency key"}, {"q": "seagulls", "kind": "tools"}, {}, {"q": "zzzz"}]
+)
+def test_everybody_can_use_it(
+    site: Site, page: Page, axe: Callable[[Page], None], asked: dict[str, str]
+) -> None:
     site.open(page, path(**asked))
     axe(page)
 
@@ -365,7 +410,7 @@ def test_pictures(site: Site, page: Page, shoot: Callable[[Page, str], None]) ->
     shoot(page, "search")
 
 
-# -- what a transcript could do ----------------------------------------------------------------------
+# -- what a transcript could do ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -381,12 +426,20 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         agent.branch = text[:100]
         agent.prompt(f"needle {text}")
         agent.think(f"needle {text}")
-        agent.call(f"Bash{text[:60]}", {"command": f"needle {text}", "file_path": text}, f"needle {text}\n{text}")
+        agent.call(
+            f"Bash{text[:60]}",
+            {"command": f"needle {text}", "file_path": text},
+            f"needle {text}\n{text}",
+        )
         agent.say(f"needle {text}")
         if number < 6:
-            agent.write(f"f{number}.txt", f"one {number}\ntwo {number}\nthree {number}\nfour {number}\n")
+            agent.write(
+                f"f{number}.txt", f"one {number}\ntwo {number}\nthree {number}\nfour {number}\n"
+            )
             agent.commit("needle " + text.replace("\x00", "").replace("'", "").replace('"', ""))
-        agent.lines.append({"type": "ai-title", "aiTitle": f"needle {text}", "sessionId": agent.session_id})
+        agent.lines.append(
+            {"type": "ai-title", "aiTitle": f"needle {text}", "sessionId": agent.session_id}
+        )
         agent.save(home)
     settings = settings_of(folder)
     ingest(settings)
@@ -399,7 +452,10 @@ def test_nothing_that_was_said_acts(hostile: Site, page: Page, axe: Callable[[Pa
         hostile.open(page, path(q="needle", kind=kind))
         expect(page.locator(".hit").first).to_contain_text("needle")
         assert (
-            page.locator("main script, main iframe, main img, main style, main object, main form:not(#search)").count()
+            page.locator(
+                "main script, main iframe, main img, main style, main object, main "
+                "form:not(#search)"
+            ).count()
             == 0
         )
         page.locator(".hit").first.hover()
@@ -411,7 +467,9 @@ def test_nothing_that_was_said_acts(hostile: Site, page: Page, axe: Callable[[Pa
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if "\x00" not in text])
 def test_nothing_that_is_typed_acts(hostile: Site, page: Page, text: str) -> None:
-    hostile.open(page, f"/search?q={quote(text[:400])}&project={quote(text[:50])}&kind={quote(text[:50])}")
+    hostile.open(
+        page, f"/search?q={quote(text[:400])}&project={quote(text[:50])}&kind={quote(text[:50])}"
+    )
     expect(page.locator("#q")).to_have_value(text[:400].replace("\r", "").replace("\n", ""))
     assert page.locator("main script, main iframe, main img, main style, main object").count() == 0
 
@@ -421,7 +479,9 @@ def test_ids_of_clients_are_never_paths(shop: Shop, tmp_path: Path) -> None:
         assert find(shop.settings, SearchRequest("seagulls", project=project), limit=1).trouble
 
 
-def test_a_home_without_anything_says_what_to_do(tmp_path: Path, page: Page, complaints: Complaints) -> None:
+def test_a_home_without_anything_says_what_to_do(
+    tmp_path: Path, page: Page, complaints: Complaints
+) -> None:
     with Site(settings_of(tmp_path)) as empty:
         empty.open(page, "/search?q=x")
         expect(page.locator("main")).to_contain_text("whyfor init")

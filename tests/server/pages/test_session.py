@@ -34,7 +34,11 @@ def _git(folder: Path, *arguments: str, at: str = "") -> str:
     who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false"]
     env = {**os.environ, **({"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {})}
     done = subprocess.run(
-        ["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, text=True, env=env
+        ["git", "-C", str(folder), *who, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=env,
     )
     return done.stdout.strip()
 
@@ -47,7 +51,10 @@ def _commit(folder: Path) -> Callable[[Talk, str], None]:
         _git(folder, "commit", "-q", "-m", subject, at=talk.at.isoformat())
         sha = _git(folder, "rev-parse", "--short", "HEAD")
         printed = f"[main {sha}] {subject}\n 1 file changed, 1 insertion(+)"
-        operation = {"stdout": printed, "gitOperation": {"commit": {"sha": sha, "kind": "committed"}}}
+        operation = {
+            "stdout": printed,
+            "gitOperation": {"commit": {"sha": sha, "kind": "committed"}},
+        }
         talk.call("Bash", {"command": f"git commit -am '{subject}'"}, printed, outcome=operation)
 
     return make
@@ -107,11 +114,15 @@ def client(site: Site) -> Iterator[httpx.Client]:
         yield client
 
 
-# -- how it reads ------------------------------------------------------------------------------------
+# -- how it reads --------------------------------------------------------------------------------
 
 
 def test_it_looks_as_drawn(
-    site: Site, page: Page, rich: str, axe: Callable[[Page], None], shoot: Callable[[Page, str], None]
+    site: Site,
+    page: Page,
+    rich: str,
+    axe: Callable[[Page], None],
+    shoot: Callable[[Page, str], None],
 ) -> None:
     site.open(page, rich)
     shoot(page, "session")
@@ -132,14 +143,16 @@ def test_prompts_answers_and_what_was_done_between(site: Site, page: Page, rich:
     reads = page.locator("#t1 details.tool", has_text="Read").locator("summary")
     expect(reads).to_contain_text("src/checkout/charge.py")
     expect(reads).to_contain_text("84 lines")
-    expect(page.locator("#t1 .answer > details.tool", has_text="Search").locator("> summary")).to_contain_text(
-        "9 matches"
-    )
+    expect(
+        page.locator("#t1 .answer > details.tool", has_text="Search").locator("> summary")
+    ).to_contain_text("9 matches")
     expect(page.locator(".cmd-text")).to_have_text(re.compile(r"claude --resume [0-9a-f-]{36}"))
     expect(page.locator(".cmd-label")).to_contain_text("from ~/checkout")
 
 
-def test_a_failure_is_open_with_twelve_lines_and_the_rest_on_demand(site: Site, page: Page, rich: str) -> None:
+def test_a_failure_is_open_with_twelve_lines_and_the_rest_on_demand(
+    site: Site, page: Page, rich: str
+) -> None:
     site.open(page, rich)
     failed = page.locator(".tool-bad")
     assert failed.get_attribute("open") is not None
@@ -150,16 +163,22 @@ def test_a_failure_is_open_with_twelve_lines_and_the_rest_on_demand(site: Site, 
     expect(page.locator(".tool-bad .out")).to_contain_text("E   line 0")
 
 
-def test_more_than_five_calls_are_one_line_that_counts_them(site: Site, page: Page, rich: str) -> None:
+def test_more_than_five_calls_are_one_line_that_counts_them(
+    site: Site, page: Page, rich: str
+) -> None:
     site.open(page, rich)
     run = page.locator("#t3 details.run")
-    expect(run.locator("> summary")).to_contain_text("7 tool calls: read 2 files, edited 2, ran 3 commands")
+    expect(run.locator("> summary")).to_contain_text(
+        "7 tool calls: read 2 files, edited 2, ran 3 commands"
+    )
     assert run.get_attribute("open") is None
     run.locator("> summary").click()
     expect(run.locator("details.tool")).to_have_count(7)
 
 
-def test_an_edit_is_a_diff_with_numbers_words_and_colours(site: Site, page: Page, rich: str) -> None:
+def test_an_edit_is_a_diff_with_numbers_words_and_colours(
+    site: Site, page: Page, rich: str
+) -> None:
     site.open(page, rich)
     edit = page.locator("#t2 details.tool-edit", has_text="src/checkout/charge.py")
     expect(edit.locator("> summary")).to_contain_text("+9 −3")
@@ -214,7 +233,9 @@ def test_a_turn_that_was_taken_back_is_folded(site: Site, page: Page, demo: Home
     expect(page.get_by_text("It is closed.")).to_be_visible()
 
 
-def test_without_script_everything_can_be_read(site: Site, plain: Page, rich: str, whole: str) -> None:
+def test_without_script_everything_can_be_read(
+    site: Site, plain: Page, rich: str, whole: str
+) -> None:
     site.open(plain, rich)
     plain.locator("#t2 details.tool-edit > summary").first.click()
     expect(plain.locator("#t2 details.tool-edit table").first).to_be_visible()
@@ -224,7 +245,7 @@ def test_without_script_everything_can_be_read(site: Site, plain: Page, rich: st
     assert plain.locator(".prompt").first.inner_text() != "Prompt number 1"
 
 
-# -- pictures ----------------------------------------------------------------------------------------
+# -- pictures ------------------------------------------------------------------------------------
 
 
 def test_a_picture_is_shown(site: Site, page: Page, rich: str) -> None:
@@ -239,9 +260,19 @@ def test_only_pictures_are_served_as_such(client: httpx.Client, demo: Home, rich
     seq = re.search(r"/images/(\d+)/0", client.get(rich).text)
     assert seq is not None
     found = client.get(f"{rich}/images/{seq[1]}/0")
-    assert (found.status_code, found.headers["content-type"], found.content) == (200, "image/png", png())
+    assert (found.status_code, found.headers["content-type"], found.content) == (
+        200,
+        "image/png",
+        png(),
+    )
     assert found.headers["x-content-type-options"] == "nosniff"
-    for wrong in (f"{seq[1]}/1", f"{seq[1]}/-1", "999999/0", "1/0", f"{seq[1]}/../../../etc/passwd"):
+    for wrong in (
+        f"{seq[1]}/1",
+        f"{seq[1]}/-1",
+        "999999/0",
+        "1/0",
+        f"{seq[1]}/../../../etc/passwd",
+    ):
         assert client.get(f"{rich}/images/{wrong}").status_code in (400, 404), wrong
     # It says that it is a PNG, and is a document that could run scripts.
     bad = path_of(demo, "hostile")
@@ -250,10 +281,12 @@ def test_only_pictures_are_served_as_such(client: httpx.Client, demo: Home, rich
         assert answer.status_code == 404 and "svg" not in answer.headers["content-type"]
 
 
-# -- long ones ---------------------------------------------------------------------------------------
+# -- long ones -----------------------------------------------------------------------------------
 
 
-def test_a_long_session_comes_page_by_page_as_one_scrolls(site: Site, page: Page, whole: str) -> None:
+def test_a_long_session_comes_page_by_page_as_one_scrolls(
+    site: Site, page: Page, whole: str
+) -> None:
     site.open(page, whole)
     shown = page.locator(".prompt").count()
     assert shown < TURNS
@@ -262,10 +295,14 @@ def test_a_long_session_comes_page_by_page_as_one_scrolls(site: Site, page: Page
     while gap.count():
         pages = page.locator(".stretch").count()
         page.evaluate("document.querySelector('[data-gap]')?.scrollIntoView({block: 'end'})")
-        page.wait_for_function("before => document.querySelectorAll('.stretch').length > before", arg=pages)
+        page.wait_for_function(
+            "before => document.querySelectorAll('.stretch').length > before", arg=pages
+        )
     expect(gap).to_have_count(0)
     prompts = page.locator(".prompt-text").all_text_contents()
-    assert [text.split(":")[0] for text in prompts] == [f"Prompt number {n}" for n in range(1, TURNS + 1)]
+    assert [text.split(":")[0] for text in prompts] == [
+        f"Prompt number {n}" for n in range(1, TURNS + 1)
+    ]
     ids = page.evaluate("[...document.querySelectorAll('.talk [id]')].map((one) => one.id)")
     assert len(ids) == len(set(ids))
 
@@ -285,10 +322,14 @@ def test_from_below_the_pages_come_without_a_jump(site: Site, page: Page, whole:
 
 @pytest.mark.parametrize("late", [0.0, 0.4], ids=["", "script late"])
 @pytest.mark.parametrize("ask", ["?at={seq}#e{seq}", "#e{seq}", "?after={before}#e{seq}"])
-def test_a_link_to_any_event_lands_there(site: Site, page: Page, demo: Home, whole: str, ask: str, late: float) -> None:
+def test_a_link_to_any_event_lands_there(
+    site: Site, page: Page, demo: Home, whole: str, ask: str, late: float
+) -> None:
     with reading(demo.settings) as library:
         session = library.reader.session(whole.rsplit("/", 1)[1], "claude")
-        seq = [e.seq for e in library.reader.events(session.id) if e.kind == "assistant.message"][TURNS // 2]
+        seq = [e.seq for e in library.reader.events(session.id) if e.kind == "assistant.message"][
+            TURNS // 2
+        ]
     if late:  # the browser has gone to the anchor by itself before the script begins
 
         def wait(route: Route) -> None:
@@ -331,7 +372,7 @@ def test_a_page_of_a_long_session_is_small(client: httpx.Client, whole: str) -> 
     assert "out 20 119" not in first
 
 
-# -- live --------------------------------------------------------------------------------------------
+# -- live ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -373,7 +414,10 @@ def test_what_is_new_comes_by_itself_and_the_view_follows_only_at_the_end(
             talk.say(f"Line {number} of what I saw.")
         talk.save()
         looks: list[str] = []
-        page.on("request", lambda request: looks.append(request.url) if "/part?" in request.url else None)
+        page.on(
+            "request",
+            lambda request: looks.append(request.url) if "/part?" in request.url else None,
+        )
         ingest(settings)
         site.hub.publish()
         expect(page.get_by_text("Line 29 of what I saw.")).to_be_in_viewport()
@@ -392,7 +436,8 @@ def test_what_is_new_comes_by_itself_and_the_view_follows_only_at_the_end(
 
 
 def test_what_is_completed_later_is_renewed_wherever_it_stands(tmp_path: Path, page: Page) -> None:
-    """OpenCode changes what it wrote: the end of a session, and pages that were read long before."""
+    """OpenCode changes what it wrote: the end of a session, and pages that were read long
+    before."""
     settings = _settings(tmp_path)
     folder = tmp_path / "home" / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
@@ -416,13 +461,18 @@ def test_what_is_completed_later_is_renewed_wherever_it_stands(tmp_path: Path, p
         site.hub.publish()
         expect(page.get_by_text("All of answer 3", exact=True)).to_be_visible()
         assert kept.evaluate("one => one.isConnected"), "what is the same is not touched"
-        assert page.evaluate("window.same") and page.get_by_text("Half of answer 3", exact=True).count() == 0
+        assert (
+            page.evaluate("window.same")
+            and page.get_by_text("Half of answer 3", exact=True).count() == 0
+        )
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         expect(page.get_by_text("All of answer 129", exact=True)).to_be_attached()
     writer.db.close()
 
 
-def test_a_request_for_approval_is_shown_exactly_and_goes_when_answered(site: Site, page: Page, rich: str) -> None:
+def test_a_request_for_approval_is_shown_exactly_and_goes_when_answered(
+    site: Site, page: Page, rich: str
+) -> None:
     ident = rich.rsplit("/", 1)[1]
     command = 'docker compose exec db psql \\\n  -c "ALTER TABLE charges ADD COLUMN key text"'
     site.open(page, rich)
@@ -439,7 +489,7 @@ def test_a_request_for_approval_is_shown_exactly_and_goes_when_answered(site: Si
     site.hub.stand([])
 
 
-# -- what must not happen ----------------------------------------------------------------------------
+# -- what must not happen ------------------------------------------------------------------------
 
 
 def test_nothing_a_transcript_says_acts_or_breaks_the_page(
@@ -458,16 +508,19 @@ def test_nothing_a_transcript_says_acts_or_breaks_the_page(
     assert set(links) <= {"http:", "https:", "mailto:"}
     assert (
         page.evaluate(
-            "document.querySelectorAll('main :is(script, iframe, form, style, meta, base, object, embed)').length"
+            "document.querySelectorAll('main :is(script, iframe, form, style, meta, base, object, "
+            "embed)').length"
         )
         == 0
     )
     names = page.evaluate(
-        "[...document.querySelectorAll('main :not(.turn)')].flatMap((one) => one.getAttributeNames())"
+        "[...document.querySelectorAll('main :not(.turn)')].flatMap((one) => "
+        "one.getAttributeNames())"
     )
     assert not {name for name in names if name == "style" or name.startswith("on")}
     assert page.evaluate("window.fired") == []
-    refused = [said for said in complaints if "404" in said]  # what says it is a picture and is none
+    # what says it is a picture and is none
+    refused = [said for said in complaints if "404" in said]
     assert len(refused) <= 1
     complaints[:] = [said for said in complaints if said not in refused]
 
@@ -482,13 +535,21 @@ def test_private_words_are_shown_as_withheld(tmp_path: Path) -> None:
     ingest(settings)
     with Site(settings) as site:
         headers = {"Authorization": f"Bearer {site.keys.token}"}
-        text = httpx.get(f"{site.url}/sessions/claude/{talk.ident}", headers=headers, timeout=30).text
+        text = httpx.get(
+            f"{site.url}/sessions/claude/{talk.ident}", headers=headers, timeout=30
+        ).text
         assert "The door code is [private], do not tell." in text
         assert "tulip" not in text
 
 
 @pytest.mark.parametrize(
-    "path", ["/sessions/claude/nobody", "/sessions/nobody/x", "/sessions/claude/..%2f..%2fetc", "/sessions/claude/%00"]
+    "path",
+    [
+        "/sessions/claude/nobody",
+        "/sessions/nobody/x",
+        "/sessions/claude/..%2f..%2fetc",
+        "/sessions/claude/%00",
+    ],
 )
 def test_what_is_not_there_is_said(client: httpx.Client, path: str) -> None:
     for tail in ("", "/part?at=1", "/events/1", "/images/1/0"):

@@ -1,4 +1,5 @@
-"""Timeline: commits with their stories, groups, lanes, filters, pages, the panel, and what changes while one looks."""
+"""Timeline: commits with their stories, groups, lanes, filters, pages, the panel, and what
+changes while one looks."""
 
 from __future__ import annotations
 
@@ -41,13 +42,17 @@ def _row(page: Page, shop: Shop, name: str) -> str:
     return f"#c-{shop.commits[name][:12]}"
 
 
-# -- what is shown -----------------------------------------------------------------------------------
+# -- what is shown -------------------------------------------------------------------------------
 
 
-def test_commits_stand_in_order_with_what_was_asked_and_how_we_know(store: Site, shop: Shop, page: Page) -> None:
+def test_commits_stand_in_order_with_what_was_asked_and_how_we_know(
+    store: Site, shop: Shop, page: Page
+) -> None:
     store.open(page, "/timeline")
     expect(page.locator("h1")).to_have_text("acme/checkout")
-    expect(page.locator(".lede")).to_contain_text("11 commits in 30 days, 5 with a story. 6 sessions.")
+    expect(page.locator(".lede")).to_contain_text(
+        "11 commits in 30 days, 5 with a story. 6 sessions."
+    )
     titles = page.locator(".tl-row[data-item] .tl-title").all_inner_texts()
     assert titles[:4] == [
         "Add all postcodes",
@@ -65,18 +70,25 @@ def test_commits_stand_in_order_with_what_was_asked_and_how_we_know(store: Site,
 def test_commits_without_a_story_say_why_in_one_line(store: Site, shop: Shop, page: Page) -> None:
     store.open(page, "/timeline")
     expect(page.locator(_row(page, shop, "typo"))).to_contain_text("no agent took part")
-    expect(page.locator(_row(page, shop, "first"))).to_contain_text("before the first session kept here")
+    expect(page.locator(_row(page, shop, "first"))).to_contain_text(
+        "before the first session kept here"
+    )
     merge = page.locator(_row(page, shop, "merge"))
     expect(merge).to_contain_text("merge, no conversation of its own")
     expect(merge.locator(".node-merge")).to_have_count(1)
     near = page.locator(_row(page, shop, "near"))
-    expect(near.locator(".hint")).to_contain_text("nearby: Claude Code wrote shop/views.py shortly before")
+    expect(near.locator(".hint")).to_contain_text(
+        "nearby: Claude Code wrote shop/views.py shortly before"
+    )
     expect(near.locator(".ev")).to_have_count(0)
 
 
 def test_a_group_nests_under_its_root_and_folds(store: Site, shop: Shop, page: Page) -> None:
     store.open(page, "/timeline")
-    root, child = page.locator(_row(page, shop, "keys")), page.locator(_row(page, shop, "changelog"))
+    root, child = (
+        page.locator(_row(page, shop, "keys")),
+        page.locator(_row(page, shop, "changelog")),
+    )
     expect(child).to_have_class(re.compile("tl-child"))
     expect(child).to_contain_text("The agent went on by itself")
     assert page.evaluate(
@@ -110,7 +122,9 @@ def test_sessions_are_lanes_tied_to_their_commits(store: Site, shop: Shop, page:
     expect(first.locator(".lane-letters")).to_have_text("Cc")
 
 
-def test_a_running_session_is_not_in_a_commit_yet_whether_or_not_it_changed_a_file(shop: Shop) -> None:
+def test_a_running_session_is_not_in_a_commit_yet_whether_or_not_it_changed_a_file(
+    shop: Shop,
+) -> None:
     big, working = (shop.sessions[name].session_id for name in ("big", "open"))
     for running, names in (([], {working}), ([f"claude:{big}"], {working, big})):
         found = timeline(shop.settings, PROJECT, CommitFilter(), open_sessions=running).pending
@@ -122,7 +136,13 @@ def test_the_panel_tells_what_was_said_by_role(store: Site, shop: Shop, page: Pa
     store.open(page, f"/timeline?at={shop.commits['keys']}")
     panel = page.locator(".tl-side")
     expect(panel.locator("header .sha")).to_have_text(shop.commits["keys"][:7])
-    assert panel.locator(".role").all_inner_texts() == ["request", "request", "answer", "closing words", "question"]
+    assert panel.locator(".role").all_inner_texts() == [
+        "request",
+        "request",
+        "answer",
+        "closing words",
+        "question",
+    ]
     expect(panel.locator(".said-block").nth(2)).to_have_text("24 hours")
     expect(panel.locator(".words").first).to_contain_text("The retry loop sends a new request")
     link = panel.locator(".rel-meta a").first
@@ -154,7 +174,7 @@ def test_projects_are_listed_the_latest_first(store: Site, page: Page) -> None:
     expect(page.locator("h1")).to_have_text("acme/checkout")
 
 
-# -- moving about ------------------------------------------------------------------------------------
+# -- moving about --------------------------------------------------------------------------------
 
 
 def test_keys_walk_the_rows_and_the_panel_follows(store: Site, shop: Shop, page: Page) -> None:
@@ -200,7 +220,8 @@ def test_a_filter_is_sent_when_it_is_changed_and_stays(store: Site, page: Page) 
     page.get_by_label("Without").check()
     expect(page).to_have_url(re.compile("story=without"))
     expect(page.get_by_label("Without")).to_be_checked()
-    expect(page.locator(".live")).to_have_attribute("data-live", "on")  # the new page's script is there
+    # the new page's script is there
+    expect(page.locator(".live")).to_have_attribute("data-live", "on")
     page.locator("select[name=tag]").select_option("BUGFIX")
     expect(page).to_have_url(re.compile("tag=BUGFIX"))
     expect(page.locator(".empty")).to_contain_text("No commit fits")
@@ -216,9 +237,12 @@ def test_until_and_since_bound_the_list(store: Site, page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["since=nonsense", "until=nonsense", "after=nonsense", "branch=--all", "project=nothing"]
+    "query",
+    ["since=nonsense", "until=nonsense", "after=nonsense", "branch=--all", "project=nothing"],
 )
-def test_what_makes_no_sense_is_said(store: Site, page: Page, complaints: list[str], query: str) -> None:
+def test_what_makes_no_sense_is_said(
+    store: Site, page: Page, complaints: list[str], query: str
+) -> None:
     store.open(page, f"/timeline?{query}")
     expect(page.locator("h1")).to_be_visible()
     assert any("40" in said for said in complaints)
@@ -241,17 +265,27 @@ def test_pages_are_of_one_list_and_hold_every_commit_once(shop: Shop) -> None:
 
 
 def test_a_group_that_begins_on_another_page_says_where(shop: Shop) -> None:
-    names = [row.entry.told.commit.sha for row in timeline(shop.settings, PROJECT, CommitFilter()).rows if row.entry]
+    names = [
+        row.entry.told.commit.sha
+        for row in timeline(shop.settings, PROJECT, CommitFilter()).rows
+        if row.entry
+    ]
     cut = names.index(shop.commits["keys"]) + 1  # after the child, which is newer, before its root
-    entries = [row.entry for row in timeline(shop.settings, PROJECT, CommitFilter(), limit=cut).rows if row.entry]
+    entries = [
+        row.entry
+        for row in timeline(shop.settings, PROJECT, CommitFilter(), limit=cut).rows
+        if row.entry
+    ]
     assert entries[-1].told.commit.sha == shop.commits["changelog"]
     assert (entries[-1].root, entries[-1].child) == (shop.commits["keys"], False)
 
 
-# -- while one looks ---------------------------------------------------------------------------------
+# -- while one looks -----------------------------------------------------------------------------
 
 
-def test_a_new_commit_appears_without_a_reload_and_so_does_what_becomes_of_it(tmp_path: Path, page: Page) -> None:
+def test_a_new_commit_appears_without_a_reload_and_so_does_what_becomes_of_it(
+    tmp_path: Path, page: Page
+) -> None:
     shop = build(tmp_path)
     with Site(shop.settings) as site:
         site.open(page, "/timeline")
@@ -266,7 +300,8 @@ def test_a_new_commit_appears_without_a_reload_and_so_does_what_becomes_of_it(tm
         expect(row.locator(".ev")).to_contain_text("output")
         expect(page.locator(".lede")).to_contain_text("12 commits")
         expect(page.locator(".tl-open")).to_have_count(0)
-        said = Note(title="Turn old webhooks away")  # no agent says anything: only the commit is told
+        # no agent says anything: only the commit is told
+        said = Note(title="Turn old webhooks away")
         note(shop.settings, shop.repo.path, sha, said)
         expect(row).to_contain_text("Turn old webhooks away")
         assert page.evaluate("window.same")
@@ -297,7 +332,7 @@ def test_a_session_known_to_run_keeps_its_mark(store: Site, shop: Shop, page: Pa
     store.hub.stand([])
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------
+# -- what goes wrong -----------------------------------------------------------------------------
 
 
 def test_without_its_repository_what_was_kept_is_told(tmp_path: Path, page: Page) -> None:
@@ -327,7 +362,9 @@ def test_a_repository_without_a_commit(tmp_path: Path, page: Page) -> None:
         expect(page.locator(".empty")).to_contain_text("No commits yet")
 
 
-def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, axe: Callable[[Page], None]) -> None:
+def test_nothing_of_a_transcript_or_a_commit_acts(
+    tmp_path: Path, page: Page, axe: Callable[[Page], None]
+) -> None:
     clock = Clock()
     repo = Repo.made(tmp_path / "home" / "<img src=x onerror=alert(1)>", clock)
     repo.git("checkout", "-q", "-b", 'x"><img/src=x/onerror=alert(1)>{{7}}')
@@ -347,7 +384,12 @@ def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, ax
     with Site(settings) as site:
         site.open(page, "/timeline?since=all")
         expect(page.locator(".tl-story")).to_have_count(len(HOSTILE))
-        assert page.locator("main img, main iframe, main script, main style, main form:not(.filterbar)").count() == 0
+        assert (
+            page.locator(
+                "main img, main iframe, main script, main style, main form:not(.filterbar)"
+            ).count()
+            == 0
+        )
         axe(page)
         shas = page.locator(".tl-story").evaluate_all("rows => rows.map(row => row.dataset.sha)")
         for sha in shas:
@@ -358,7 +400,7 @@ def test_nothing_of_a_transcript_or_a_commit_acts(tmp_path: Path, page: Page, ax
             assert page.evaluate("fired") == []
 
 
-# -- how it looks ------------------------------------------------------------------------------------
+# -- how it looks --------------------------------------------------------------------------------
 
 
 def test_axe_finds_nothing(
@@ -371,7 +413,9 @@ def test_axe_finds_nothing(
     axe(page)
 
 
-def test_the_demo_looks_right(site: Site, demo: Home, page: Page, shoot: Callable[[Page, str], None]) -> None:
+def test_the_demo_looks_right(
+    site: Site, demo: Home, page: Page, shoot: Callable[[Page, str], None]
+) -> None:
     site.open(page, "/timeline")
     expect(page.locator(".tl-row[data-item]")).to_have_count(6)
     expect(page.locator(".tl-child")).to_contain_text("answers the agent’s question")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import FileAgent, OnError, Record, RecordReader, SourceShape, head_records, walk
+from whyfor.agents.base import (
+    FileAgent,
+    OnError,
+    Record,
+    RecordReader,
+    SourceShape,
+    head_records,
+    walk,
+)
 
 
 class Claude(FileAgent):
@@ -32,7 +40,11 @@ class Claude(FileAgent):
         if path.name.endswith(".meta.json") and path.name.startswith("agent-"):
             parent = _sidecar_parent(path)
             agent_id = path.name.removeprefix("agent-").removesuffix(".meta.json")
-            return SourceShape("document", subagent_id(agent_id, parent), parent, sidecar="meta") if parent else None
+            return (
+                SourceShape("document", subagent_id(agent_id, parent), parent, sidecar="meta")
+                if parent
+                else None
+            )
         if path.parent.name == "tool-results":
             return SourceShape("blob", path.parent.parent.name, sidecar="result")
         found = False
@@ -41,10 +53,14 @@ class Claude(FileAgent):
             session = record.get("sessionId")
             if isinstance(session, str) and isinstance(kind, str) and "payload" not in record:
                 whose = record.get("agentId")
-                if isinstance(whose, str) and (record.get("isSidechain") or path.name.startswith("agent-")):
+                if isinstance(whose, str) and (
+                    record.get("isSidechain") or path.name.startswith("agent-")
+                ):
                     return SourceShape("lines", subagent_id(whose, session), session)
                 return SourceShape("lines", session)
-            found = found or (kind in ("summary", "file-history-snapshot", "custom-title", "ai-title"))
+            found = found or (
+                kind in ("summary", "file-history-snapshot", "custom-title", "ai-title")
+            )
             found = found or ("parentUuid" in record and "message" in record)
         return SourceShape("lines", path.name.removesuffix(".jsonl")) if found else None
 

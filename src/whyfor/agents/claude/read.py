@@ -50,10 +50,11 @@ SUBAGENT_TOOLS = ("Task", "Agent")
 # Known lines that carry nothing of the conversation: state of the program, re-appended metadata.
 SILENT = frozenset(
     """
-    tag agent-color agent-setting mode permission-mode isolation-latch relocated worktree-state pr-link
-    frame-link bridge-session speculation-accept ended-by-model queue-operation file-history-snapshot
-    attribution-snapshot content-replacement fork-context-ref marble-origami-commit
-    marble-origami-snapshot marble-origami-reset last-prompt agent-name file-history-delta
+    tag agent-color agent-setting mode permission-mode isolation-latch relocated worktree-state
+    pr-link frame-link bridge-session speculation-accept ended-by-model queue-operation
+    file-history-snapshot attribution-snapshot content-replacement fork-context-ref
+    marble-origami-commit marble-origami-snapshot marble-origami-reset last-prompt agent-name
+    file-history-delta
     """.split()
 )
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.S)
@@ -87,7 +88,15 @@ class ResultReader:
         data = {"id": call, "external": True}
         out.main.facts["answers"] = fold(call)
         out.main.events.append(
-            Event("tool.result", fold(call, "external"), None, "tool", as_str(record.get("text")), None, data)
+            Event(
+                "tool.result",
+                fold(call, "external"),
+                None,
+                "tool",
+                as_str(record.get("text")),
+                None,
+                data,
+            )
         )
 
 
@@ -111,8 +120,10 @@ class TranscriptReader:
                 del self.through[next(iter(self.through))]
 
     def _parent(self, record: Record) -> str | None:
-        """The nearest line above that says something: None at a root, empty where the record does not tell."""
-        parent = record.get("parentUuid") or record.get("logicalParentUuid")  # the latter over a compaction
+        """The nearest line above that says something: None at a root, empty where the record
+        does not tell."""
+        # the latter over a compaction
+        parent = record.get("parentUuid") or record.get("logicalParentUuid")
         if isinstance(parent, str):
             return self.through.get(parent, parent)
         root = record.get("parentUuid", "") is None and record.get("subtype") != "compact_boundary"
@@ -149,7 +160,9 @@ class TranscriptReader:
         """Until 2.0 subagents stood in the main file; one chain of parents is one subagent."""
         uuid, parent = as_str(record.get("uuid")), as_str(record.get("parentUuid"))
         agent_id = record.get("agentId")
-        root = agent_id if isinstance(agent_id, str) else self.sides.get(parent, uuid[:8] or "inline")
+        root = (
+            agent_id if isinstance(agent_id, str) else self.sides.get(parent, uuid[:8] or "inline")
+        )
         self.sides[uuid] = root
         while len(self.sides) > _SIDE_MAX:
             del self.sides[next(iter(self.sides))]
@@ -185,8 +198,14 @@ class TranscriptReader:
             "forked_from": origin,
         }
         kind = "session.started" if seen is None else "status.changed"
-        key = fold(as_str(record.get("uuid")), "place") if record.get("uuid") else fold_bytes(offset, line)
-        bucket.events.append(Event(kind, key, when, "system", "", None, {k: v for k, v in data.items() if v}))
+        key = (
+            fold(as_str(record.get("uuid")), "place")
+            if record.get("uuid")
+            else fold_bytes(offset, line)
+        )
+        bucket.events.append(
+            Event(kind, key, when, "system", "", None, {k: v for k, v in data.items() if v})
+        )
 
     def _message(self, kind: str, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
         message = record.get("message")
@@ -219,36 +238,59 @@ class TranscriptReader:
             link = {**link, "model": model}
             self._usage(record, message, model, bucket, when, base)
         failed = bool(record.get("isApiErrorMessage"))
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+        blocks = (
+            [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+        )
         for index, block in enumerate(blocks):
             if not isinstance(block, dict):
                 continue
             kind = block.get("type")
             if kind == "text":
                 text = as_str(block.get("text"))
-                if not text.strip() or (model == "<synthetic>" and text == "No response requested."):
+                if not text.strip() or (
+                    model == "<synthetic>" and text == "No response requested."
+                ):
                     continue
-                event = Event("error" if failed else "assistant.message", fold(base, index), when, "assistant", text)
+                event = Event(
+                    "error" if failed else "assistant.message",
+                    fold(base, index),
+                    when,
+                    "assistant",
+                    text,
+                )
                 event.data = link
                 bucket.events.append(event)
             elif kind in ("thinking", "redacted_thinking"):
                 text = as_str(block.get("thinking"))
                 data = link if text else {**link, "redacted": True}
                 bucket.events.append(
-                    Event("assistant.thinking", fold(base, index), when, "assistant", text, None, data)
+                    Event(
+                        "assistant.thinking", fold(base, index), when, "assistant", text, None, data
+                    )
                 )
             elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
                 self._call(block, bucket, when, base, index, link)
             elif isinstance(kind, str) and kind.endswith("_tool_result"):
                 self._result(block, None, bucket, when, base, index, link)
 
-    def _usage(self, record: Record, message: Record, model: str, bucket: Bucket, when: int | None, base: str) -> None:
-        """Each line of a response repeats the whole response's usage; the store keeps the maximum per key."""
+    def _usage(
+        self,
+        record: Record,
+        message: Record,
+        model: str,
+        bucket: Bucket,
+        when: int | None,
+        base: str,
+    ) -> None:
+        """Each line of a response repeats the whole response's usage; the store keeps the
+        maximum per key."""
         usage = message.get("usage")
         if not isinstance(usage, dict):
             return
         ident = message.get("id")
-        key = fold("claude", ident, record.get("requestId") or "") if ident else fold("claude", base)
+        key = (
+            fold("claude", ident, record.get("requestId") or "") if ident else fold("claude", base)
+        )
         bucket.usage.append(
             Usage(
                 key,
@@ -261,7 +303,9 @@ class TranscriptReader:
             )
         )
 
-    def _call(self, block: Record, bucket: Bucket, when: int | None, base: str, index: int, link: Record) -> None:
+    def _call(
+        self, block: Record, bucket: Bucket, when: int | None, base: str, index: int, link: Record
+    ) -> None:
         name = as_str(block.get("name")) or "unknown"
         ident = block.get("id")
         given = as_dict(block.get("input"))
@@ -272,14 +316,28 @@ class TranscriptReader:
             text = as_str(given.get("description")) or as_str(given.get("prompt"))
             started = {**link, "id": ident, "prompt": given.get("prompt")}
             kind = as_str(given.get("subagent_type")) or None
-            bucket.events.append(Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, started))
+            bucket.events.append(
+                Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, started)
+            )
         elif name == "AskUserQuestion":
             asked = [as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))]
             data = {**link, "id": ident, "questions": given.get("questions")}
             bucket.events.append(
-                Event("question.asked", fold(key, "ask"), when, "assistant", "\n".join(asked), None, data)
+                Event(
+                    "question.asked",
+                    fold(key, "ask"),
+                    when,
+                    "assistant",
+                    "\n".join(asked),
+                    None,
+                    data,
+                )
             )
-        path = as_str(given.get(WRITERS.get(name, "file_path"))) if name in WRITERS or name == "Read" else ""
+        path = (
+            as_str(given.get(WRITERS.get(name, "file_path")))
+            if name in WRITERS or name == "Read"
+            else ""
+        )
         if path and isinstance(ident, str):
             self.pending[ident] = [path, "read" if name == "Read" else "write"]
             while len(self.pending) > _PENDING_MAX:
@@ -287,7 +345,15 @@ class TranscriptReader:
 
     # -- what came back, and what the person said ------------------------------------------------
 
-    def _user(self, record: Record, content: Any, bucket: Bucket, when: int | None, base: str, link: Record) -> None:
+    def _user(
+        self,
+        record: Record,
+        content: Any,
+        bucket: Bucket,
+        when: int | None,
+        base: str,
+        link: Record,
+    ) -> None:
         texts: list[str] = []
         images: list[Record] = []
         results = False
@@ -322,26 +388,40 @@ class TranscriptReader:
         key = fold(base, "said")
         start = text.lstrip()
         if record.get("isCompactSummary"):
-            bucket.events.append(Event("compaction", key, when, "system", text, None, {**link, "summary": True}))
+            bucket.events.append(
+                Event("compaction", key, when, "system", text, None, {**link, "summary": True})
+            )
         elif start.startswith(INTERRUPTED):
-            bucket.events.append(Event("turn.completed", key, when, "user", text, None, {**link, "interrupted": True}))
+            bucket.events.append(
+                Event(
+                    "turn.completed", key, when, "user", text, None, {**link, "interrupted": True}
+                )
+            )
         elif start.startswith(NOT_TYPED):
             self._echo(start, bucket, when, key, link)
         elif record.get("isMeta"):
             return
-        elif start.startswith(MARKER) or as_dict(record.get("origin")).get("kind", "human") != "human":
+        elif (
+            start.startswith(MARKER)
+            or as_dict(record.get("origin")).get("kind", "human") != "human"
+        ):
             bucket.events.append(Event("status.changed", key, when, "system", text, None, link))
         else:
             data = {**link, "images": images} if images else link
             side = self.subagent or record.get("isSidechain")
-            bucket.events.append(Event("user.prompt", key, when, "assistant" if side else "user", text, None, data))
+            bucket.events.append(
+                Event("user.prompt", key, when, "assistant" if side else "user", text, None, data)
+            )
 
     def _echo(self, text: str, bucket: Bucket, when: int | None, key: int, link: Record) -> None:
-        """A slash command or a `!` shell line: what the person did, though not a prompt to the model."""
+        """A slash command or a `!` shell line: what the person did, though not a prompt to the
+        model."""
         if found := _COMMAND.search(text):
             arguments = _ARGUMENTS.search(text)
             said = f"{found[1].strip()} {arguments[1].strip() if arguments else ''}".strip()
-            bucket.events.append(Event("status.changed", key, when, "user", said, None, {**link, "command": said}))
+            bucket.events.append(
+                Event("status.changed", key, when, "user", said, None, {**link, "command": said})
+            )
         elif tagged := _TAGGED.findall(text):
             kind = "tool.call" if tagged[0][0] == "bash-input" else "tool.result"
             said = "\n".join(part for _, part in tagged if part)
@@ -361,8 +441,16 @@ class TranscriptReader:
         content = block.get("content")
         images: list[Record] = []
         if isinstance(content, list):
-            texts = [as_str(b.get("text")) for b in content if isinstance(b, dict) and b.get("type") == "text"]
-            images = [_reference(b, i) for i, b in enumerate(content) if isinstance(b, dict) and "source" in b]
+            texts = [
+                as_str(b.get("text"))
+                for b in content
+                if isinstance(b, dict) and b.get("type") == "text"
+            ]
+            images = [
+                _reference(b, i)
+                for i, b in enumerate(content)
+                if isinstance(b, dict) and "source" in b
+            ]
             content = "\n".join(texts)
         elif isinstance(content, dict):
             content = flatten(content)
@@ -382,8 +470,11 @@ class TranscriptReader:
         if waiting and not failed:
             bucket.touches.append(Touch(key, waiting[0], waiting[1]))
 
-    def _outcome(self, outcome: Any, data: Record, bucket: Bucket, when: int | None, ident: Any) -> None:
-        """What the program kept of the result beside the model's copy: the exact patch, the subagent, a refusal."""
+    def _outcome(
+        self, outcome: Any, data: Record, bucket: Bucket, when: int | None, ident: Any
+    ) -> None:
+        """What the program kept of the result beside the model's copy: the exact patch, the
+        subagent, a refusal."""
         if isinstance(outcome, dict):
             if outcome.get("structuredPatch"):
                 data["patch"] = outcome["structuredPatch"]
@@ -392,7 +483,15 @@ class TranscriptReader:
             if isinstance(outcome.get("agentId"), str) and ident:
                 data["subagent"] = outcome["agentId"]
                 bucket.events.append(
-                    Event("subagent.stopped", fold(ident, "stopped"), when, "subagent", "", None, {"id": ident})
+                    Event(
+                        "subagent.stopped",
+                        fold(ident, "stopped"),
+                        when,
+                        "subagent",
+                        "",
+                        None,
+                        {"id": ident},
+                    )
                 )
             if answers := outcome.get("answers"):
                 data["answers"] = answers
@@ -401,7 +500,9 @@ class TranscriptReader:
         elif isinstance(outcome, str) and "rejected" in outcome[:60] and ident:
             data["rejected"] = True
             decision = {"id": ident, "decision": "denied"}
-            bucket.events.append(Event("approval.resolved", fold(ident, "denied"), when, "user", "", None, decision))
+            bucket.events.append(
+                Event("approval.resolved", fold(ident, "denied"), when, "user", "", None, decision)
+            )
 
     # -- the rest --------------------------------------------------------------------------------
 
@@ -414,8 +515,14 @@ class TranscriptReader:
         text = as_str(record.get("content"))
         if subtype == "compact_boundary":
             meta = as_dict(record.get("compactMetadata"))
-            kept: Record = {k: meta[k] for k in ("trigger", "preTokens", "postTokens", "durationMs") if k in meta}
-            bucket.events.append(Event("compaction", key, when, "system", "", None, {**link, **kept}))
+            kept: Record = {
+                k: meta[k]
+                for k in ("trigger", "preTokens", "postTokens", "durationMs")
+                if k in meta
+            }
+            bucket.events.append(
+                Event("compaction", key, when, "system", "", None, {**link, **kept})
+            )
         elif subtype == "turn_duration":
             data = {**link, "duration_ms": record.get("durationMs")}
             bucket.events.append(Event("turn.completed", key, when, "system", "", None, data))
@@ -426,7 +533,9 @@ class TranscriptReader:
         elif subtype == "local_command":
             self._echo(text.lstrip(), bucket, when, key, link)
         elif subtype == "away_summary":
-            bucket.events.append(Event("status.changed", key, when, "system", text, None, {**link, "summary": True}))
+            bucket.events.append(
+                Event("status.changed", key, when, "system", text, None, {**link, "summary": True})
+            )
 
     def _attachment(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
         """A prompt typed while the agent worked stands only here."""
@@ -437,7 +546,9 @@ class TranscriptReader:
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else as_list(prompt)
         blocks = [block for block in blocks if isinstance(block, dict)]
         text = "\n".join(as_str(b.get("text")) for b in blocks if b.get("type") == "text")
-        images = [_reference(b, i) for i, b in enumerate(blocks) if b.get("type") in ("image", "document")]
+        images = [
+            _reference(b, i) for i, b in enumerate(blocks) if b.get("type") in ("image", "document")
+        ]
         if attachment.get("commandMode", "prompt") != "prompt" or not (text.strip() or images):
             return
         uuid = record.get("uuid")
@@ -448,11 +559,16 @@ class TranscriptReader:
         self._said({**record, **whose}, text, images, bucket, when, base, link)
 
     def _progress(self, record: Record, out: Sink) -> None:
-        """Early 2.x copied a subagent's messages into the parent's file; its own file has the same uuids."""
+        """Early 2.x copied a subagent's messages into the parent's file; its own file has the
+        same uuids."""
         data = as_dict(record.get("data"))
         agent_id = data.get("agentId")
         inner = data.get("message")
-        if data.get("type") != "agent_progress" or not isinstance(inner, dict) or not isinstance(agent_id, str):
+        if (
+            data.get("type") != "agent_progress"
+            or not isinstance(inner, dict)
+            or not isinstance(agent_id, str)
+        ):
             return
         kind = inner.get("type")
         if kind in ("user", "assistant") and inner.get("uuid"):
@@ -463,7 +579,8 @@ class TranscriptReader:
         """A legacy title: it names a leaf that mostly stands in another session's file."""
         leaf, text = record.get("leafUuid"), record.get("summary")
         if isinstance(leaf, str) and isinstance(text, str) and text.strip():
-            # What kind of line the leaf is stands there, not here: an answer, a prompt or a system line.
+            # What kind of line the leaf is stands there, not here: an answer, a prompt or a system
+            # line.
             keys = (fold(leaf, 0), fold(leaf, "said"), fold(leaf))
             bucket.leaf_titles += [(key, text.strip()) for key in keys]
 
@@ -473,4 +590,9 @@ def _reference(block: Record, index: int) -> Record:
     source = as_dict(block.get("source"))
     data = source.get("data")
     size = len(data) * 3 // 4 if isinstance(data, str) else None
-    return {"block": index, "type": block.get("type"), "media_type": source.get("media_type"), "bytes": size}
+    return {
+        "block": index,
+        "type": block.get("type"),
+        "media_type": source.get("media_type"),
+        "bytes": size,
+    }

@@ -55,7 +55,9 @@ class Registry:
         except OSError:
             pass  # no such folder: no version of it that keeps one has run here
         self._seen = seen
-        self.known = {session: told for session, told in self.known.items() if f"{told.pid}.json" in seen}
+        self.known = {
+            session: told for session, told in self.known.items() if f"{told.pid}.json" in seen
+        }
         self.known.update({told.session_id: told for told in found})
         return found
 
@@ -89,7 +91,10 @@ def _registered(path: Path) -> Registered | None:
         start=int(start) if start.isascii() and start.isdigit() and len(start) < 16 else 0,
         status=as_str(told.get("status")),
         waiting_for=as_str(told.get("waitingFor")),
-        at=as_int(told.get("statusUpdatedAt")) or as_int(told.get("updatedAt")) or as_int(told.get("startedAt")) or 0,
+        at=as_int(told.get("statusUpdatedAt"))
+        or as_int(told.get("updatedAt"))
+        or as_int(told.get("startedAt"))
+        or 0,
     )
 
 

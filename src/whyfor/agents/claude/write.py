@@ -15,11 +15,12 @@ from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.model.times import to_iso
 
 TREE = ("user", "assistant", "attachment", "system")
-# Lines that point past the cut, or to where the session was: titles, leaves, worktrees, backups of files.
+# Lines that point past the cut, or to where the session was: titles, leaves, worktrees, backups of
+# files.
 LEFT_OUT = frozenset(
     """
-    last-prompt summary custom-title ai-title agent-name relocated worktree-state bridge-session ended-by-model
-    queue-operation file-history-snapshot file-history-delta
+    last-prompt summary custom-title ai-title agent-name relocated worktree-state bridge-session
+    ended-by-model queue-operation file-history-snapshot file-history-delta
     """.split()
 )
 _NAME_MAX = 200
@@ -37,10 +38,16 @@ class ClaudeWriter:
     def opens(self, record: Record) -> list[str]:
         if record.get("type") != "assistant" or record.get("isSidechain"):
             return []
-        return [as_str(block.get("id")) for block in _blocks(record) if block.get("type") == "tool_use"]
+        return [
+            as_str(block.get("id")) for block in _blocks(record) if block.get("type") == "tool_use"
+        ]
 
     def answers(self, record: Record) -> list[str]:
-        return [as_str(block.get("tool_use_id")) for block in _blocks(record) if block.get("type") == "tool_result"]
+        return [
+            as_str(block.get("tool_use_id"))
+            for block in _blocks(record)
+            if block.get("type") == "tool_result"
+        ]
 
     def asks(self, record: Record) -> bool:
         aside = record.get("isMeta") or record.get("isSidechain") or record.get("isCompactSummary")
@@ -69,7 +76,11 @@ class ClaudeWriter:
     # -- several ---------------------------------------------------------------------------------
 
     def live(self, records: Sequence[Record]) -> list[Record]:
-        tree = [r for r in _mended(records) if r.get("uuid") and r.get("type") in TREE and not r.get("isSidechain")]
+        tree = [
+            r
+            for r in _mended(records)
+            if r.get("uuid") and r.get("type") in TREE and not r.get("isSidechain")
+        ]
         by_uuid = {record["uuid"]: record for record in tree}
         wanted: set[str] = set()
         calls: set[str] = set()
@@ -100,10 +111,16 @@ class ClaudeWriter:
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         return [NewFile(_folder(place) / f"{place.session_id}.jsonl", lines(records))]
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
+    def beside(
+        self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
+    ) -> NewFile | None:
         """Subagents and large results stand in a folder named after the session."""
         before, _, below = path.replace("\\", "/").rpartition(f"/{session_id}/")
-        target = _folder(place) / place.session_id / (below if before else f"subagents/{path.rsplit('/', 1)[-1]}")
+        target = (
+            _folder(place)
+            / place.session_id
+            / (below if before else f"subagents/{path.rsplit('/', 1)[-1]}")
+        )
         if records is None:
             return NewFile(target, b"")
         starts = _starts(records)
@@ -116,13 +133,15 @@ def _blocks(record: Record) -> list[Record]:
 
 
 def _mended(records: Sequence[Record]) -> list[Record]:
-    """Every line once, and hanging on one that is there: on the one before it, if its own parent is not."""
+    """Every line once, and hanging on one that is there: on the one before it, if its own parent
+    is not."""
     known: dict[str, Record] = {}
     for record in records:
         if isinstance(ident := record.get("uuid"), str):
             known.setdefault(ident, record)
     kept: list[Record] = []
-    last: dict[bool, str | None] = {}  # of the conversation itself, and of subagents in the same file
+    # of the conversation itself, and of subagents in the same file
+    last: dict[bool, str | None] = {}
     for record in records:
         ident = record.get("uuid")
         if not isinstance(ident, str):
@@ -130,7 +149,9 @@ def _mended(records: Sequence[Record]) -> list[Record]:
         elif known[ident] is record:
             side = bool(record.get("isSidechain"))
             parent = _parent(record, known, last.get(side))
-            kept.append(record if parent == record.get("parentUuid") else {**record, "parentUuid": parent})
+            kept.append(
+                record if parent == record.get("parentUuid") else {**record, "parentUuid": parent}
+            )
             if record.get("type") in TREE:
                 last[side] = ident
     return kept
@@ -156,7 +177,8 @@ def _starts(records: Sequence[Record]) -> set[str]:
 
 
 def _moved(record: Record, starts: set[str], place: NewSession) -> Record:
-    """The same line in the new session, saying where it comes from as the agent's own branches do."""
+    """The same line in the new session, saying where it comes from as the agent's own branches
+    do."""
     changed: Record = {"sessionId": place.session_id}
     if record.get("cwd") in starts:
         changed["cwd"] = place.cwd
@@ -168,7 +190,11 @@ def _moved(record: Record, starts: set[str], place: NewSession) -> Record:
 def _line(said: SpokenLine) -> Record:
     message: Record = {"role": said.role, "content": said.text}
     if said.role == "assistant":
-        message = {**message, "model": said.model or "unknown", "content": [{"type": "text", "text": said.text}]}
+        message = {
+            **message,
+            "model": said.model or "unknown",
+            "content": [{"type": "text", "text": said.text}],
+        }
     return {
         "parentUuid": None,
         "isSidechain": False,
@@ -185,11 +211,14 @@ def _title(place: NewSession) -> Record:
 
 
 def _folder(place: NewSession) -> Path:
-    return AGENT.roots(place.home, place.env)[0] / project_folder(os.path.realpath(place.cwd), place.env)
+    return AGENT.roots(place.home, place.env)[0] / project_folder(
+        os.path.realpath(place.cwd), place.env
+    )
 
 
 def project_folder(path: str, env: Mapping[str, str]) -> str:
-    """The agent's name for a project: its path, all but letters and digits as dashes, a long one with a hash."""
+    """The agent's name for a project: its path, all but letters and digits as dashes, a long one
+    with a hash."""
     if given := env.get("CLAUDE_CODE_PROJECT_DIR_NAME"):
         return given
     raw = unicodedata.normalize("NFC", path).encode("utf-16-le", "surrogatepass")

@@ -1,4 +1,5 @@
-"""Codex CLI: rollouts under ~/.codex/sessions, one file per thread; two dialects that share their items."""
+"""Codex CLI: rollouts under ~/.codex/sessions, one file per thread; two dialects that share
+their items."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import FileAgent, OnError, Record, RecordReader, SourceShape, as_str, head_records, walk
+from whyfor.agents.base import (
+    FileAgent,
+    OnError,
+    Record,
+    RecordReader,
+    SourceShape,
+    as_str,
+    head_records,
+    walk,
+)
 from whyfor.agents.codex.records import RECORDS, is_bare_item, is_bare_meta, parent
 
 _NAME = r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-fA-F-]{36})(?:_|\.|$)"
@@ -30,13 +40,17 @@ class Codex(FileAgent):
     def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         if re.match(_DOCUMENT, head) and (b'"items"' in head or b'"instructions"' in head):
             ident = re.search(_DOCUMENT_ID, head)
-            return SourceShape("document", ident[1].decode("utf-8", "replace") if ident else _named(path))
+            return SourceShape(
+                "document", ident[1].decode("utf-8", "replace") if ident else _named(path)
+            )
         found = False
         for record in head_records(head):
             kind, payload = as_str(record.get("type")), record.get("payload")
             if isinstance(payload, dict) and kind in RECORDS:
                 if kind == "session_meta":
-                    return SourceShape("lines", as_str(payload.get("id")) or _named(path), parent(payload))
+                    return SourceShape(
+                        "lines", as_str(payload.get("id")) or _named(path), parent(payload)
+                    )
                 found = True
             elif is_bare_meta(record):
                 return SourceShape("lines", record["id"])
@@ -46,7 +60,10 @@ class Codex(FileAgent):
 
     def begins(self, record: Record) -> bool:
         payload = record.get("payload")
-        started = isinstance(payload, dict) and payload.get("type") in ("task_started", "turn_started")
+        started = isinstance(payload, dict) and payload.get("type") in (
+            "task_started",
+            "turn_started",
+        )
         return started or record.get("type") == "turn_context"
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:

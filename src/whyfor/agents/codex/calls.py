@@ -14,8 +14,11 @@ from whyfor.model.events import Touch
 from whyfor.model.ids import fold
 
 HOSTED = {"web_search_call": "web_search", "image_generation_call": "image_generation"}
-# The line's start is checked after `*** `: beginning with a literal, the search is four times as fast.
-_PATCHED = re.compile(r"\*\*\* (?<![^\n]....)(?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
+# The line's start is checked after `*** `: beginning with a literal, the search is four times as
+# fast.
+_PATCHED = re.compile(
+    r"\*\*\* (?<![^\n]....)(?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M
+)
 _CALLS_MAX = 500  # tool calls that are remembered; what comes later than that is taken as new
 
 
@@ -51,13 +54,27 @@ class Calls:
     def _spawned(self, ident: str, key: int, given: Record, at: RecordPlace) -> None:
         kind = as_str(given.get("agent_type")) or as_str(given.get("task_name"))
         task = as_str(given.get("message"))
-        at.add("subagent.started", fold(key, "sub"), "assistant", task, kind, {"id": ident, "prompt": task})
+        at.add(
+            "subagent.started",
+            fold(key, "sub"),
+            "assistant",
+            task,
+            kind,
+            {"id": ident, "prompt": task},
+        )
 
     def hosted(self, item: Record, at: RecordPlace) -> None:
         """A tool that the model's provider runs: its result is not written down."""
         given = as_dict(item.get("action")) or {"prompt": as_str(item.get("revised_prompt"))}
         data = {"id": item.get("id"), "input": given}
-        at.add("tool.call", at.key(item.get("id")), "assistant", flatten(given), HOSTED[item["type"]], data)
+        at.add(
+            "tool.call",
+            at.key(item.get("id")),
+            "assistant",
+            flatten(given),
+            HOSTED[item["type"]],
+            data,
+        )
 
     def output(self, item: Record, at: RecordPlace) -> None:
         ident, output = as_str(item.get("call_id")), item.get("output")
@@ -92,14 +109,18 @@ class Calls:
     def _touch(self, ident: str, paths: Collection[str], action: str, at: RecordPlace) -> None:
         if paths:
             key = fold(ident)
-            at.bucket.touches.extend(Touch(key, path.removeprefix("file://"), action) for path in paths)
+            at.bucket.touches.extend(
+                Touch(key, path.removeprefix("file://"), action) for path in paths
+            )
 
     # -- events that say how a call ended --------------------------------------------------------
 
     def ran(self, call: object, event: Record, at: RecordPlace) -> None:
-        """How a command ended: mostly known before its output, later when it ran in the background."""
+        """How a command ended: mostly known before its output, later when it ran in the
+        background."""
         ident = as_str(call)
-        if not ident or event.get("source") in ("user_shell", "userShell"):  # `<user_shell_command>` tells it
+        # `<user_shell_command>` tells it
+        if not ident or event.get("source") in ("user_shell", "userShell"):
             return
         code, status = as_int(event.get("exit_code")), event.get("status")
         failed = bool(code) or status in ("failed", "declined")
@@ -166,7 +187,9 @@ class Calls:
         elif known is not None and failed:
             known["failed"] = True
 
-    def _nested(self, ident: str, name: str, given: Record, output: str, result: Record, at: RecordPlace) -> None:
+    def _nested(
+        self, ident: str, name: str, given: Record, output: str, result: Record, at: RecordPlace
+    ) -> None:
         """A tool that a script of the model called: only its end is written down."""
         data = {"id": ident, "input": given, "nested": True}
         at.add("tool.call", at.key(ident), "assistant", flatten(given), name, data)
@@ -192,16 +215,30 @@ class Calls:
     def approval(self, event: Record, at: RecordPlace) -> None:
         ident = as_str(event.get("call_id"))
         text = _command(event.get("command")) or as_str(event.get("reason"))
-        at.add("approval.requested", at.key(ident, "approval"), "assistant", text, data={"id": ident or None})
+        at.add(
+            "approval.requested",
+            at.key(ident, "approval"),
+            "assistant",
+            text,
+            data={"id": ident or None},
+        )
 
     def assessed(self, event: Record, at: RecordPlace) -> None:
-        ident, status = as_str(event.get("target_item_id")) or as_str(event.get("id")), event.get("status")
+        ident, status = (
+            as_str(event.get("target_item_id")) or as_str(event.get("id")),
+            event.get("status"),
+        )
         if status in ("approved", "denied"):
             data = {"id": ident, "decision": status}
             at.add("approval.resolved", at.key(ident, "assessed"), "system", data=data)
 
     def _declined(self, ident: str, at: RecordPlace) -> None:
-        at.add("approval.resolved", at.key(ident, "denied"), "user", data={"id": ident, "decision": "denied"})
+        at.add(
+            "approval.resolved",
+            at.key(ident, "denied"),
+            "user",
+            data={"id": ident, "decision": "denied"},
+        )
 
 
 def _name(item: Record) -> str:

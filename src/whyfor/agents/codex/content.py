@@ -10,7 +10,9 @@ from whyfor.agents.base import Record, as_dict, as_list, as_str
 
 
 def texts(parts: object) -> str:
-    return "\n".join([text for part in as_list(parts) if (text := as_str(as_dict(part).get("text")))])
+    return "\n".join(
+        [text for part in as_list(parts) if (text := as_str(as_dict(part).get("text")))]
+    )
 
 
 def decoded(text: str) -> Any:

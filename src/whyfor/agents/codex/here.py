@@ -25,5 +25,15 @@ class RecordPlace:
         own = fold_bytes(self.offset, self.line)
         return fold(own, *parts) if parts else own
 
-    def add(self, kind: str, key: int, actor: str, text: str = "", name: str = "", data: Record | None = None) -> None:
-        self.bucket.events.append(Event(kind, key, self.when, actor, text, name or None, data or None))
+    def add(
+        self,
+        kind: str,
+        key: int,
+        actor: str,
+        text: str = "",
+        name: str = "",
+        data: Record | None = None,
+    ) -> None:
+        self.bucket.events.append(
+            Event(kind, key, self.when, actor, text, name or None, data or None)
+        )

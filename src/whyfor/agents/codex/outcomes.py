@@ -28,7 +28,8 @@ _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)", re.M)
 
 
 def outcome(output: object) -> tuple[str, int | None, bool]:
-    """What a tool said, its exit code, whether it failed: all in one string that was meant for the model."""
+    """What a tool said, its exit code, whether it failed: all in one string that was meant for
+    the model."""
     failed = False
     if isinstance(output, dict):
         failed, output = output.get("success") is False, output.get("content")
@@ -36,7 +37,10 @@ def outcome(output: object) -> tuple[str, int | None, bool]:
         output = texts(output) or flatten(output)
     text, code = as_str(output), None
     if text.startswith(('{"output":', '{"metadata":')) and isinstance(whole := decoded(text), dict):
-        text, code = as_str(whole.get("output")), as_int(as_dict(whole.get("metadata")).get("exit_code"))
+        text, code = (
+            as_str(whole.get("output")),
+            as_int(as_dict(whole.get("metadata")).get("exit_code")),
+        )
     failed = failed or text.startswith(FAILED)
     while code is None and text.startswith(_HEADER):  # a patch inside a command has two headers
         header, marker, rest = text.partition("Output:\n")

@@ -12,7 +12,8 @@ from whyfor.agents.codex.outcomes import outcome
 from whyfor.agents.codex.thread import Thread
 from whyfor.model.ids import fold
 
-# How text begins that the program put among the user's messages; newer files say so in their provenance.
+# How text begins that the program put among the user's messages; newer files say so in their
+# provenance.
 INJECTED = (
     MARKER,
     "<environment_context>",
@@ -77,7 +78,9 @@ class Prompts:
             origin = origins[index] if index < len(origins) else None
             if part.get("type") == "input_image":
                 images.append(image(part, index, path))
-            elif start.startswith(("<image", "</image>")) and (tag := re.fullmatch(_IMAGE_TAG, start)):
+            elif start.startswith(("<image", "</image>")) and (
+                tag := re.fullmatch(_IMAGE_TAG, start)
+            ):
                 named = re.search(_PATH, tag["attributes"] or "")
                 path = named[1] if named else None
             elif origin == "user" or (origin is None and not start.startswith(INJECTED)):
@@ -90,7 +93,8 @@ class Prompts:
             self._prompt(text, images, at.key(item.get("id")), at)
 
     def shown(self, event: Record, at: RecordPlace) -> None:
-        """The same prompt once more, as the screen showed it; only a file without the item needs it."""
+        """The same prompt once more, as the screen showed it; only a file without the item needs
+        it."""
         text = as_str(event.get("message"))
         if event.get("kind") not in (None, "plain") or text.lstrip().startswith(INJECTED):
             return
@@ -107,8 +111,16 @@ class Prompts:
         said = text.partition("Payload:\n")[2] if text.startswith("Message Type:") else text
         data: Record = {"from": item.get("author"), "to": item.get("recipient")}
         key = at.key(item.get("id"))
-        if self.state.get("side") and (text.startswith("Message Type: NEW_TASK") or item.get("trigger_turn")):
-            at.add("user.prompt", key, "assistant", said, data=data if said else {**data, "redacted": True})
+        if self.state.get("side") and (
+            text.startswith("Message Type: NEW_TASK") or item.get("trigger_turn")
+        ):
+            at.add(
+                "user.prompt",
+                key,
+                "assistant",
+                said,
+                data=data if said else {**data, "redacted": True},
+            )
         elif said.strip():
             at.add("status.changed", key, "subagent", said, data=data)
 
@@ -117,10 +129,13 @@ class Prompts:
         before, marker, request = text.partition(_REQUEST)
         if marker and before.lstrip().startswith("# "):
             text, data["context"] = request.strip(), before.strip()[:_CONTEXT_MAX]
-        at.add("user.prompt", key, "assistant" if self.state.get("side") else "user", text, data=data)
+        at.add(
+            "user.prompt", key, "assistant" if self.state.get("side") else "user", text, data=data
+        )
 
     def _told(self, text: str, key: int, at: RecordPlace) -> None:
-        """Text that was put in the user's mouth, where it says more than the model's own context."""
+        """Text that was put in the user's mouth, where it says more than the model's own
+        context."""
         if text.startswith("<user_shell_command>") and (ran := re.match(_SHELL, text)):
             output, code, _ = outcome(ran[2])
             at.add("tool.call", key, "user", ran[1], "user_shell", {"input": {"command": ran[1]}})
@@ -129,7 +144,9 @@ class Prompts:
         elif text.startswith("<subagent_notification>") and (notice := re.match(_NOTICE, text)):
             told = as_dict(decoded(notice[1]))
             status = told.get("status")
-            word, said = next(iter(status.items()), ("", "")) if isinstance(status, dict) else (status, "")
+            word, said = (
+                next(iter(status.items()), ("", "")) if isinstance(status, dict) else (status, "")
+            )
             whom = {"session": told.get("agent_path") or told.get("agent_id"), "status": word}
             at.add("subagent.stopped", key, "subagent", as_str(said), data=whom)
         elif text.startswith(MARKER):

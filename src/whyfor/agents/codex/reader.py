@@ -1,4 +1,5 @@
-"""From a rollout's records to events. Items are the conversation; events add what items do not say."""
+"""From a rollout's records to events. Items are the conversation; events add what items do not
+say."""
 
 from __future__ import annotations
 
@@ -19,35 +20,44 @@ Handler = Callable[[Record, RecordPlace], None]
 
 SILENT_ITEMS = frozenset(
     str.split(
-        "additional_tools ghost_snapshot compaction compaction_summary compaction_trigger context_compaction other"
+        "additional_tools ghost_snapshot compaction compaction_summary compaction_trigger "
+        "context_compaction other"
     )
 )
 # Events that repeat an item of the conversation, or only tell of progress.
 SILENT_EVENTS = frozenset(
     str.split(
         "agent_message agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break "
-        "agent_message_delta agent_reasoning_delta agent_message_content_delta reasoning_content_delta "
+        "agent_message_delta agent_reasoning_delta agent_message_content_delta "
+        "reasoning_content_delta "
         "reasoning_raw_content_delta plan_delta plan_update turn_diff thread_settings_applied "
-        "thread_goal_updated thread_queue_changed web_search_begin web_search_end image_generation_begin "
+        "thread_goal_updated thread_queue_changed web_search_begin web_search_end "
+        "image_generation_begin "
         "image_generation_end view_image_tool_call mcp_tool_call_begin mcp_startup_update "
         "mcp_startup_complete exec_command_begin exec_command_output_delta terminal_interaction "
-        "patch_apply_begin patch_apply_updated item_started raw_response_item raw_response_completed "
+        "patch_apply_begin patch_apply_updated item_started raw_response_item "
+        "raw_response_completed "
         "hook_started hook_completed session_configured shutdown_complete background_event "
-        "deprecation_notice warning guardian_warning dynamic_tool_call_request dynamic_tool_call_response "
-        "elicitation_request elicitation_abandoned request_user_input model_reroute model_verification "
+        "deprecation_notice warning guardian_warning dynamic_tool_call_request "
+        "dynamic_tool_call_response "
+        "elicitation_request elicitation_abandoned request_user_input model_reroute "
+        "model_verification "
         "turn_moderation_metadata safety_buffering environment_connected environment_disconnected "
-        "auth_recovery_started auth_recovery_completed skills_update_available undo_started undo_completed "
+        "auth_recovery_started auth_recovery_completed skills_update_available undo_started "
+        "undo_completed "
         "collab_agent_spawn_begin collab_agent_spawn_end collab_agent_interaction_begin "
         "collab_agent_interaction_end collab_waiting_begin collab_waiting_end collab_close_begin "
         "collab_close_end collab_resume_begin collab_resume_end realtime_conversation_started "
         "realtime_conversation_sdp realtime_conversation_realtime realtime_conversation_closed "
-        "realtime_conversation_list_voices_response get_history_entry_response list_custom_prompts_response "
+        "realtime_conversation_list_voices_response get_history_entry_response "
+        "list_custom_prompts_response "
         "list_skills_response"
     )
 )
 SILENT_TURN_ITEMS = frozenset(
     str.split(
-        "AgentMessage Reasoning Plan WebSearch ImageView ImageGeneration HookPrompt Sleep DynamicToolCall "
+        "AgentMessage Reasoning Plan WebSearch ImageView ImageGeneration HookPrompt Sleep "
+        "DynamicToolCall "
         "InjectedContext UserInputRequest"
     )
 )
@@ -78,7 +88,9 @@ class RolloutReader:
             "item_completed": self._item_completed,
             "exec_command_end": lambda event, at: calls.ran(event.get("call_id"), event, at),
             "patch_apply_end": lambda event, at: calls.patched(event.get("call_id"), event, at),
-            "mcp_tool_call_end": lambda event, at: calls.asked_server(event.get("call_id"), event, at),
+            "mcp_tool_call_end": lambda event, at: calls.asked_server(
+                event.get("call_id"), event, at
+            ),
             "user_message": prompts.shown,
             "task_started": turns.started,
             "turn_started": turns.started,
@@ -113,7 +125,9 @@ class RolloutReader:
                 self._document(record, out)
                 return
             kind, payload = unwrapped(record)
-        if self.state.get("side") and self.thread.inherited(record, kind, payload, out.main.session_id):
+        if self.state.get("side") and self.thread.inherited(
+            record, kind, payload, out.main.session_id
+        ):
             return
         handler = self._handler(kind, payload, out)
         if handler is not None:
@@ -132,19 +146,25 @@ class RolloutReader:
         return handler
 
     def _document(self, record: Record, out: Sink) -> None:
-        """The oldest files: one JSON document, rewritten as it grows; an item is known by its place."""
+        """The oldest files: one JSON document, rewritten as it grows; an item is known by its
+        place."""
         head = as_dict(record.get("session"))
         begun = parse_iso(head.get("timestamp"))
         self.thread.meta(head, RecordPlace(out, begun, 0, b"session"))
         for index, item in enumerate(as_list(record.get("items"))):
             if isinstance(item, dict) and (handler := self._handler("response_item", item, out)):
-                handler(item, RecordPlace(out, parse_iso(item.get("timestamp")) or begun, index, b"item"))
+                handler(
+                    item,
+                    RecordPlace(out, parse_iso(item.get("timestamp")) or begun, index, b"item"),
+                )
 
     # -- what the model said ---------------------------------------------------------------------
 
     def _message(self, item: Record, at: RecordPlace) -> None:
         content, role = item.get("content"), item.get("role")
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+        parts = (
+            [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+        )
         if role == "assistant":
             self._said("assistant.message", item, texts(parts), at)
         elif role == "user":
@@ -157,7 +177,13 @@ class RolloutReader:
     def _said(self, kind: str, item: Record, text: str, at: RecordPlace) -> None:
         if text.strip():
             model = self.state.get("model")
-            at.add(kind, at.key(item.get("id")), "assistant", text, data={"model": model} if model else None)
+            at.add(
+                kind,
+                at.key(item.get("id")),
+                "assistant",
+                text,
+                data={"model": model} if model else None,
+            )
 
     # -- items of a turn, as newer versions show them --------------------------------------------
 

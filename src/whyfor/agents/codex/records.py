@@ -6,7 +6,8 @@ from whyfor.agents.base import Record, as_dict, as_list, as_str
 
 RECORDS = frozenset(
     str.split(
-        "session_meta response_item event_msg turn_context token_usage_record compacted world_state "
+        "session_meta response_item event_msg turn_context token_usage_record compacted "
+        "world_state "
         "inter_agent_communication inter_agent_communication_metadata dynamic_tools_updated "
         "security_risk_score realtime_item"
     )

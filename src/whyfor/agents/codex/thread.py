@@ -13,7 +13,8 @@ class Thread:
         self.state = state
 
     def inherited(self, record: Record, kind: str, payload: Record, own: str) -> bool:
-        """A subagent's file may begin with its parent's conversation: what it was given, not what it did."""
+        """A subagent's file may begin with its parent's conversation: what it was given, not
+        what it did."""
         state = self.state
         if kind == "session_meta":
             if "root" in state and payload.get("id") != own:
@@ -24,14 +25,18 @@ class Thread:
             ordinal = as_int(record.get("ordinal"))
             return ordinal is not None and ordinal < start
         if state.get("inherits"):
-            if kind != "turn_context" and payload.get("type") not in ("task_started", "turn_started"):
+            if kind != "turn_context" and payload.get("type") not in (
+                "task_started",
+                "turn_started",
+            ):
                 return True
             # Ids are UUIDv7: a turn that is older than the thread itself is the parent's.
             state["inherits"] = _is_older(payload.get("turn_id"), own)
         return bool(state.get("inherits"))
 
     def meta(self, meta: Record, at: RecordPlace) -> None:
-        """Its own head comes first; heads of threads it was copied from, and its own again, may follow."""
+        """Its own head comes first; heads of threads it was copied from, and its own again, may
+        follow."""
         own, ident = at.bucket.session_id, as_str(meta.get("id"))
         first = "root" not in self.state
         self.state["root"] = ident or own
@@ -83,7 +88,9 @@ class Thread:
             at.bucket.facts.setdefault("cwd", cwd)
         if branch:
             at.bucket.facts["branch"] = branch
-        data = {key: value for key, value in {"cwd": cwd, "branch": branch, **told}.items() if value}
+        data = {
+            key: value for key, value in {"cwd": cwd, "branch": branch, **told}.items() if value
+        }
         key = at.key(at.bucket.session_id, "started") if first else at.key(None, "place")
         at.add("session.started" if first else "status.changed", key, "system", data=data)
 
@@ -93,9 +100,16 @@ def _subagent(meta: Record) -> str | None:
     source = as_dict(meta.get("source")).get("subagent")
     spawned = as_dict(as_dict(source).get("thread_spawn"))
     names = [spawned.get("agent_role"), meta.get("agent_role"), spawned.get("agent_nickname")]
-    names += [meta.get("agent_nickname"), source, as_dict(source).get("other"), spawned.get("agent_path")]
+    names += [
+        meta.get("agent_nickname"),
+        source,
+        as_dict(source).get("other"),
+        spawned.get("agent_path"),
+    ]
     known = next((name for name in names if isinstance(name, str) and name), None)
-    is_one = source is not None or meta.get("thread_source") == "subagent" or parent(meta) is not None
+    is_one = (
+        source is not None or meta.get("thread_source") == "subagent" or parent(meta) is not None
+    )
     return (known or "subagent") if is_one else None
 
 

@@ -15,14 +15,21 @@ class TurnTracker:
         turn = event.get("turn_id")
         if isinstance(turn, str):
             self.state["turn"] = turn
-        at.add("turn.started", at.key(turn, "started"), "system", data={"turn_id": turn} if turn else None)
+        at.add(
+            "turn.started",
+            at.key(turn, "started"),
+            "system",
+            data={"turn_id": turn} if turn else None,
+        )
 
     def completed(self, event: Record, at: RecordPlace) -> None:
         turn = event.get("turn_id")
         data = {"turn_id": turn, "duration_ms": as_int(event.get("duration_ms"))}
         error = event.get("error")
         if error:
-            self._erred(error if isinstance(error, dict) else {"message": error}, at.key(turn, "error"), at)
+            self._erred(
+                error if isinstance(error, dict) else {"message": error}, at.key(turn, "error"), at
+            )
             data["failed"] = True
         known = {key: value for key, value in data.items() if value is not None}
         at.add("turn.completed", at.key(turn, "completed"), "system", data=known)
@@ -59,7 +66,12 @@ class TurnTracker:
             at.add("compaction", at.key(event.get("id")), "system")
 
     def rolled_back(self, event: Record, at: RecordPlace) -> None:
-        at.add("status.changed", at.key(), "user", data={"rolled_back_turns": as_int(event.get("num_turns"))})
+        at.add(
+            "status.changed",
+            at.key(),
+            "user",
+            data={"rolled_back_turns": as_int(event.get("num_turns"))},
+        )
 
     def renamed(self, event: Record, at: RecordPlace) -> None:
         if event.get("thread_id") in (None, at.bucket.session_id):
@@ -68,7 +80,15 @@ class TurnTracker:
     def reviewed(self, event: Record, at: RecordPlace) -> None:
         if "review_output" in event:
             text = as_str(as_dict(event["review_output"]).get("overall_explanation"))
-            at.add("status.changed", at.key(event.get("id")), "system", text, data={"review": "finished"})
+            at.add(
+                "status.changed",
+                at.key(event.get("id")),
+                "system",
+                text,
+                data={"review": "finished"},
+            )
         else:
             text = as_str(event.get("user_facing_hint"))
-            at.add("status.changed", at.key(event.get("id")), "user", text, data={"review": "started"})
+            at.add(
+                "status.changed", at.key(event.get("id")), "user", text, data={"review": "started"}
+            )

@@ -31,7 +31,8 @@ class TokenCounter:
             self._count(key, as_dict(payload.get("usage")), at)
 
     def event(self, event: Record, at: RecordPlace) -> None:
-        """Repeated without a new response, too: a changed total counts. Copies in a fork get the same key."""
+        """Repeated without a new response, too: a changed total counts. Copies in a fork get the
+        same key."""
         if self.state.get("records"):
             return
         info = as_dict(event.get("info")) or event
@@ -55,7 +56,9 @@ class TokenCounter:
         if prompt is not None:
             prompt = max(0, prompt - (cached or 0) - (written or 0))
         model = self.state.get("model")
-        at.bucket.usage.append(Usage(key, at.when, model, prompt, cached, written, output, reasoning))
+        at.bucket.usage.append(
+            Usage(key, at.when, model, prompt, cached, written, output, reasoning)
+        )
 
 
 def _figures(usage: Record) -> list[int]:

@@ -15,7 +15,12 @@ from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.model.times import to_iso
 
 # Of a head: where the thread came from, which is no longer so.
-_BEGINNINGS = ("history_base", "forked_from_ordinal_exclusive", "parent_thread_id", "subagent_history_start_ordinal")
+_BEGINNINGS = (
+    "history_base",
+    "forked_from_ordinal_exclusive",
+    "parent_thread_id",
+    "subagent_history_start_ordinal",
+)
 
 
 class CodexWriter:
@@ -33,7 +38,11 @@ class CodexWriter:
 
     def opens(self, record: Record) -> list[str]:
         item = _item(record)
-        return [as_str(item.get("call_id"))] if item.get("type") in CALLS and item.get("call_id") else []
+        return (
+            [as_str(item.get("call_id"))]
+            if item.get("type") in CALLS and item.get("call_id")
+            else []
+        )
 
     def answers(self, record: Record) -> list[str]:
         item = _item(record)
@@ -62,12 +71,20 @@ class CodexWriter:
     def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
         head = _head(records)
         wrapped = [_wrapped(record) for record in records]
-        heads = [as_dict(record.get("payload")) for record in wrapped if record.get("type") == "session_meta"]
+        heads = [
+            as_dict(record.get("payload"))
+            for record in wrapped
+            if record.get("type") == "session_meta"
+        ]
         former = {as_str(meta.get(name)) for meta in heads for name in ("id", "session_id")}
         starts = {as_str(meta.get("cwd")) for meta in heads}
-        rest = [_moved(r, former, starts, place) for r in wrapped if r.get("type") != "session_meta"]
+        rest = [
+            _moved(r, former, starts, place) for r in wrapped if r.get("type") != "session_meta"
+        ]
         first = next((r["timestamp"] for r in wrapped if r.get("timestamp")), None)
-        numbered = _numbered([_meta(head, first, place), *rest], any("ordinal" in r for r in records))
+        numbered = _numbered(
+            [_meta(head, first, place), *rest], any("ordinal" in r for r in records)
+        )
         return [*numbered, _named(place)]
 
     # -- several ---------------------------------------------------------------------------------
@@ -88,10 +105,14 @@ class CodexWriter:
         return found
 
     def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
-        return [{"timestamp": to_iso(item.at), **_response(_message(item.role, item.text))} for item in said]
+        return [
+            {"timestamp": to_iso(item.at), **_response(_message(item.role, item.text))}
+            for item in said
+        ]
 
     def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
-        """In the older dialect, which asks for nothing but a head; what its screen shows stands beside each item."""
+        """In the older dialect, which asks for nothing but a head; what its screen shows stands
+        beside each item."""
         written = [_meta({}, records[0].get("timestamp") if records else None, place)]
         for record in records:
             written.append(record)
@@ -103,9 +124,16 @@ class CodexWriter:
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         when = datetime.fromtimestamp(place.now / 1000)
         folder = AGENT.roots(place.home, place.env)[0] / f"{when:%Y}" / f"{when:%m}" / f"{when:%d}"
-        return [NewFile(folder / f"rollout-{when:%Y-%m-%dT%H-%M-%S}-{place.session_id}.jsonl", lines(records))]
+        return [
+            NewFile(
+                folder / f"rollout-{when:%Y-%m-%dT%H-%M-%S}-{place.session_id}.jsonl",
+                lines(records),
+            )
+        ]
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
+    def beside(
+        self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
+    ) -> NewFile | None:
         return None  # a subagent's thread stands by itself; its report is in the conversation
 
 
@@ -122,7 +150,9 @@ def _item(record: Record) -> Record:
 
 
 def _head(records: Sequence[Record]) -> Record:
-    metas = (as_dict(r.get("payload")) for r in map(_wrapped, records) if r.get("type") == "session_meta")
+    metas = (
+        as_dict(r.get("payload")) for r in map(_wrapped, records) if r.get("type") == "session_meta"
+    )
     return next(metas, {})
 
 
@@ -131,8 +161,14 @@ def _injected(item: Record) -> bool:
     if item.get("type") != "message" or item.get("role") == "assistant":
         return False
     content = item.get("content")
-    parts = [content] if isinstance(content, str) else [as_dict(part).get("text") for part in as_list(content)]
-    return item.get("role") != "user" or all(as_str(text).lstrip().startswith(INJECTED) for text in parts)
+    parts = (
+        [content]
+        if isinstance(content, str)
+        else [as_dict(part).get("text") for part in as_list(content)]
+    )
+    return item.get("role") != "user" or all(
+        as_str(text).lstrip().startswith(INJECTED) for text in parts
+    )
 
 
 def _replacement(payload: Record) -> list[Record]:
@@ -150,7 +186,12 @@ def _meta(head: Record, when: Any, place: NewSession) -> Record:
         kept["source"] = "cli"  # also for what was a subagent: somebody talks to it now
     kept.setdefault("originator", "whyfor")
     kept.setdefault("cli_version", "0.0.0")
-    kept |= {"id": place.session_id, "session_id": place.session_id, "cwd": place.cwd, "thread_source": "user"}
+    kept |= {
+        "id": place.session_id,
+        "session_id": place.session_id,
+        "cwd": place.cwd,
+        "thread_source": "user",
+    }
     kept["timestamp"] = when
     if "runtime_workspace_roots" in kept:
         kept["runtime_workspace_roots"] = [place.cwd]
@@ -161,10 +202,18 @@ def _meta(head: Record, when: Any, place: NewSession) -> Record:
 
 def _moved(record: Record, former: set[str], starts: set[str], place: NewSession) -> Record:
     payload = dict(as_dict(record.get("payload")))
-    payload |= {name: place.session_id for name in ("thread_id", "session_id") if payload.get(name) in former}
+    payload |= {
+        name: place.session_id
+        for name in ("thread_id", "session_id")
+        if payload.get(name) in former
+    }
     settings = as_dict(payload.get("thread_settings"))
     if settings.get("cwd") in starts:
-        payload["thread_settings"] = {**settings, "cwd": place.cwd, "runtime_workspace_roots": [place.cwd]}
+        payload["thread_settings"] = {
+            **settings,
+            "cwd": place.cwd,
+            "runtime_workspace_roots": [place.cwd],
+        }
     if payload.get("cwd") in starts:
         payload["cwd"] = place.cwd
     return {**record, "payload": payload}
@@ -177,7 +226,11 @@ def _numbered(records: list[Record], paginated: bool) -> list[Record]:
 
 
 def _named(place: NewSession) -> Record:
-    named = {"type": "thread_name_updated", "thread_id": place.session_id, "thread_name": place.title}
+    named = {
+        "type": "thread_name_updated",
+        "thread_id": place.session_id,
+        "thread_name": place.title,
+    }
     return {"timestamp": to_iso(place.now), "type": "event_msg", "payload": named}
 
 
@@ -196,7 +249,13 @@ def _shown(record: Record) -> list[Record]:
         return []
     kind = "agent_message" if item.get("role") == "assistant" else "user_message"
     text = "\n".join(as_str(as_dict(part).get("text")) for part in as_list(item.get("content")))
-    return [{"timestamp": record.get("timestamp"), "type": "event_msg", "payload": {"type": kind, "message": text}}]
+    return [
+        {
+            "timestamp": record.get("timestamp"),
+            "type": "event_msg",
+            "payload": {"type": kind, "message": text},
+        }
+    ]
 
 
 WRITER = CodexWriter()

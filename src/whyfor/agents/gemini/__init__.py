@@ -1,4 +1,5 @@
-"""Gemini CLI: sessions in ~/.gemini/tmp/<project>/chats, once a JSON document each, now a JSONL edit log."""
+"""Gemini CLI: sessions in ~/.gemini/tmp/<project>/chats, once a JSON document each, now a JSONL
+edit log."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from whyfor.agents.base import (
 
 INVESTIGATE = "Your task is to do a deep investigation of the codebase"
 _SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
-# Two spaces are the document's own keys: deeper ones stand further in, and strings have no newlines.
+# Two spaces are the document's own keys: deeper ones stand further in, and strings have no
+# newlines.
 _START = rb'(?m)^  "startTime":\s*"([^"\\]+)"'
 _SUBAGENT = rb'(?m)^  "kind":\s*"subagent"'
 _FIRST_TASK = rb'"type":\s*"user",\s*"content":\s*(?:\[\s*\{\s*"text":\s*)?"' + INVESTIGATE.encode()
@@ -54,10 +56,15 @@ class Gemini(FileAgent):
             return _document_shape(path, head, first)
         for record in head_records(head):
             session, changes = record.get("sessionId"), record.get("$set")
-            if isinstance(session, str) and isinstance(record.get("projectHash"), str) and "type" not in record:
+            if (
+                isinstance(session, str)
+                and isinstance(record.get("projectHash"), str)
+                and "type" not in record
+            ):
                 return SourceShape("lines", session, _parent(path), cwd=_project_folder(path))
             if isinstance(changes, dict) and ("lastUpdated" in changes or "messages" in changes):
-                # Its first line is damaged: the name has a subagent's id, and the beginning of any other's.
+                # Its first line is damaged: the name has a subagent's id, and the beginning of any
+                # other's.
                 ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
                 return SourceShape("lines", ident, _parent(path), cwd=_project_folder(path))
         return None
@@ -83,7 +90,9 @@ def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShap
     parent, cwd = _parent(path), _project_folder(path)
     if parent is None and (subagent or re.search(_FIRST_TASK, head[:4096])):
         # In this dialect a subagent has a file of its own, but its parent's session id in it.
-        return SourceShape("document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd)
+        return SourceShape(
+            "document", f"agent-{re.sub('[^0-9]', '', start)}@{session}", session, cwd=cwd
+        )
     return SourceShape("document", session, parent, cwd=cwd)
 
 

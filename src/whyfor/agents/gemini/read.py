@@ -31,12 +31,21 @@ NOT_TYPED = (
     "Here is the user's editor context as a JSON object",
     "Here is a summary of changes in the user's editor context",
 )
-LAST_CHANCE = "You have one final chance to complete the task"  # to a subagent that ran out of turns or time
-ACKNOWLEDGED = "Got it. Thanks for the additional context!"  # put into the model's mouth after a compression
-REFERENCED = "\n--- Content from referenced files ---"  # what `@file` in a prompt was expanded to follows it
+# to a subagent that ran out of turns or time
+LAST_CHANCE = "You have one final chance to complete the task"
+# put into the model's mouth after a compression
+ACKNOWLEDGED = "Got it. Thanks for the additional context!"
+# what `@file` in a prompt was expanded to follows it
+REFERENCED = "\n--- Content from referenced files ---"
 WRITERS = ("write_file", "replace")
 READERS = ("read_file",)
-SUBAGENT_TOOLS = ("invoke_agent", "delegate_to_agent", "codebase_investigator", "cli_help", "generalist")
+SUBAGENT_TOOLS = (
+    "invoke_agent",
+    "delegate_to_agent",
+    "codebase_investigator",
+    "cli_help",
+    "generalist",
+)
 # Metadata that says nothing about the conversation, or is read elsewhere.
 METADATA = {
     "sessionId",
@@ -53,11 +62,13 @@ METADATA = {
 _WORKSPACE = r"(?:Workspace Directories:\*\*|Current workspace directories:)\n\s*- (.+)"
 _WORKING_IN = r"currently working in the directory: (.+)"
 _EXIT = r"(?m)^Exit Code: (-?\d{1,9})$"
-_SEEN_MAX = 8000  # messages, texts and calls that are remembered, to know them again in a replayed history
+# messages, texts and calls that are remembered, to know them again in a replayed history
+_SEEN_MAX = 8000
 
 
 class SessionReader:
-    """One session, in either dialect: a message that comes again with more in it replaces its events."""
+    """One session, in either dialect: a message that comes again with more in it replaces its
+    events."""
 
     def __init__(self, state: Record, shape: SourceShape) -> None:
         self.state = state
@@ -72,7 +83,9 @@ class SessionReader:
             self._change(changes, out)
         elif isinstance(target, str):
             data = {"rewound_to": target}
-            bucket.events.append(Event("status.changed", fold_bytes(offset, line), None, "user", "", None, data))
+            bucket.events.append(
+                Event("status.changed", fold_bytes(offset, line), None, "user", "", None, data)
+            )
         elif "type" in record:
             self._message(record, out)
         elif "sessionId" in record:
@@ -89,7 +102,8 @@ class SessionReader:
         when = parse_iso(record.get("startTime") or record.get("timestamp"))
         key = fold(bucket.session_id, "started")
         data: Record = {"cwd": self.cwd} if self.cwd else {}
-        if origin := as_str(record.get("forkedFrom")):  # the agent has no word for it; a restored session has
+        # the agent has no word for it; a restored session has
+        if origin := as_str(record.get("forkedFrom")):
             data["forked_from"] = bucket.facts["forked_from"] = origin
         bucket.events.append(Event("session.started", key, when, "system", "", None, data))
         self._place(self.cwd, bucket)
@@ -111,8 +125,8 @@ class SessionReader:
     def _change(self, changes: Record, out: Sink) -> None:
         out.main.title(TITLE_AGENT, changes.get("summary"))
         self._place(next(iter(as_list(changes.get("directories"))), None), out.main)
-        # A resume or a compression writes the history anew, but poorer: without times, tools and tokens, and
-        # with new ids for what it kept. What is known already is better as it is.
+        # A resume or a compression writes the history anew, but poorer: without times, tools and
+        # tokens, and with new ids for what it kept. What is known already is better as it is.
         messages = [m for m in as_list(changes.get("messages")) if isinstance(m, dict)]
         for message in [m for m in messages if not self._known(m)]:
             self._message(message, out)
@@ -159,8 +173,12 @@ class SessionReader:
             self._place(found[1], bucket)
         bucket.events.append(Event("status.changed", key, when, "system", text))
 
-    def _user(self, message: Record, parts: list[Record], bucket: Bucket, when: int | None, base: str) -> None:
-        answers = [as_dict(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    def _user(
+        self, message: Record, parts: list[Record], bucket: Bucket, when: int | None, base: str
+    ) -> None:
+        answers = [
+            as_dict(part["functionResponse"]) for part in parts if "functionResponse" in part
+        ]
         for answer in answers:
             self._answer(answer, bucket, when)
         shown = _parts(message.get("displayContent")) or parts
@@ -173,7 +191,9 @@ class SessionReader:
             found = re.search(_WORKSPACE, text) or re.search(_WORKING_IN, text)
             self._place(found and found[1].removesuffix("."), bucket)
         elif "<state_snapshot>" in text and "</state_snapshot>" in text:
-            bucket.events.append(Event("compaction", key, when, "system", text, None, {"summary": True}))
+            bucket.events.append(
+                Event("compaction", key, when, "system", text, None, {"summary": True})
+            )
         elif start.startswith(NOT_TYPED) or LAST_CHANCE in start[:300]:
             bucket.events.append(Event("status.changed", key, when, "system", text))
         else:
@@ -182,7 +202,13 @@ class SessionReader:
             bucket.events.append(Event("user.prompt", key, when, actor, text, None, data))
 
     def _gemini(
-        self, message: Record, parts: list[Record], text: str, bucket: Bucket, when: int | None, base: str
+        self,
+        message: Record,
+        parts: list[Record],
+        text: str,
+        bucket: Bucket,
+        when: int | None,
+        base: str,
     ) -> None:
         model = as_str(message.get("model")) or None
         data: Record | None = {"model": model} if model else None
@@ -190,19 +216,29 @@ class SessionReader:
         for index, (thought, at) in enumerate(_thoughts(message, parts)):
             if thought.strip():
                 key = fold(base, "thought", index)
-                bucket.events.append(Event("assistant.thinking", key, at or when, "assistant", thought, None, data))
+                bucket.events.append(
+                    Event("assistant.thinking", key, at or when, "assistant", thought, None, data)
+                )
         if text.strip() and text != ACKNOWLEDGED:
-            bucket.events.append(Event("assistant.message", fold(base, "text"), when, "assistant", text, None, data))
+            bucket.events.append(
+                Event("assistant.message", fold(base, "text"), when, "assistant", text, None, data)
+            )
         calls = [call for call in as_list(message.get("toolCalls")) if isinstance(call, dict)]
         done = {as_str(call.get("id")) for call in calls}
         for part in parts:  # a replayed history has its calls here, without their outcome
             call = as_dict(part.get("functionCall"))
-            if call and as_str(call.get("id")) not in done and f"call {call.get('id')}" not in self.seen:
+            if (
+                call
+                and as_str(call.get("id")) not in done
+                and f"call {call.get('id')}" not in self.seen
+            ):
                 calls.append(call)
         for index, call in enumerate(calls):
             self._call(call, bucket, when, f"{base}:{index}", data)
 
-    def _tokens_used(self, message: Record, model: str | None, bucket: Bucket, when: int | None, base: str) -> None:
+    def _tokens_used(
+        self, message: Record, model: str | None, bucket: Bucket, when: int | None, base: str
+    ) -> None:
         tokens = message.get("tokens")
         if not isinstance(tokens, dict):
             return
@@ -215,7 +251,9 @@ class SessionReader:
 
     # -- tools -----------------------------------------------------------------------------------
 
-    def _call(self, call: Record, bucket: Bucket, when: int | None, spare: str, link: Record | None) -> None:
+    def _call(
+        self, call: Record, bucket: Bucket, when: int | None, spare: str, link: Record | None
+    ) -> None:
         name, given = as_str(call.get("name")) or "unknown", as_dict(call.get("args"))
         ident = as_str(call.get("id")) or spare
         key = fold(ident)
@@ -226,15 +264,23 @@ class SessionReader:
             task = as_str(given.get("prompt")) or as_str(given.get("objective")) or flatten(given)
             kind = as_str(given.get("agent_name")) or (None if name == "invoke_agent" else name)
             started = {"id": ident, "prompt": task} | ({"subagent": child} if child else {})
-            bucket.events.append(Event("subagent.started", fold(key, "sub"), when, "assistant", task, kind, started))
+            bucket.events.append(
+                Event("subagent.started", fold(key, "sub"), when, "assistant", task, kind, started)
+            )
         elif name == "ask_user":
-            asked = "\n".join(as_str(as_dict(q).get("question")) for q in as_list(given.get("questions")))
+            asked = "\n".join(
+                as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))
+            )
             data = {"id": ident, "questions": given.get("questions")}
-            bucket.events.append(Event("question.asked", fold(key, "ask"), when, "assistant", asked, None, data))
+            bucket.events.append(
+                Event("question.asked", fold(key, "ask"), when, "assistant", asked, None, data)
+            )
         if call.get("status") in ("success", "error", "cancelled") or call.get("result"):
             self._result(call, name, given, ident, bucket, parse_iso(call.get("timestamp")) or when)
 
-    def _result(self, call: Record, name: str, given: Record, ident: str, bucket: Bucket, when: int | None) -> None:
+    def _result(
+        self, call: Record, name: str, given: Record, ident: str, bucket: Bucket, when: int | None
+    ) -> None:
         parts = _parts(call.get("result"))
         shown = call.get("resultDisplay")
         text = _outputs(parts) or as_str(shown) or as_str(as_dict(shown).get("summary"))
@@ -249,11 +295,17 @@ class SessionReader:
         if child := as_str(call.get("agentId")):
             data["subagent"] = child
         if child or name in SUBAGENT_TOOLS:
-            bucket.events.append(Event("subagent.stopped", fold(key, "sub"), when, "subagent", "", None, {"id": ident}))
+            bucket.events.append(
+                Event(
+                    "subagent.stopped", fold(key, "sub"), when, "subagent", "", None, {"id": ident}
+                )
+            )
         if call.get("status") == "cancelled" and "User denied" in text:
             data["rejected"] = True
             decision = {"id": ident, "decision": "denied"}
-            bucket.events.append(Event("approval.resolved", fold(ident, "denied"), when, "user", "", None, decision))
+            bucket.events.append(
+                Event("approval.resolved", fold(ident, "denied"), when, "user", "", None, decision)
+            )
         if not data.get("failed"):
             _touch(name, given, data, key, bucket)
 
@@ -267,7 +319,9 @@ class SessionReader:
         if as_dict(answer.get("response")).get("error"):
             data["failed"] = True
         text = _outputs([{"functionResponse": answer}])
-        bucket.events.append(Event("tool.result", fold(ident, "result"), when, "tool", text, None, data))
+        bucket.events.append(
+            Event("tool.result", fold(ident, "result"), when, "tool", text, None, data)
+        )
 
 
 def _outcome(name: str, shown: Record, text: str) -> Record:
@@ -287,7 +341,11 @@ def _outcome(name: str, shown: Record, text: str) -> Record:
 
 
 def _touch(name: str, given: Record, data: Record, key: int, bucket: Bucket) -> None:
-    path = as_str(given.get("file_path")) or as_str(given.get("absolute_path")) or as_str(data.get("path"))
+    path = (
+        as_str(given.get("file_path"))
+        or as_str(given.get("absolute_path"))
+        or as_str(data.get("path"))
+    )
     if path and (name in WRITERS or name in READERS):
         bucket.touches.append(Touch(key, path, "write" if name in WRITERS else "read"))
 
@@ -305,7 +363,11 @@ def _tokens(message: Record, parts: list[Record], text: str) -> Iterator[str]:
 def _parts(content: Any) -> list[Record]:
     """Content is a string, a part, or a list of both."""
     items = content if isinstance(content, list) else [content]
-    return [{"text": item} if isinstance(item, str) else item for item in items if isinstance(item, str | dict)]
+    return [
+        {"text": item} if isinstance(item, str) else item
+        for item in items
+        if isinstance(item, str | dict)
+    ]
 
 
 def _text(parts: list[Record]) -> str:
@@ -328,10 +390,19 @@ def _images(parts: list[Record]) -> list[Record]:
         inline, file = part.get("inlineData"), part.get("fileData")
         if isinstance(inline, dict):
             size = len(as_str(inline.get("data"))) * 3 // 4
-            found.append({"block": index, "type": "inline", "media_type": inline.get("mimeType"), "bytes": size})
+            found.append(
+                {
+                    "block": index,
+                    "type": "inline",
+                    "media_type": inline.get("mimeType"),
+                    "bytes": size,
+                }
+            )
         elif isinstance(file, dict):
             uri = file.get("fileUri")
-            found.append({"block": index, "type": "file", "media_type": file.get("mimeType"), "uri": uri})
+            found.append(
+                {"block": index, "type": "file", "media_type": file.get("mimeType"), "uri": uri}
+            )
     return found
 
 
@@ -341,7 +412,11 @@ def _outputs(parts: list[Record]) -> str:
     for part in parts:
         response = as_dict(part.get("functionResponse")).get("response")
         if isinstance(response, dict):
-            told = [response[name] for name in ("output", "error", "content") if isinstance(response.get(name), str)]
+            told = [
+                response[name]
+                for name in ("output", "error", "content")
+                if isinstance(response.get(name), str)
+            ]
             texts.append("\n".join(told) or flatten(response))
         else:
             texts.append(as_str(response) or as_str(part.get("text")))

@@ -53,16 +53,24 @@ class GeminiWriter:
         return self.joined(self.live(records), place)
 
     def live(self, records: Sequence[Record]) -> list[Record]:
-        """The edit log replayed: later versions replace, a rewind takes away, a `$set` begins anew."""
+        """The edit log replayed: later versions replace, a rewind takes away, a `$set` begins
+        anew."""
         found: dict[str, Record] = {}
         times: dict[str, object] = {}  # what is written anew has the time of its writing
         for record in records:
             anew = as_dict(record.get("$set")).get("messages")
             target = as_str(record.get("$rewindTo"))
             if isinstance(anew, list):
-                messages = {_ident(message): message for message in anew if isinstance(message, dict)}
-                known = {name: times.setdefault(name, m.get("timestamp")) for name, m in messages.items()}
-                found = {name: {**message, "timestamp": known[name]} for name, message in messages.items()}
+                messages = {
+                    _ident(message): message for message in anew if isinstance(message, dict)
+                }
+                known = {
+                    name: times.setdefault(name, m.get("timestamp")) for name, m in messages.items()
+                }
+                found = {
+                    name: {**message, "timestamp": known[name]}
+                    for name, message in messages.items()
+                }
             elif target:
                 names = list(found)
                 for name in names[names.index(target) if target in found else 0 :]:
@@ -70,7 +78,9 @@ class GeminiWriter:
             elif "type" in record:
                 times.setdefault(_ident(record), record.get("timestamp"))
                 found[_ident(record)] = record
-        answered = {ident for message in found.values() for ident in _ids(message, "functionResponse")}
+        answered = {
+            ident for message in found.values() for ident in _ids(message, "functionResponse")
+        }
         kept = (_settled(message, answered) for message in found.values() if not _context(message))
         return [message for message in kept if message is not None]
 
@@ -78,7 +88,10 @@ class GeminiWriter:
         return [_message(item) for item in said]
 
     def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
-        begun = next((record["timestamp"] for record in records if record.get("timestamp")), to_iso(place.now))
+        begun = next(
+            (record["timestamp"] for record in records if record.get("timestamp")),
+            to_iso(place.now),
+        )
         # Updated today: what is older than a month is cleared away when the agent starts.
         header: Record = {
             "sessionId": place.session_id,
@@ -99,7 +112,11 @@ class GeminiWriter:
         root = AGENT.roots(place.home, place.env)[0]
         registry = root.parent / "projects.json"
         known = _registry(registry)
-        projects = {path: slug for path, slug in as_dict(known.get("projects")).items() if isinstance(slug, str)}
+        projects = {
+            path: slug
+            for path, slug in as_dict(known.get("projects")).items()
+            if isinstance(slug, str)
+        }
         slug = _slug(place.cwd, projects, root)
         stamp = (to_iso(place.now) or "")[:16].replace(":", "-")
         path = root / slug / "chats" / f"session-{stamp}-{place.session_id[:8]}.jsonl"
@@ -112,7 +129,9 @@ class GeminiWriter:
             files.append(NewFile(registry, msgspec.json.format(body, indent=2)))
         return files
 
-    def beside(self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession) -> NewFile | None:
+    def beside(
+        self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
+    ) -> NewFile | None:
         return None  # a subagent's report is in the conversation
 
 
@@ -123,7 +142,9 @@ def _ident(message: Record) -> str:
 def _context(message: Record) -> bool:
     """Where the session ran, told by the program; it tells it anew."""
     first = as_dict(next(iter(as_list(message.get("content"))), None))
-    return message.get("type") == "user" and as_str(first.get("text")).startswith("<session_context>")
+    return message.get("type") == "user" and as_str(first.get("text")).startswith(
+        "<session_context>"
+    )
 
 
 def _ids(message: Record, name: str) -> set[str]:
@@ -139,9 +160,14 @@ def _settled(message: Record, answered: set[str]) -> Record | None:
     left_open = (_ids(message, "functionCall") | {as_str(call.get("id")) for call in calls}) - done
     if not left_open:
         return message
-    kept = {**message, "toolCalls": [call for call in calls if as_str(call.get("id")) not in left_open]}
+    kept = {
+        **message,
+        "toolCalls": [call for call in calls if as_str(call.get("id")) not in left_open],
+    }
     if isinstance(content := message.get("content"), list):
-        kept["content"] = [part for part in content if not _ids({"content": [part]}, "functionCall") & left_open]
+        kept["content"] = [
+            part for part in content if not _ids({"content": [part]}, "functionCall") & left_open
+        ]
     return kept if kept["toolCalls"] or kept.get("content") else None
 
 
@@ -160,8 +186,11 @@ def _registry(path: Path) -> Record:
 
 
 def _slug(cwd: str, projects: dict[str, str], root: Path) -> str:
-    """The agent's short name for a folder, as it would choose it: the registered one, a marked one, a free one."""
-    marked = {folder.parent.name: folder.read_text().strip() for folder in sorted(root.glob(f"*/{OWNER}"))}
+    """The agent's short name for a folder, as it would choose it: the registered one, a marked
+    one, a free one."""
+    marked = {
+        folder.parent.name: folder.read_text().strip() for folder in sorted(root.glob(f"*/{OWNER}"))
+    }
     if (own := projects.get(cwd)) and marked.get(own, cwd) == cwd:
         return own
     if found := next((name for name, owner in marked.items() if owner == cwd), None):

@@ -1,4 +1,5 @@
-"""OpenCode: one SQLite database for all sessions, whose rows change in place; read only, and never locked."""
+"""OpenCode: one SQLite database for all sessions, whose rows change in place; read only, and
+never locked."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class OpenCode:
     def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         if not head.startswith(MAGIC):
             return None
-        from whyfor.agents.opencode.database import is_ours  # SQLite, which most commands do without
+        # SQLite, which most commands do without
+        from whyfor.agents.opencode.database import is_ours
 
         return SourceShape("rows", "") if is_ours(path) else None
 

@@ -63,21 +63,26 @@ def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
                 position = batch.position
                 yield Rows(ident, parent, b"".join(batch.lines), position)
             elif timed and position.get("rows") == count:
-                position, done = {}, False  # a row changed, but not to a later time: the clock was set back
+                # a row changed, but not to a later time: the clock was set back
+                position, done = {}, False
 
 
 def _sum(line: bytes) -> int:
-    """By which a row is known to have changed; of what is kept of it, so that nobody can try what the rest may be."""
+    """By which a row is known to have changed; of what is kept of it, so that nobody can try
+    what the rest may be."""
     return crc32(without(line, (spans(line) if marked(line) else None) or []))
 
 
 def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | None, int, int]]:
-    """Each session with its parent, how many messages and parts it has, and the sum of all its times."""
+    """Each session with its parent, how many messages and parts it has, and the sum of all its
+    times."""
     count: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for name in ("message", "part"):
         # In the table's own order: through the index on the session every row would be a jump.
-        for session, stamp in db.query(f"SELECT session_id, {tables[name].stamp} FROM {name} NOT INDEXED"):
+        for session, stamp in db.query(
+            f"SELECT session_id, {tables[name].stamp} FROM {name} NOT INDEXED"
+        ):
             count[session] += 1
             total[session] += stamp
     table = tables["session"]
@@ -89,10 +94,11 @@ def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | N
 class Batch:
     """What is new in one session, up to some size.
 
-    A position says how many rows there were, the sum of their times, the last inserted ones and their time, and
-    which rows near that time and after it were seen, each with its own time and checksum: one that is committed
-    late, or changes twice within a millisecond, is noticed all the same. Between two batches it keeps what it
-    said, has no number, and lists all that was handed over since.
+    A position says how many rows there were, the sum of their times, the last inserted ones and
+    their time, and which rows near that time and after it were seen, each with its own time and
+    checksum: one that is committed late, or changes twice within a millisecond, is noticed all
+    the same. Between two batches it keeps what it said, has no number, and lists all that was
+    handed over since.
     """
 
     def __init__(self, tables: dict[str, Table], session: str, position: Record) -> None:
@@ -108,8 +114,12 @@ class Batch:
     def fill(self) -> bool:
         """True when nothing is left for another batch."""
         found = self.tables["session"].items("id", self.session)
-        messages, parts = (self.tables[name].items("session_id", self.session) for name in ("message", "part"))
-        plan = [[row] for row in found if self._is_new(row)] + list(self._conversation(messages, parts))
+        messages, parts = (
+            self.tables[name].items("session_id", self.session) for name in ("message", "part")
+        )
+        plan = [[row] for row in found if self._is_new(row)] + list(
+            self._conversation(messages, parts)
+        )
         size = 0
         for index, group in enumerate(plan, 1):
             for item in group:
@@ -137,8 +147,11 @@ class Batch:
             "seen": {item.ident: self.seen.get(item.ident, [item.stamp, None]) for item in recent},
         }
 
-    def _conversation(self, messages: list[DatabaseRow], parts: list[DatabaseRow]) -> Iterator[list[DatabaseRow]]:
-        """New and changed rows as they follow each other, each part after its message; no group is split."""
+    def _conversation(
+        self, messages: list[DatabaseRow], parts: list[DatabaseRow]
+    ) -> Iterator[list[DatabaseRow]]:
+        """New and changed rows as they follow each other, each part after its message; no group
+        is split."""
         owned: dict[str | None, list[DatabaseRow]] = {}
         for part in parts:
             owned.setdefault(part.owner, []).append(part)

@@ -1,4 +1,5 @@
-"""OpenCode's database, opened so that it stays as it was, and the three tables of it that matter."""
+"""OpenCode's database, opened so that it stays as it was, and the three tables of it that
+matter."""
 
 from __future__ import annotations
 
@@ -34,11 +35,14 @@ def is_ours(path: Path) -> bool:
 
 def unreadable(path: Path, error: apsw.Error | None) -> OSError:
     """To our callers an agent's database is a file like any other."""
-    return OSError(errno.EIO, f"{type(error).__name__}: {error}" if error else "it keeps changing", str(path))
+    return OSError(
+        errno.EIO, f"{type(error).__name__}: {error}" if error else "it keeps changing", str(path)
+    )
 
 
 class Database:
-    """A connection that leaves no trace: no lock that a writer waits for, no file beside the database."""
+    """A connection that leaves no trace: no lock that a writer waits for, no file beside the
+    database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,13 +58,15 @@ class Database:
         path, how = self.path, "mode=ro"
         log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
         if log.exists() and not index.exists():
-            # Left by a crash. To read it means to make a new index: here, or in a read-only folder not at all.
+            # Left by a crash. To read it means to make a new index: here, or in a read-only folder
+            # not at all.
             folder = self._undo.enter_context(TemporaryDirectory(prefix="whyfor-"))
             for file in (path, log):
                 shutil.copyfile(file, Path(folder, file.name))
             path = Path(folder, path.name)
         elif not log.exists() and self._is_logged():
-            # Nobody has it open. A plain read-only connection would create both files and leave them behind.
+            # Nobody has it open. A plain read-only connection would create both files and leave
+            # them behind.
             self._before = self._stamp()
             how = "immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -79,8 +85,11 @@ class Database:
         return found.st_mtime_ns, found.st_size
 
     def moved(self) -> bool:
-        """Whether somebody began to write to what we took for at rest: then what was read may be torn."""
-        return self._before is not None and (Path(f"{self.path}-wal").exists() or self._stamp() != self._before)
+        """Whether somebody began to write to what we took for at rest: then what was read may be
+        torn."""
+        return self._before is not None and (
+            Path(f"{self.path}-wal").exists() or self._stamp() != self._before
+        )
 
     def query(self, sql: str, *values: str) -> Iterator[tuple[Any, ...]]:
         return self.connection.execute(sql, values)
@@ -91,7 +100,12 @@ class Database:
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._undo.close()
 
 
@@ -109,7 +123,10 @@ class Table:
 
     def items(self, where: str, ident: str) -> list[DatabaseRow]:
         owner, order = ("message_id", "id") if self.name == "part" else ("NULL", self.order)
-        sql = f"SELECT id, {self.stamp}, rowid, {owner} FROM {self.name} WHERE {where}=? ORDER BY {order}"
+        sql = (
+            f"SELECT id, {self.stamp}, rowid, {owner} FROM {self.name} WHERE {where}=? ORDER BY "
+            f"{order}"
+        )
         return [DatabaseRow(self, *row) for row in self.db.query(sql, ident)]
 
     def line(self, ident: str) -> bytes:
@@ -118,12 +135,20 @@ class Table:
         try:
             row = self._row(names, ident)
         except apsw.TooBigError:
-            about = {"type": f"{self.name} of more than {MAX_DECODED >> 20} MB", "row": {"id": ident}}
+            about = {
+                "type": f"{self.name} of more than {MAX_DECODED >> 20} MB",
+                "row": {"id": ident},
+            }
             return msgspec.json.encode(about) + b"\n"
         except UnicodeDecodeError:
             raw = self._row([f"CAST({name} AS BLOB)" for name in names], ident)
             row = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in raw)
-        return msgspec.json.encode({"type": self.name, "row": dict(zip(self.columns, row, strict=True))}) + b"\n"
+        return (
+            msgspec.json.encode(
+                {"type": self.name, "row": dict(zip(self.columns, row, strict=True))}
+            )
+            + b"\n"
+        )
 
     def _row(self, names: list[str], ident: str) -> tuple[Any, ...]:
         return next(self.db.query(f"SELECT {', '.join(names)} FROM {self.name} WHERE id=?", ident))

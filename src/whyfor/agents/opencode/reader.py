@@ -8,7 +8,17 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.base import TITLE_AGENT, Bucket, Record, Sink, as_dict, as_int, as_list, as_str, flatten
+from whyfor.agents.base import (
+    TITLE_AGENT,
+    Bucket,
+    Record,
+    Sink,
+    as_dict,
+    as_int,
+    as_list,
+    as_str,
+    flatten,
+)
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.ids import fold
 from whyfor.model.times import parse_iso
@@ -22,7 +32,8 @@ _CALLS_MAX = 500
 
 
 def under(record: Record) -> tuple[str, str]:
-    """A row's own message, and the message it belongs to: the prompt it answers, or the one it is a part of."""
+    """A row's own message, and the message it belongs to: the prompt it answers, or the one it
+    is a part of."""
     row = as_dict(record.get("row"))
     if record.get("type") == "message":
         return as_str(row.get("id")), as_str(_json(row.get("data")).get("parentID"))
@@ -30,7 +41,8 @@ def under(record: Record) -> tuple[str, str]:
 
 
 class RowReader:
-    """One session's rows: its own, its messages' and their parts', which carry all that was said and done."""
+    """One session's rows: its own, its messages' and their parts', which carry all that was said
+    and done."""
 
     def __init__(self, state: Record, *, subagent: bool) -> None:
         self.state = state
@@ -65,14 +77,24 @@ class RowReader:
         if not self.state.get("begun"):
             self.state["begun"] = True
             data = {name: value for name, value in (("cwd", cwd), ("version", version)) if value}
-            bucket.events.append(Event("session.started", fold(ident, "started"), when, "system", "", None, data))
+            bucket.events.append(
+                Event("session.started", fold(ident, "started"), when, "system", "", None, data)
+            )
         if cwd != self.state.get("directory"):  # not where it is now: its messages know that better
             self.state["directory"] = cwd
             self._place(cwd, bucket, ident, parse_iso(row.get("time_updated")))
         if target := as_str(_json(row.get("revert")).get("messageID")):
             key, data = fold(ident, "revert", target), {"rewound_to": target}
             bucket.events.append(
-                Event("status.changed", key, parse_iso(row.get("time_updated")), "user", "", None, data)
+                Event(
+                    "status.changed",
+                    key,
+                    parse_iso(row.get("time_updated")),
+                    "user",
+                    "",
+                    None,
+                    data,
+                )
             )
 
     def _place(self, cwd: str, bucket: Bucket, base: str, when: int | None) -> None:
@@ -85,7 +107,9 @@ class RowReader:
             bucket.facts.setdefault("cwd", cwd)
         else:
             key = fold(base, "place", cwd)
-            bucket.events.append(Event("status.changed", key, when, "system", "", None, {"cwd": cwd}))
+            bucket.events.append(
+                Event("status.changed", key, when, "system", "", None, {"cwd": cwd})
+            )
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -112,7 +136,8 @@ class RowReader:
             del self.messages[next(iter(self.messages))]
 
     def _usage(self, data: Record, times: Record, bucket: Bucket, when: int | None) -> None:
-        """A fork copies messages under new ids, but with their times: by these a response is counted once."""
+        """A fork copies messages under new ids, but with their times: by these a response is
+        counted once."""
         tokens = as_dict(data.get("tokens"))
         cache = as_dict(tokens.get("cache"))
         model = as_str(data.get("modelID")) or None
@@ -127,7 +152,9 @@ class RowReader:
             as_int(tokens.get("output")),
             as_int(tokens.get("reasoning")),
         )
-        answered = usage.input or usage.cache_read or usage.cache_write or usage.output or usage.reasoning
+        answered = (
+            usage.input or usage.cache_read or usage.cache_write or usage.output or usage.reasoning
+        )
         if completed is not None and answered:  # all zero while it runs, and when it failed
             bucket.usage.append(usage)
 
@@ -137,24 +164,33 @@ class RowReader:
         name, about = as_str(error.get("name")), as_dict(error.get("data"))
         text = as_str(about.get("message")) or as_str(error.get("message"))
         if name == "MessageAbortedError":
-            bucket.events.append(Event("turn.completed", key, when, "user", text, None, {"interrupted": True}))
+            bucket.events.append(
+                Event("turn.completed", key, when, "user", text, None, {"interrupted": True})
+            )
         else:
             data = {"error": name, "status": as_int(about.get("statusCode"))}
-            bucket.events.append(Event("error", key, when, "system", text or name, None, _known(data)))
+            bucket.events.append(
+                Event("error", key, when, "system", text or name, None, _known(data))
+            )
 
     # -- parts -----------------------------------------------------------------------------------
 
     def _part(self, row: Record, data: Record, out: Sink) -> None:
         kind, bucket, ident = data.get("type"), out.main, as_str(row.get("id"))
         message = self.messages.get(as_str(row.get("message_id")), {})
-        when = parse_iso(as_dict(data.get("time")).get("start")) or parse_iso(row.get("time_created"))
+        when = parse_iso(as_dict(data.get("time")).get("start")) or parse_iso(
+            row.get("time_created")
+        )
         if when and message.get("until"):
-            when = min(when, message["until"])  # in a fork a part is as old as its copy, but its message is not
+            # in a fork a part is as old as its copy, but its message is not
+            when = min(when, message["until"])
         key = fold(ident)
         if kind == "tool":
             self._tool(ident, data, as_dict(data.get("state")), bucket, when)
         elif kind in ("text", "file") and message.get("role") == "user":
-            self._said(as_str(row.get("message_id")), ident, data, bucket, message.get("at") or when)
+            self._said(
+                as_str(row.get("message_id")), ident, data, bucket, message.get("at") or when
+            )
         elif kind in ("text", "reasoning"):
             self._words(kind, data, message, bucket, when, key)
         elif kind == "patch":
@@ -176,8 +212,11 @@ class RowReader:
         elif kind not in SILENT_PARTS and kind != "file":
             out.unknown_type(f"part {kind}")
 
-    def _said(self, message: str, ident: str, data: Record, bucket: Bucket, when: int | None) -> None:
-        """A prompt's parts come one by one; each time the whole of it replaces what was known of it."""
+    def _said(
+        self, message: str, ident: str, data: Record, bucket: Bucket, when: int | None
+    ) -> None:
+        """A prompt's parts come one by one; each time the whole of it replaces what was known of
+        it."""
         if data.get("synthetic") or data.get("ignored"):
             return
         said = as_dict(self.state.get("said"))
@@ -192,31 +231,44 @@ class RowReader:
         if text.strip() or images:
             actor = "assistant" if self.subagent else "user"
             about: Record | None = {"images": images} if images else None
-            bucket.events.append(Event("user.prompt", fold(message, "said"), when, actor, text, None, about))
+            bucket.events.append(
+                Event("user.prompt", fold(message, "said"), when, actor, text, None, about)
+            )
 
-    def _words(self, kind: str, data: Record, message: Record, bucket: Bucket, when: int | None, key: int) -> None:
+    def _words(
+        self, kind: str, data: Record, message: Record, bucket: Bucket, when: int | None, key: int
+    ) -> None:
         text = as_str(data.get("text"))
         if not text.strip() or data.get("synthetic") or data.get("ignored"):
             return
         about = _known({"model": message.get("model")})
         if kind == "reasoning":
-            bucket.events.append(Event("assistant.thinking", key, when, "assistant", text, None, about))
+            bucket.events.append(
+                Event("assistant.thinking", key, when, "assistant", text, None, about)
+            )
         elif message.get("summary"):
-            bucket.events.append(Event("compaction", key, when, "system", text, None, {**about, "summary": True}))
+            bucket.events.append(
+                Event("compaction", key, when, "system", text, None, {**about, "summary": True})
+            )
         else:
-            bucket.events.append(Event("assistant.message", key, when, "assistant", text, None, about))
+            bucket.events.append(
+                Event("assistant.message", key, when, "assistant", text, None, about)
+            )
 
     # -- tools -----------------------------------------------------------------------------------
 
     def _identity(self, call: str, part: str) -> str:
-        """Some models number their calls anew after a compaction: the second of a name goes by its part."""
+        """Some models number their calls anew after a compaction: the second of a name goes by
+        its part."""
         if self.calls.setdefault(call, part) != part:
             return part
         while len(self.calls) > _CALLS_MAX:
             del self.calls[next(iter(self.calls))]
         return call
 
-    def _tool(self, part: str, data: Record, state: Record, bucket: Bucket, when: int | None) -> None:
+    def _tool(
+        self, part: str, data: Record, state: Record, bucket: Bucket, when: int | None
+    ) -> None:
         given, times = as_dict(state.get("input")), as_dict(state.get("time"))
         meta = as_dict(state.get("metadata"))
         name = as_str(data.get("tool")) or "unknown"
@@ -226,18 +278,30 @@ class RowReader:
         call = self._identity(as_str(data.get("callID")) or part, part)
         key = fold(call)
         about: Record = {"id": call, "input": given}
-        bucket.events.append(Event("tool.call", key, when, "assistant", flatten(given), name, about))
+        bucket.events.append(
+            Event("tool.call", key, when, "assistant", flatten(given), name, about)
+        )
         if name == "task":
             text = as_str(given.get("description")) or as_str(given.get("prompt"))
-            about = _known({"id": call, "prompt": given.get("prompt"), "subagent": meta.get("sessionId")})
+            about = _known(
+                {"id": call, "prompt": given.get("prompt"), "subagent": meta.get("sessionId")}
+            )
             kind = as_str(given.get("subagent_type")) or None
-            bucket.events.append(Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, about))
+            bucket.events.append(
+                Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, about)
+            )
         elif name == "question":
-            asked = "\n".join(as_str(as_dict(q).get("question")) for q in as_list(given.get("questions")))
+            asked = "\n".join(
+                as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))
+            )
             about = {"id": call, "questions": given.get("questions")}
-            bucket.events.append(Event("question.asked", fold(key, "ask"), when, "assistant", asked, None, about))
+            bucket.events.append(
+                Event("question.asked", fold(key, "ask"), when, "assistant", asked, None, about)
+            )
         if state.get("status") in ("completed", "error"):
-            self._result(name, call, given, state, meta, bucket, parse_iso(times.get("end")) or when)
+            self._result(
+                name, call, given, state, meta, bucket, parse_iso(times.get("end")) or when
+            )
 
     def _result(
         self,
@@ -251,22 +315,39 @@ class RowReader:
     ) -> None:
         failed, code = state.get("status") == "error", as_int(meta.get("exit"))
         text = as_str(state.get("error")) if failed else as_str(state.get("output"))
-        data = _known({"id": call, "exit_code": code, "diff": meta.get("diff"), "answers": meta.get("answers")})
+        data = _known(
+            {
+                "id": call,
+                "exit_code": code,
+                "diff": meta.get("diff"),
+                "answers": meta.get("answers"),
+            }
+        )
         if failed or code:
             data["failed"] = True
-        if attached := [_reference(as_dict(a), i) for i, a in enumerate(as_list(state.get("attachments")))]:
+        if attached := [
+            _reference(as_dict(a), i) for i, a in enumerate(as_list(state.get("attachments")))
+        ]:
             data["images"] = attached
         key = fold(call, "result")
         bucket.events.append(Event("tool.result", key, when, "tool", text, None, data))
         if name == "task":
             data["subagent"] = meta.get("sessionId")
-            bucket.events.append(Event("subagent.stopped", fold(key, "sub"), when, "subagent", "", None, {"id": call}))
+            bucket.events.append(
+                Event(
+                    "subagent.stopped", fold(key, "sub"), when, "subagent", "", None, {"id": call}
+                )
+            )
         if failed and "rejected permission" in text[:80]:
             data["rejected"] = True
             decision = {"id": call, "decision": "denied"}
-            bucket.events.append(Event("approval.resolved", fold(call, "denied"), when, "user", "", None, decision))
+            bucket.events.append(
+                Event("approval.resolved", fold(call, "denied"), when, "user", "", None, decision)
+            )
         if not data.get("failed"):
-            bucket.touches.extend(Touch(key, path, action) for path, action in _touched(name, given, meta))
+            bucket.touches.extend(
+                Touch(key, path, action) for path, action in _touched(name, given, meta)
+            )
 
 
 def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]]:
@@ -281,11 +362,19 @@ def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]
 
 
 def _reference(file: Record, index: int) -> Record:
-    """A file's bytes stay in the segment; the event says that there is one, of which kind and where."""
+    """A file's bytes stay in the segment; the event says that there is one, of which kind and
+    where."""
     url = as_str(file.get("url"))
     inline = url.startswith("data:")
-    about = {"block": index, "type": "file", "media_type": file.get("mime"), "filename": file.get("filename")}
-    return _known({**about, "url": None if inline else url, "bytes": len(url) * 3 // 4 if inline else None})
+    about = {
+        "block": index,
+        "type": "file",
+        "media_type": file.get("mime"),
+        "filename": file.get("filename"),
+    }
+    return _known(
+        {**about, "url": None if inline else url, "bytes": len(url) * 3 // 4 if inline else None}
+    )
 
 
 def _known(data: Record) -> Record:
@@ -303,11 +392,14 @@ def _json(text: object) -> Record:
 
 
 def _salvaged(text: str) -> object:
-    """Output that was cut in the middle of an emoji leaves half a surrogate pair, which no database takes."""
+    """Output that was cut in the middle of an emoji leaves half a surrogate pair, which no
+    database takes."""
     import json  # lenient where msgspec is not
 
     try:
         halves = json.dumps(json.loads(text, strict=False), ensure_ascii=False)
-        return json.loads(halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+        return json.loads(
+            halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        )
     except (ValueError, RecursionError):
         return None

@@ -1,4 +1,5 @@
-"""Projects and agents a person excluded: of sessions there nothing is stored, and hooks there say nothing."""
+"""Projects and agents a person excluded: of sessions there nothing is stored, and hooks there
+say nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ class Excluded:
     def __init__(self, exclude: Exclude, known: Known = lambda cwd: None) -> None:
         unknown = [name for name in exclude.agents if name not in AGENTS]
         if unknown:
-            raise BadInput(f"config.toml excludes an agent nobody knows: {unknown[0]}", f"Agents: {', '.join(AGENTS)}.")
+            raise BadInput(
+                f"config.toml excludes an agent nobody knows: {unknown[0]}",
+                f"Agents: {', '.join(AGENTS)}.",
+            )
         for item in exclude.projects:
             if not _clear(item):  # excluding nothing without a word would be the worst of all
                 raise BadInput(
@@ -53,13 +57,16 @@ class Excluded:
         return self._judged[cwd]
 
     def covers_file(self, path: str, cwd: str | None = None) -> bool:
-        """Return whether a file or folder lies in an excluded project; a relative path is taken from `cwd`."""
+        """Return whether a file or folder lies in an excluded project; a relative path is taken
+        from `cwd`."""
         if not self.by_place:
             return False
         whole = os.path.normpath(os.path.join(cwd or "", path))  # noqa: PTH118 - as it is written, `..` resolved
         if not whole.startswith("/") or "\0" in whole:
             return False
-        if any(pattern.match(spelling) for spelling in spellings(whole) for pattern in self._by_path):
+        if any(
+            pattern.match(spelling) for spelling in spellings(whole) for pattern in self._by_path
+        ):
             return True
         if not self._by_project:
             return False
@@ -69,7 +76,8 @@ class Excluded:
         return self._files[folder]
 
     def _in_project(self, folder: str) -> bool:
-        """By the repository around it, where that is still there, and by folders known to have been the project's."""
+        """By the repository around it, where that is still there, and by folders known to have
+        been the project's."""
         around = [folder, *map(str, Path(folder).parents)]
         if any(self.is_project(identity) for place in around if (identity := self._known(place))):
             return True
@@ -96,7 +104,8 @@ def _is_top(folder: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """A path as it is written and as it is once links are followed; in a pattern, as far as it has no star."""
+    """A path as it is written and as it is once links are followed; in a pattern, as far as it
+    has no star."""
     fixed = path.partition("*")[0]
     if not fixed.startswith("/"):
         return {path}
@@ -111,7 +120,9 @@ def _clear(item: str) -> bool:
     if "\n" in item or not item.strip("*/ "):
         return False
     host = item.partition("/")[0]
-    return item.startswith(("/", "*", "git:")) or ("/" in item and any(sign in host for sign in ".:@"))
+    return item.startswith(("/", "*", "git:")) or (
+        "/" in item and any(sign in host for sign in ".:@")
+    )
 
 
 def _as_path(item: str) -> str:
@@ -120,8 +131,13 @@ def _as_path(item: str) -> str:
 
 
 def _as_project(item: str) -> str:
-    """A project's identity in its one spelling, from whatever form of its address; patterns are taken as they are."""
-    return item.lower() if "*" in item or item.startswith("git:") else normalise(_with_scheme(item)).lower()
+    """A project's identity in its one spelling, from whatever form of its address; patterns are
+    taken as they are."""
+    return (
+        item.lower()
+        if "*" in item or item.startswith("git:")
+        else normalise(_with_scheme(item)).lower()
+    )
 
 
 def _with_scheme(item: str) -> str:
@@ -130,13 +146,16 @@ def _with_scheme(item: str) -> str:
 
 def _pattern(glob: str) -> re.Pattern[str]:
     """`*` stands for anything; what is below matches too."""
-    return re.compile("(?s:" + ".*".join(re.escape(piece) for piece in re.split(r"\*+", glob)) + r")(?:/|\Z)")
+    return re.compile(
+        "(?s:" + ".*".join(re.escape(piece) for piece in re.split(r"\*+", glob)) + r")(?:/|\Z)"
+    )
 
 
 def write_exclusions(settings: Settings, excluded: Excluded, folders: Iterable[str]) -> None:
     """What hooks go by: patterns, and the folders of excluded projects that are known by now."""
     paths = {spelling for path in excluded.paths for spelling in spellings(path)} | set(folders)
-    lines = [f"path {to_name(path)}" for path in sorted(paths) if "\n" not in path]  # hooks compare bytes
+    # hooks compare bytes
+    lines = [f"path {to_name(path)}" for path in sorted(paths) if "\n" not in path]
     lines += [f"project {item}" for item in excluded.projects]
     lines += [f"agent {name}" for name in sorted(excluded.agents)]
     content = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")

@@ -1,4 +1,5 @@
-"""What was forgotten does not come back: records and strings that are known again by their salted digests."""
+"""What was forgotten does not come back: records and strings that are known again by their
+salted digests."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from whyfor.model.sources import Source
 from whyfor.privacy import private
 from whyfor.store.forget import Tombstones
 
-_STRING = re.compile(rb'"((?:[^"\\\n]|\\[^\n])*+)"')  # keys too: a question may be the key of its answer
-_PIECE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]+", re.S)  # an escape, or what needs none
+# keys too: a question may be the key of its answer
+_STRING = re.compile(rb'"((?:[^"\\\n]|\\[^\n])*+)"')
+# an escape, or what needs none
+_PIECE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]+", re.S)
 _NESTED = 3  # how deep JSON is looked for inside the strings of JSON
 _decode = msgspec.json.Decoder(str).decode
 Span = tuple[int, int]  # first and behind the last
@@ -31,7 +34,9 @@ class Forgotten:
     def __bool__(self) -> bool:
         return bool(self.stones.records or self.stones.strings)
 
-    def narrowed(self, source: Source, start: int, kept: bytes, gaps: list[Gap]) -> tuple[bytes, list[Gap]]:
+    def narrowed(
+        self, source: Source, start: int, kept: bytes, gaps: list[Gap]
+    ) -> tuple[bytes, list[Gap]]:
         """What is about to be stored of a source, less what was forgotten."""
         spans = self.hides(source.agent, source.session_id, source.framing, kept)
         return narrowed(kept, start, gaps, spans) if spans else (kept, gaps)
@@ -46,7 +51,10 @@ class Forgotten:
         if known and framing != "document":
             torn = {int(size) for size, mark, _ in (name.partition("-") for name in known) if mark}
             for span, line in lines(kept):
-                names = [self.stones.line(session, line), *(self.stones.torn(session, line, size) for size in torn)]
+                names = [
+                    self.stones.line(session, line),
+                    *(self.stones.torn(session, line, size) for size in torn),
+                ]
                 if not known.isdisjoint(names):
                     found.append(span)
         elif known:
@@ -54,13 +62,20 @@ class Forgotten:
                 if self.stones.line(session, message) in known:
                     found += words
         if self.stones.strings:
-            found += (span for span, text in strings(kept) if self.stones.string(text) in self.stones.strings)
+            found += (
+                span
+                for span, text in strings(kept)
+                if self.stones.string(text) in self.stones.strings
+            )
         return found
 
 
 def messages(agent: str, document: bytes) -> Iterator[tuple[bytes, list[Span]]]:
-    """The messages of a session that is one document, however it is indented, each with where its words stand."""
-    for first, last in private.elements(document, frozenset(name.encode() for name in AGENTS[agent].lists)):
+    """The messages of a session that is one document, however it is indented, each with where
+    its words stand."""
+    for first, last in private.elements(
+        document, frozenset(name.encode() for name in AGENTS[agent].lists)
+    ):
         element = document[first:last]
         try:
             whole = msgspec.json.encode(msgspec.json.decode(element), order="deterministic")
@@ -69,7 +84,9 @@ def messages(agent: str, document: bytes) -> Iterator[tuple[bytes, list[Span]]]:
         yield whole, [(first + low, first + high) for low, high in private.everything(element)]
 
 
-def narrowed(kept: bytes, start: int, gaps: Sequence[Gap], spans: Iterable[Span]) -> tuple[bytes, list[Gap]]:
+def narrowed(
+    kept: bytes, start: int, gaps: Sequence[Gap], spans: Iterable[Span]
+) -> tuple[bytes, list[Gap]]:
     """Kept bytes of a source without some of them, and the gaps there are then."""
     more: list[Gap] = []
     places, at = [], 0
@@ -163,7 +180,11 @@ class TextPattern:
 
         forms = {text}
         for _ in range(_NESTED):
-            forms |= {json.dumps(form, ensure_ascii=ascii)[1:-1] for form in forms for ascii in (True, False)}
+            forms |= {
+                json.dumps(form, ensure_ascii=ascii)[1:-1]
+                for form in forms
+                for ascii in (True, False)
+            }
         self._forms = tuple(forms)
         self._raw = tuple(map(raw, forms))
         units = re.findall("....", text.encode("utf-16-be", "surrogatepass").hex())

@@ -1,10 +1,11 @@
-"""What is not stored: the one place that decides it, record by record, before anything is written.
+"""What is not stored: the one place that decides it, record by record, before anything is
+written.
 
-Private text goes where it stands. A prompt that is nothing but private hides its turn: every record up to the next
-prompt, the subagents it started, and what the agent derives from it later.
+Private text goes where it stands. A prompt that is nothing but private hides its turn: every
+record up to the next prompt, the subagents it started, and what the agent derives from it later.
 
-A session that ran elsewhere may still read and write files of an excluded project: the calls that name one of its
-paths, and what came back, keep their structure and lose their words.
+A session that ran elsewhere may still read and write files of an excluded project: the calls
+that name one of its paths, and what came back, keep their structure and lose their words.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents import paths as agent_paths
-from whyfor.agents.base import Agent, Framing, Record, RecordReader, Sink, SourceShape, as_dict, as_str
+from whyfor.agents.base import (
+    Agent,
+    Framing,
+    Record,
+    RecordReader,
+    Sink,
+    SourceShape,
+    as_dict,
+    as_str,
+)
 from whyfor.capture import decode, spool, tail
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.model.events import Event
@@ -33,8 +43,10 @@ from whyfor.privacy import private
 from whyfor.store.protocol import StoreWriter
 
 Span = tuple[int, int]
-Unwanted = Callable[[Source, bytes, int], list[Gap]]  # what of a source's bytes from a place on was paused or excluded
-Narrowed = Callable[[Source, int, bytes, list[Gap]], tuple[bytes, list[Gap]]]  # kept bytes, less what was forgotten
+# what of a source's bytes from a place on was paused or excluded
+Unwanted = Callable[[Source, bytes, int], list[Gap]]
+# kept bytes, less what was forgotten
+Narrowed = Callable[[Source, int, bytes, list[Gap]], tuple[bytes, list[Gap]]]
 _MOST = 5000  # ids of a source that are remembered
 _DERIVED = ("compaction",)
 _ABSOLUTE = re.compile(rb"/[^\x00-\x1f\"'`<>|:*?\\]{2,1000}")
@@ -49,13 +61,15 @@ class FilteredBytes(NamedTuple):
 
 
 class PrivateTurnState(msgspec.Struct, omit_defaults=True):
-    """What must be remembered of a source's private turns, to hide all that belongs to them. No word of theirs."""
+    """What must be remembered of a source's private turns, to hide all that belongs to them. No
+    word of theirs."""
 
     open: bool = False  # the turn goes on
     whole: bool = False  # the source is a subagent's that began in one
     turns: list[tuple[int | None, int | None]] = []  # from, to
     ids: list[int] = []  # of calls and messages in them
-    split: tuple[int, int] = (0, 0)  # a message that has tags open, and how many: its next record may close them
+    # a message that has tags open, and how many: its next record may close them
+    split: tuple[int, int] = (0, 0)
     cut: bool = False  # a line too long for one piece had tags in it: no more of it is kept
 
     def began(self, at: int | None) -> None:
@@ -71,7 +85,9 @@ class PrivateTurnState(msgspec.Struct, omit_defaults=True):
         """Whether a private turn was going on then."""
         if at is None:
             return self.open
-        return any((since or 0) <= at and (until is None or at < until) for since, until in self.turns)
+        return any(
+            (since or 0) <= at and (until is None or at < until) for since, until in self.turns
+        )
 
 
 class CaptureGate:
@@ -93,7 +109,9 @@ class CaptureGate:
         self._sessions: dict[tuple[str, str], dict[int, PrivateTurnState]] = {}
 
     def kept(self, source: Source, chunk: tail.Chunk) -> FilteredBytes:
-        gaps, hiding = self._spooled(chunk) if source.agent == spool.HOOK else self._transcript(source, chunk)
+        gaps, hiding = (
+            self._spooled(chunk) if source.agent == spool.HOOK else self._transcript(source, chunk)
+        )
         if self.unwanted is not None and (more := self.unwanted(source, chunk.data, chunk.start)):
             gaps = joined([*gaps, *more])
         data = without(chunk.data, chunk.start, gaps) if gaps else chunk.data
@@ -124,13 +142,18 @@ class CaptureGate:
             for ident, generation, agent, session_id, body in self.writer.hiding():
                 self._known[ident, generation] = found = msgspec.convert(body, PrivateTurnState)
                 self._sessions.setdefault((agent, session_id), {})[ident] = found
-        return self._known.get((source.id, source.generation)) if self._known and source.id else None
+        return (
+            self._known.get((source.id, source.generation)) if self._known and source.id else None
+        )
 
     def _around(self, source: Source) -> list[PrivateTurnState]:
-        """Of the session that this is a part of: a subagent, or something kept beside a transcript."""
+        """Of the session that this is a part of: a subagent, or something kept beside a
+        transcript."""
         if not self._sessions or not (source.parent or source.sidecar):
             return []
-        return list(self._sessions.get((source.agent, source.parent or source.session_id), {}).values())
+        return list(
+            self._sessions.get((source.agent, source.parent or source.session_id), {}).values()
+        )
 
     def _remember(self, source: Source, hiding: PrivateTurnState) -> None:
         if source.id == 0:
@@ -142,7 +165,8 @@ class CaptureGate:
     # -- the spool -------------------------------------------------------------------------------
 
     def _spooled(self, chunk: tail.Chunk) -> tuple[list[Gap], None]:
-        """What a hook of an older version may have let through. A torn line says nothing, so nothing of it stays."""
+        """What a hook of an older version may have let through. A torn line says nothing, so
+        nothing of it stays."""
         gaps: list[Gap] = []
         if not private.marked(chunk.data):
             return gaps, None
@@ -168,9 +192,12 @@ class _Does(Enum):
 
 
 class _Walk:
-    """One run of bytes, read ahead by the agent's own reader: it knows what a prompt is, and a call."""
+    """One run of bytes, read ahead by the agent's own reader: it knows what a prompt is, and a
+    call."""
 
-    def __init__(self, source: Source, hiding: PrivateTurnState, around: list[PrivateTurnState]) -> None:
+    def __init__(
+        self, source: Source, hiding: PrivateTurnState, around: list[PrivateTurnState]
+    ) -> None:
         self.source = source
         self.agent: Agent = AGENTS[source.agent]
         self.lists = frozenset(name.encode() for name in self.agent.lists)
@@ -188,7 +215,13 @@ class _Walk:
 
     def _reader(self, state: Record) -> RecordReader:
         source = self.source
-        shape = SourceShape(cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd)
+        shape = SourceShape(
+            cast(Framing, source.framing),
+            source.session_id,
+            source.parent,
+            source.sidecar,
+            source.cwd,
+        )
         return self.agent.reader(shape, state)
 
     def gaps(self, chunk: tail.Chunk) -> Iterator[Gap]:
@@ -200,7 +233,9 @@ class _Walk:
             for first, last in _lines(data):
                 goes_on = self.hiding.cut and first == 0
                 self.hiding.cut = (
-                    not chunk.partial and data[last - 1] != 10 and (goes_on or private.marked(data[first:last]))
+                    not chunk.partial
+                    and data[last - 1] != 10
+                    and (goes_on or private.marked(data[first:last]))
                 )
                 if goes_on:
                     yield chunk.start, last
@@ -212,7 +247,9 @@ class _Walk:
                 else:
                     yield from ((chunk.start + first + low, high - low) for low, high in spans)
                 yield from ((low, high - low) for low, high in self.parts.late())
-            self.hiding.split = (self.parts.message, self.parts.depth) if self.parts.depth else (0, 0)
+            self.hiding.split = (
+                (self.parts.message, self.parts.depth) if self.parts.depth else (0, 0)
+            )
             return
         spans = self._blob(data) if self.source.framing == "blob" else self._document(data)
         yield from [(0, len(data))] if spans is None else ((low, high - low) for low, high in spans)
@@ -226,7 +263,8 @@ class _Walk:
             return None
         shown = _shown(line, spans)
         found = decode.records(shown, offset)
-        if isinstance(found, UnparsedRecord):  # torn, or still being written: nobody can say to which turn it belongs
+        # torn, or still being written: nobody can say to which turn it belongs
+        if isinstance(found, UnparsedRecord):
             doubtful = self.hiding.turns or self.hiding.whole or (self.around and not self.begun)
             doubtful = doubtful or self._may_name_excluded(line)
             return None if spans or doubtful else []
@@ -241,7 +279,8 @@ class _Walk:
         return [*spans, *self._retold(line, spans)]
 
     def _document(self, data: bytes) -> list[Span] | None:
-        """A file rewritten in one piece: its messages are judged one by one, and stay as empty as they must be."""
+        """A file rewritten in one piece: its messages are judged one by one, and stay as empty
+        as they must be."""
         spans = private.spans(data, self.lists) if private.marked(data) else []
         found = None if spans is None else decode.document(_shown(data, spans))
         if spans is None or found is None or isinstance(found, UnparsedRecord):
@@ -265,7 +304,11 @@ class _Walk:
 
     def _retold(self, line: bytes, spans: list[Span]) -> list[Span]:
         """A record that tells earlier messages again: of private turns it tells nothing either."""
-        if not self.lists or not (spans or self.hiding.turns) or not private.elements(line, self.lists):
+        if (
+            not self.lists
+            or not (spans or self.hiding.turns)
+            or not private.elements(line, self.lists)
+        ):
             return []
         open_, turns = self.hiding.open, self.hiding.turns
         found = self._messages(line, spans, self._reader({}))
@@ -286,16 +329,24 @@ class _Walk:
             sink = Sink(self.source.session_id, self.source.parent)
             for record in [] if isinstance(found, UnparsedRecord) else found:
                 self.reader.read(self.agent.alone(record), first, shown, sink)
-            if self._judged([] if isinstance(found, UnparsedRecord) else found, sink, bool(own)) is not _Does.STAY:
-                gone += [(first + low, first + high) for low, high in private.everything(data[first:last])]
-        if self.hiding.turns or self.hiding.whole:  # a title, a summary: the agent made it of all that was said
+            if (
+                self._judged([] if isinstance(found, UnparsedRecord) else found, sink, bool(own))
+                is not _Does.STAY
+            ):
+                gone += [
+                    (first + low, first + high)
+                    for low, high in private.everything(data[first:last])
+                ]
+        # a title, a summary: the agent made it of all that was said
+        if self.hiding.turns or self.hiding.whole:
             edges = [0, *(place for element in inside for place in element), len(data)]
             gone += [span for span in private.everything(data) if _outside(span, edges)]
         self.reader = ours
         return gone
 
     def _look_ahead(self, data: bytes, start: int) -> None:
-        """Rows come in the order of their messages, not of time: first which prompts are private, and who answered."""
+        """Rows come in the order of their messages, not of time: first which prompts are
+        private, and who answered."""
         reader = self._reader(deepcopy(self.source.state))
         for first, last in _lines(data):
             line = data[first:last].rstrip(b"\r\n")
@@ -305,7 +356,9 @@ class _Walk:
                 sink = Sink(self.source.session_id, self.source.parent)
                 reader.read(record, start + first, line, sink)
                 self._note([], sink)
-                self._look_at(record, [e for e in sink.main.events if e.kind == "user.prompt"], bool(spans))
+                self._look_at(
+                    record, [e for e in sink.main.events if e.kind == "user.prompt"], bool(spans)
+                )
 
     def _look_at(self, record: Record, prompts: list[Event], marked: bool) -> None:
         own, above = self.agent.under(record) or ("", "")
@@ -326,14 +379,17 @@ class _Walk:
             return _Does.HOLLOW
         return _Does.HOLLOW if self.hiding.turns and _is_derived(sink.main) else _Does.STAY
 
-    # -- what becomes of a record ------------------------------------------------------------------
+    # -- what becomes of a record -----------------------------------------------------------------
 
     def _judged(self, records: list[Record], sink: Sink, marked: bool) -> _Does:
         main, hiding = sink.main, self.hiding
         self._note(records, sink)
         if not self.begun:
             self.begun = True
-            hiding.whole = any(one.whole or one.holds(self.at) for one in self.around) and not self.source.sidecar
+            hiding.whole = (
+                any(one.whole or one.holds(self.at) for one in self.around)
+                and not self.source.sidecar
+            )
         if hiding.whole or self._is_answer(sink):
             return self._gone(records, sink)
         if self.excluded is not None and self._names_excluded(records, sink):
@@ -351,13 +407,16 @@ class _Walk:
                 hiding.ended(self.at)
             return _Does.STAY
         if hiding.open:
-            return _Does.HOLLOW if any(map(self.agent.begins, records)) else self._gone(records, sink)
+            return (
+                _Does.HOLLOW if any(map(self.agent.begins, records)) else self._gone(records, sink)
+            )
         return _Does.HOLLOW if hiding.turns and _is_derived(main) else _Does.STAY
 
-    # -- files of excluded projects ----------------------------------------------------------------
+    # -- files of excluded projects ---------------------------------------------------------------
 
     def _names_excluded(self, records: list[Record], sink: Sink) -> bool:
-        """Whether a record names a file there, or is about a call that did; its calls are known from now on."""
+        """Whether a record names a file there, or is about a call that did; its calls are known
+        from now on."""
         assert self.excluded is not None
         events = [event for bucket in sink.buckets.values() for event in bucket.events]
         for event in events:
@@ -374,7 +433,8 @@ class _Walk:
         return True
 
     def _may_name_excluded(self, line: bytes) -> bool:
-        """Of a line that is no record: one that is still being written, or that says the path of such a file."""
+        """Of a line that is no record: one that is still being written, or that says the path of
+        such a file."""
         if self.excluded is None:
             return False
         if self.partial:
@@ -396,7 +456,8 @@ class _Walk:
         self.hiding.ids = [*self.hiding.ids, *new][-_MOST:]
 
     def _is_answer(self, sink: Sink) -> bool:
-        """To a call of a private turn, however late it comes; and what is kept beside the transcript of one."""
+        """To a call of a private turn, however late it comes; and what is kept beside the
+        transcript of one."""
         told = [*_names(sink), as_str(sink.main.facts.get("tool_use_id"))]
         return any(self._knows(name) for name in told if name)
 
@@ -404,7 +465,9 @@ class _Walk:
         """When we are; what does not say so was written with the record before it."""
         for record in records:
             self.at = parse_iso(record.get("timestamp")) or self.at
-        self.at = next((event.created_at for event in sink.main.events if event.created_at), self.at)
+        self.at = next(
+            (event.created_at for event in sink.main.events if event.created_at), self.at
+        )
 
 
 def _call_names(events: list[Event]) -> list[str]:
@@ -421,7 +484,9 @@ def _is_empty(text: str, data: Any) -> bool:
 def _is_derived(bucket: Bucket) -> bool:
     """A title or a summary that the agent made of what was said."""
     titled = bucket.facts.get("title_rank", -1) <= TITLE_AGENT and bucket.facts.get("title")
-    return bool(titled or bucket.leaf_titles or any(event.kind in _DERIVED for event in bucket.events))
+    return bool(
+        titled or bucket.leaf_titles or any(event.kind in _DERIVED for event in bucket.events)
+    )
 
 
 def _names(sink: Sink) -> list[str]:

@@ -1,4 +1,5 @@
-"""Which bytes of a source were written in a pause, or where nothing may be recorded: decided record by record."""
+"""Which bytes of a source were written in a pause, or where nothing may be recorded: decided
+record by record."""
 
 from __future__ import annotations
 
@@ -21,18 +22,34 @@ from whyfor.model.sources import Source
 from whyfor.model.times import parse_iso
 
 BEFORE = 256 << 10  # bytes that are looked through for the time of the record before
-_KEPT = frozenset(("id", "type", "role", "timestamp", "sessionId", "projectHash", "startTime", "lastUpdated", "callId"))
+_KEPT = frozenset(
+    (
+        "id",
+        "type",
+        "role",
+        "timestamp",
+        "sessionId",
+        "projectHash",
+        "startTime",
+        "lastUpdated",
+        "callId",
+    )
+)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?', re.S)
 _LISTS = ("messages", "timeline", "chatMessages", "items")
-# Records by which an agent tells itself again what was said long before: a summary, a history written anew, a title.
-_RETELL = frozenset(("compacted", "session.compaction_complete", "session.title_changed", "summary", "session"))
+# Records by which an agent tells itself again what was said long before: a summary, a history
+# written anew, a title.
+_RETELL = frozenset(
+    ("compacted", "session.compaction_complete", "session.title_changed", "summary", "session")
+)
 
 
 _NOTHING = msgspec.Raw(b"null")
 
 
 class _Stub(msgspec.Struct):
-    """What of a record tells when and where it was written, whatever the agent; the rest is not decoded."""
+    """What of a record tells when and where it was written, whatever the agent; the rest is not
+    decoded."""
 
     type: Any = None
     timestamp: Any = None
@@ -55,7 +72,8 @@ class _When(msgspec.Struct):
     """Of one record."""
 
     first: int | None = None
-    last: int | None = None  # where a record has two times: when it was begun and when it was last changed
+    # where a record has two times: when it was begun and when it was last changed
+    last: int | None = None
     cwd: str | None = None
     session_id: str | None = None
     retells: bool = False
@@ -131,8 +149,14 @@ class PauseFilter:
         timeless = when.first is None
         return any(
             self.pauses.covers(first, cwd, agent, session)
-            or (when.last is not None and self.pauses.overlaps(first, when.last, cwd, agent, session))
-            or ((timeless or when.retells) and self.pauses.overlaps(around.first, around.last, cwd, agent, session))
+            or (
+                when.last is not None
+                and self.pauses.overlaps(first, when.last, cwd, agent, session)
+            )
+            or (
+                (timeless or when.retells)
+                and self.pauses.overlaps(around.first, around.last, cwd, agent, session)
+            )
             for cwd in _each(cwds)
             for session in sessions
         )
@@ -182,13 +206,16 @@ class PauseFilter:
             for session in around.sessions
         ):
             return
-        text = data.decode("latin-1")  # a character per byte: structure is ASCII, and only times are understood
+        # a character per byte: structure is ASCII, and only times are understood
+        text = data.decode("latin-1")
         try:
             members = list(_members(text))
         except (ValueError, RecursionError):
             yield 0, len(data)
             return
-        begun = next((parse_iso(_value(text, *m[1:])) for m in members if m[0] == "startTime"), None)
+        begun = next(
+            (parse_iso(_value(text, *m[1:])) for m in members if m[0] == "startTime"), None
+        )
         around.first = around.last = begun
         for name, low, high in members:
             if name not in _LISTS:
@@ -199,11 +226,14 @@ class PauseFilter:
                     self.records += 1
                     yield from _words(text, first, end)
         for name, low, high in members:
-            if name in ("summary", "title") and self._goes(source.agent, _When(retells=True), around):
+            if name in ("summary", "title") and self._goes(
+                source.agent, _When(retells=True), around
+            ):
                 yield from _words(text, low, high)
 
     def announced(self, line: bytes) -> bool:
-        """Whether a hook wrote this that did not know better: of an older version, or before it was told."""
+        """Whether a hook wrote this that did not know better: of an older version, or before it
+        was told."""
         self.pauses.refresh()
         found = next(spool.envelopes(line, 0), None)
         return isinstance(found, spool.Envelope) and self._heard(found)
@@ -221,13 +251,17 @@ class PauseFilter:
         if self.excluded.by_place and self._names_excluded(payload, envelope.cwd):
             return True
         return any(
-            self.pauses.covers(envelope.at, cwd, agent, session) for cwd in _each(cwds) for agent, session in sessions
+            self.pauses.covers(envelope.at, cwd, agent, session)
+            for cwd in _each(cwds)
+            for agent, session in sessions
         )
 
     def _names_excluded(self, payload: Any, cwd: str) -> bool:
         """Whether the call that a hook announced names a file of an excluded project."""
         told = [as_dict(payload).get(name) for name in ("tool_input", "toolArgs", "details")]
-        return any(self.excluded.covers_file(path, cwd) for path in agent_paths.named_paths(told) if path)
+        return any(
+            self.excluded.covers_file(path, cwd) for path in agent_paths.named_paths(told) if path
+        )
 
 
 def _each(cwds: set[str]) -> set[str | None]:
@@ -235,7 +269,7 @@ def _each(cwds: set[str]) -> set[str | None]:
     return {*cwds} or {None}
 
 
-# -- when and where --------------------------------------------------------------------------------
+# -- when and where ------------------------------------------------------------------------------
 
 
 def told(line: bytes) -> _When:
@@ -246,7 +280,10 @@ def told(line: bytes) -> _When:
         stub = _stub.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _When(torn=True)
-    when = _When(parse_iso(stub.timestamp) or parse_iso(stub.startTime), session_id=as_str(stub.sessionId) or None)
+    when = _When(
+        parse_iso(stub.timestamp) or parse_iso(stub.startTime),
+        session_id=as_str(stub.sessionId) or None,
+    )
     when.cwd = as_str(stub.cwd) or None
     when.retells = bool(stub.isCompactSummary) or stub.type in _RETELL
     if stub.type in ("session_meta", "turn_context"):
@@ -254,10 +291,16 @@ def told(line: bytes) -> _When:
     elif as_str(stub.type).startswith("session."):
         when.cwd = as_str(as_dict(_decoded(stub.data).get("context")).get("cwd")) or when.cwd
     elif row := _decoded(stub.row):
-        when.first, when.last = parse_iso(row.get("time_created")), parse_iso(row.get("time_updated"))
+        when.first, when.last = (
+            parse_iso(row.get("time_created")),
+            parse_iso(row.get("time_updated")),
+        )
         when.cwd = as_str(row.get("directory")) or None
-    elif calls := [parse_iso(as_dict(call).get("timestamp")) for call in as_list(_value_of(stub.toolCalls))]:
-        when.last = max((at for at in calls if at is not None), default=None)  # written again with what came of it
+    elif calls := [
+        parse_iso(as_dict(call).get("timestamp")) for call in as_list(_value_of(stub.toolCalls))
+    ]:
+        # written again with what came of it
+        when.last = max((at for at in calls if at is not None), default=None)
     elif changes := _decoded(stub.changes):
         when.first = parse_iso(changes.get("lastUpdated"))
         when.retells = bool(changes.keys() & {"messages", "summary"})
@@ -281,10 +324,13 @@ def _time_before(path: Path, position: int) -> int | None:
         low = max(0, position - BEFORE)
         file.seek(low)
         lines = file.read(position - low).splitlines()
-    return next((at for when in map(told, reversed(lines)) if (at := when.last or when.first) is not None), None)
+    return next(
+        (at for when in map(told, reversed(lines)) if (at := when.last or when.first) is not None),
+        None,
+    )
 
 
-# -- documents -------------------------------------------------------------------------------------
+# -- documents -----------------------------------------------------------------------------------
 
 _BLANK = re.compile(r"[\s,:]*")
 

@@ -1,7 +1,7 @@
 """Pauses: when and where a person wanted nothing recorded.
 
-Each is a small file in the folder of hooks, which a hook can read without importing anything, until it has ended and
-stands in the journal; all of them, ended or not, are what ingest goes by.
+Each is a small file in the folder of hooks, which a hook can read without importing anything,
+until it has ended and stands in the journal; all of them, ended or not, are what ingest goes by.
 """
 
 from __future__ import annotations
@@ -38,24 +38,31 @@ class Pauses(PauseSet):
         """Cheap when nothing changed: a long ingest asks before each file."""
         stamp = _stamp(self._home / FOLDER) if self._home else None
         if self._home and stamp != self._stamp:
-            # A clock that ticks every few ms gives two changes one time: what is that fresh is looked at again.
+            # A clock that ticks every few ms gives two changes one time: what is that fresh is
+            # looked at again.
             self._stamp = stamp if stamp and time.time_ns() - stamp > _TICK else None
             self._pauses = merge_pauses(self._kept, pending_pauses(self._home))
 
 
 def work_trees(repository: str) -> list[str]:
-    """Where the repository is checked out, as git lists it now; of a deleted one it may still know."""
-    listed = (ask(GitDir(to_path(repository)), "worktree", "list", "--porcelain") or "").splitlines()
+    """Where the repository is checked out, as git lists it now; of a deleted one it may still
+    know."""
+    listed = (
+        ask(GitDir(to_path(repository)), "worktree", "list", "--porcelain") or ""
+    ).splitlines()
     return [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
 
 
-# -- what hooks go by ----------------------------------------------------------------------------------------------
+# -- what hooks go by ----------------------------------------------------------------------------
 
 
 def pending_pauses(home: Path) -> list[PauseEntry]:
-    """Pauses in the folder of hooks: those in effect, and those that ended since the last ingest."""
+    """Pauses in the folder of hooks: those in effect, and those that ended since the last
+    ingest."""
     try:
-        names = sorted(path.name for path in (home / FOLDER).iterdir() if not path.name.startswith("."))
+        names = sorted(
+            path.name for path in (home / FOLDER).iterdir() if not path.name.startswith(".")
+        )
     except (FileNotFoundError, NotADirectoryError):
         return []
     found = (read_pause(home / FOLDER / name) for name in names)
@@ -92,7 +99,10 @@ def write_pause(home: Path, pause: PauseEntry) -> None:
         lines.append(f"repository {to_name(pause.repository)}")
     lines += [f"folder {to_name(folder)}" for folder in pause.folders]  # hooks compare bytes
     make_folders(home / FOLDER)
-    replace(home / FOLDER / pause.id, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    replace(
+        home / FOLDER / pause.id,
+        "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"),
+    )
 
 
 def merge_pauses(kept: Iterable[PauseEntry], fresh: Iterable[PauseEntry]) -> list[PauseEntry]:

@@ -104,8 +104,19 @@ class SessionRow(CleanText):
         """Drawn anew only if it reads otherwise."""
         self.card = card
         self._age = words.old(card)
-        lines = words.lines(card) if card.status.phase in ("waiting_approval", "waiting", "running") else None
-        shown = (card.status.phase, words.title(card), self._age, lines, words.activity(card), words.where(card))
+        lines = (
+            words.lines(card)
+            if card.status.phase in ("waiting_approval", "waiting", "running")
+            else None
+        )
+        shown = (
+            card.status.phase,
+            words.title(card),
+            self._age,
+            lines,
+            words.activity(card),
+            words.where(card),
+        )
         if shown != self._shown:
             self._shown = shown
             self.update(_brief(card, self._age) if lines is None else _full(card, self._age, lines))
@@ -133,12 +144,20 @@ def _brief(card: SessionCard, old: str) -> RenderableType:
     grid.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
     grid.add_column(justify="right", no_wrap=True)
     where = Text(words.where(card), "dim")
-    grid.add_row(words.mark(card), Text(f"{shape} {word}", style), Text(words.title(card)), where, Text(old, "dim"))
+    grid.add_row(
+        words.mark(card),
+        Text(f"{shape} {word}", style),
+        Text(words.title(card)),
+        where,
+        Text(old, "dim"),
+    )
     return grid
 
 
 class KeyHelp(ModalScreen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,enter", "dismiss", "close")
+    ]
 
     def compose(self) -> ComposeResult:
         made = Text("Keys\n\n", "bold")
@@ -183,7 +202,8 @@ class Top(App[None]):
     #earlier, #ask { height: auto; padding: 0 1; }
     #ask { margin: 1 0; }
     Keys { align: center middle; background: ansi_default; }
-    #sheet { width: 62; max-width: 100%; height: auto; max-height: 100%; border: round ansi_blue; padding: 0 1; }
+    #sheet { width: 62; max-width: 100%; height: auto; max-height: 100%; }
+    #sheet { border: round ansi_blue; padding: 0 1; }
     """
 
     def __init__(self, settings: Settings, *, watching: bool = True) -> None:
@@ -206,7 +226,8 @@ class Top(App[None]):
         self.sought = ""
         self._watching = watching
         self._glances = PreviewCache(settings)
-        self._standings: list[LiveStatus] | None = None if watching else []  # None: nobody has told yet
+        # None: nobody has told yet
+        self._standings: list[LiveStatus] | None = None if watching else []
         self._shown: NowBoard | None = None
         self._news = asyncio.Event()
         self._touched = 0.0
@@ -223,7 +244,7 @@ class Top(App[None]):
         yield Input(placeholder=asked, id="filter", restrict=PRINTABLE)
         yield CleanText("j k choose  Enter open  / filter  ? keys  q quit", id="hints")
 
-    # -- running -----------------------------------------------------------------------------------
+    # -- running ----------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -249,20 +270,27 @@ class Top(App[None]):
     def on_unmount(self) -> None:
         self._stop.set()
 
-    def notify(self, message: str, *, title: str = "", markup: bool = False, **options: Any) -> None:
+    def notify(
+        self, message: str, *, title: str = "", markup: bool = False, **options: Any
+    ) -> None:
         super().notify(label(message), title=label(title), markup=markup, **options)
 
     def _fatal_error(self) -> None:
-        """The terminal is left first; then the error is told as every other is, not with what variables held."""
+        """The terminal is left first; then the error is told as every other is, not with what
+        variables held."""
         error = self._exception
-        self.fault = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
+        self.fault = (
+            error.error
+            if isinstance(error, WorkerFailed) and isinstance(error.error, Exception)
+            else error
+        )
         self._close_messages_no_wait()
 
     def _looked_at(self) -> tuple[str, ...]:
         screen = self.screen if self.app_focus and self.is_running else None
         return (screen.card.name,) if isinstance(screen, ConversationScreen) else ()
 
-    # -- what is told ------------------------------------------------------------------------------
+    # -- what is told -----------------------------------------------------------------------------
 
     def heard(self) -> None:
         if isinstance(self.screen, ConversationScreen):
@@ -279,11 +307,14 @@ class Top(App[None]):
             await self._news.wait()
             self._news.clear()
             try:
-                if self._standings is None:  # who reads has other work first: what the store knows is told at once
+                # who reads has other work first: what the store knows is told at once
+                if self._standings is None:
                     known = await asyncio.to_thread(standings, self.settings)
                     self._standings = known if self._standings is None else self._standings
                 self._shown = await asyncio.to_thread(self._glances.board, self._standings)
-            except WhyforError as error:  # the store cannot be read: what is shown stays, and it is tried again
+            except (
+                WhyforError
+            ) as error:  # the store cannot be read: what is shown stays, and it is tried again
                 self._tell_trouble([f"! {words.named(error.message)}. {error.hint}"])
                 self.set_timer(STILL, self._news.set)
                 continue
@@ -302,12 +333,21 @@ class Top(App[None]):
             return
         self._told("#lede").update(words.lede(board))
         self._tell_trouble(self._troubles(board))
-        cards = [card for group in board.groups.values() for card in group if self.sought in words.sought(card)]
+        cards = [
+            card
+            for group in board.groups.values()
+            for card in group
+            if self.sought in words.sought(card)
+        ]
         groups: dict[str, list[SessionCard]] = {}
         for key, group in board.groups.items():
             if found := [card for card in group if card in cards]:
                 groups[key] = found
-        order = [name for key, group in groups.items() for name in (f"={key}", *(card.name for card in group))]
+        order = [
+            name
+            for key, group in groups.items()
+            for name in (f"={key}", *(card.name for card in group))
+        ]
         if order != self._order() and self._moving():
             known = {card.name: card for card in cards}
             for name, row in self.rows.items():
@@ -334,16 +374,26 @@ class Top(App[None]):
             return Text("Nothing captured yet. Run this once in a repository: whyfor init")
         if self.sought:
             return Text("No session fits. Esc clears the filter.")
-        return Text("No agent is working. Start one in any captured project; it shows up here within a second.")
+        return Text(
+            "No agent is working. Start one in any captured project; it shows up here within a "
+            "second."
+        )
 
     def _troubles(self, board: NowBoard) -> list[str]:
         told = [
-            f"! Nothing is recorded {words.named(pause.where)}. Record again: {words.named(pause.resume)}"
+            f"! Nothing is recorded {words.named(pause.where)}. Record again: "
+            f"{words.named(pause.resume)}"
             for pause in board.paused
         ]
         if self._listener is not None and self._listener.trouble:
-            told.insert(0, f"! Capture is stuck: {words.named(self._listener.trouble)}. See: whyfor doctor")
-        told += [f"! Its hooks are silent: {one.agent}. See: whyfor doctor" for one in board.health if one.silent]
+            told.insert(
+                0, f"! Capture is stuck: {words.named(self._listener.trouble)}. See: whyfor doctor"
+            )
+        told += [
+            f"! Its hooks are silent: {one.agent}. See: whyfor doctor"
+            for one in board.health
+            if one.silent
+        ]
         return told
 
     def _tell_trouble(self, told: list[str]) -> None:
@@ -359,7 +409,9 @@ class Top(App[None]):
 
     async def _arrange(self, groups: dict[str, list[SessionCard]], order: list[str]) -> None:
         board = self.board
-        headings = {f"={child.key}": child for child in board.children if isinstance(child, Heading)}
+        headings = {
+            f"={child.key}": child for child in board.children if isinstance(child, Heading)
+        }
         with self.batch_update():
             gone = [each for name, each in {**self.rows, **headings}.items() if name not in order]
             await board.remove_children(gone)
@@ -393,7 +445,7 @@ class Top(App[None]):
         for row in self.rows.values():
             row.tick()
 
-    # -- keys --------------------------------------------------------------------------------------
+    # -- keys -------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
         self._touched = time.monotonic()
@@ -408,7 +460,8 @@ class Top(App[None]):
         return [child for child in self.board.children if isinstance(child, SessionRow)]
 
     def action_choose(self, way: int) -> None:
-        """What is taller than the screen is scrolled through first: all of a command can be read."""
+        """What is taller than the screen is scrolled through first: all of a command can be
+        read."""
         rows, board = self._listed(), self.board
         at = next((at for at, row in enumerate(rows) if row.key == self.chosen), None)
         if at is None:
@@ -487,4 +540,10 @@ class Top(App[None]):
 
 
 def _key(child: object) -> str:
-    return f"={child.key}" if isinstance(child, Heading) else child.key if isinstance(child, SessionRow) else ""
+    return (
+        f"={child.key}"
+        if isinstance(child, Heading)
+        else child.key
+        if isinstance(child, SessionRow)
+        else ""
+    )

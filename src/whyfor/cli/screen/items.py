@@ -44,7 +44,11 @@ def told(item: Item, unfolded: bool) -> RenderableType:
             return _call(item, unfolded)
         case Run():
             head = _line("▸", "", item.text, _took(item.took))
-            return Group(head, *(Padding(told(each, False), _IN) for each in item.items)) if unfolded else head
+            return (
+                Group(head, *(Padding(told(each, False), _IN) for each in item.items))
+                if unfolded
+                else head
+            )
         case SubagentItem():
             return _sub(item, unfolded)
         case Question():
@@ -57,7 +61,11 @@ def told(item: Item, unfolded: bool) -> RenderableType:
         case Compaction():
             sizes = f": {count(item.before)} → {count(item.after)} tokens" if item.before else ""
             head = Text(f"┄┄ conversation compacted{sizes} ┄┄", "dim")
-            return Group(head, Padding(Text(clean(item.summary), "dim"), _IN)) if unfolded and item.summary else head
+            return (
+                Group(head, Padding(Text(clean(item.summary), "dim"), _IN))
+                if unfolded and item.summary
+                else head
+            )
         case ErrorItem():
             times = f" ×{item.number}" if item.number > 1 else ""
             return Text(f"  ✕ {short(item.text) or 'an error without words'}{times}", "red")
@@ -65,7 +73,9 @@ def told(item: Item, unfolded: bool) -> RenderableType:
             return Text(f"  {short(item.text)}", "dim")
         case CommitItem():
             line = f"● {item.checkpoint.commit[:8]} {short(item.checkpoint.subject)}"
-            return Text.assemble((line, "bold"), (f"  {item.part.evidence}, {item.part.confidence}", "dim"))
+            return Text.assemble(
+                (line, "bold"), (f"  {item.part.evidence}, {item.part.confidence}", "dim")
+            )
     return Text(f"  {item.kind}", "dim")
 
 
@@ -85,7 +95,9 @@ def _thought(item: Thought, unfolded: bool) -> RenderableType:
     if not unfolded or not first:
         return _line("▸", "Thought", short(first, 120), _took(item.took), style="dim italic")
     words = Padding(Text(clean(item.text).strip(), "italic dim"), _IN)
-    return Group(_line("▾", "Thought", "", _took(item.took), style="dim italic"), words, *_more(item.more))
+    return Group(
+        _line("▾", "Thought", "", _took(item.took), style="dim italic"), words, *_more(item.more)
+    )
 
 
 def _call(item: ToolCallItem, unfolded: bool) -> RenderableType:
@@ -106,7 +118,9 @@ def _call(item: ToolCallItem, unfolded: bool) -> RenderableType:
 
 
 def _edit(edit: ShownEdit, unfolded: bool) -> Text:
-    made = Text.assemble((named(edit.path, 200), "bold"), (f"  +{edit.added}", "green"), (f" −{edit.removed}", "red"))
+    made = Text.assemble(
+        (named(edit.path, 200), "bold"), (f"  +{edit.added}", "green"), (f" −{edit.removed}", "red")
+    )
     shown = edit.rows if unfolded else edit.rows[:EDITED]
     for row in shown:
         style = {"+": "green", "-": "red"}.get(row.sign, "dim")
@@ -118,11 +132,19 @@ def _edit(edit: ShownEdit, unfolded: bool) -> Text:
 
 def _sub(item: SubagentItem, unfolded: bool) -> RenderableType:
     end = "at work" if item.open else "✕ failed" if item.failed else ""
-    head = _line("▸", item.role or "Subagent", short(item.title), f"{end}  {_took(item.took)}".strip(), bad=item.failed)
+    head = _line(
+        "▸",
+        item.role or "Subagent",
+        short(item.title),
+        f"{end}  {_took(item.took)}".strip(),
+        bad=item.failed,
+    )
     parts: list[RenderableType] = [head]
     if unfolded:
         parts += [Padding(told(call, False), _IN) for call in item.calls]
-        parts += [Padding(Text(f"… {plural(item.more, 'more call')}", "dim"), _IN)] if item.more else []
+        parts += (
+            [Padding(Text(f"… {plural(item.more, 'more call')}", "dim"), _IN)] if item.more else []
+        )
     if item.result:
         parts.append(Padding(Text(short(item.result, 600), "dim"), _IN))
     return Group(*parts)
@@ -138,7 +160,9 @@ def _question(item: Question) -> RenderableType:
     return Group(*parts)
 
 
-def _line(sign: str, verb: str, argument: str, end: str, *, style: str = "", bad: bool = False) -> Text:
+def _line(
+    sign: str, verb: str, argument: str, end: str, *, style: str = "", bad: bool = False
+) -> Text:
     made = Text.assemble((f"{sign} ", "dim"))
     if verb:
         made.append(f"{named(verb, 60)}  ", style or "bold")

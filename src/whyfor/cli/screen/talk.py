@@ -1,4 +1,5 @@
-"""A session in the terminal: its conversation from its end backwards, growing as the agent goes on."""
+"""A session in the terminal: its conversation from its end backwards, growing as the agent goes
+on."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from whyfor.model.text import label
 from whyfor.story.conversation import Item, PageRange, fragment, resume
 
 END = 1 << 62
-PAGES = 12  # that are kept on the screen while it follows; earlier ones are read again when one goes back to them
+# that are kept on the screen while it follows; earlier ones are read again when one goes back to
+# them
+PAGES = 12
 EVERY = 0.3  # seconds between two looks at a session that grows
 
 
@@ -75,7 +78,8 @@ class ConversationScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield CleanText(id="head")
-        with VerticalScroll(id="talk", can_focus=False):  # it has keys of its own, which know nothing of earlier pages
+        # it has keys of its own, which know nothing of earlier pages
+        with VerticalScroll(id="talk", can_focus=False):
             yield CleanText(id="earlier")
             yield CleanText(id="ask")
         yield CleanText(self.HINTS, id="hints")
@@ -92,8 +96,12 @@ class ConversationScreen(Screen[None]):
         """Where the session stands now."""
         self.card = card
         shape, word, style = words.SHAPE["failed" if card.status.failed else card.status.phase]
-        head = Text.assemble(words.mark(card), " ", (words.title(card), "bold"), no_wrap=True, overflow="ellipsis")
-        under = Text.assemble((f"{shape} {word}", style), ("  " + words.where(card), "dim"), no_wrap=True)
+        head = Text.assemble(
+            words.mark(card), " ", (words.title(card), "bold"), no_wrap=True, overflow="ellipsis"
+        )
+        under = Text.assemble(
+            (f"{shape} {word}", style), ("  " + words.where(card), "dim"), no_wrap=True
+        )
         self.query_one("#head", CleanText).update(Group(head, under))
         ask = self.query_one("#ask", CleanText)
         asked: list[RenderableType] = [*words.request(card)]
@@ -109,7 +117,7 @@ class ConversationScreen(Screen[None]):
         """There is something new in the store."""
         self._news.set()
 
-    # -- reading -----------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
         try:
@@ -127,7 +135,9 @@ class ConversationScreen(Screen[None]):
             self.dismiss()
 
     def _fragment(self, at: int) -> PageRange:
-        return fragment(self.settings, self.card.session.agent, self.card.session.session_id, at).stretch
+        return fragment(
+            self.settings, self.card.session.agent, self.card.session.session_id, at
+        ).stretch
 
     async def _grow(self) -> None:
         """What the last page has become, and the pages after it."""
@@ -149,7 +159,8 @@ class ConversationScreen(Screen[None]):
         known = {(row.item.kind, row.item.seq): row for row in page.rows}
         items = _items(stretch)
         if [key for item in items if (key := (item.kind, item.seq)) in known] != list(known):
-            with self.app.batch_update():  # what was there is told otherwise: calls that became one run
+            # what was there is told otherwise: calls that became one run
+            with self.app.batch_update():
                 await self.scroll.remove_children(page.rows)
                 self.pages.remove(page)
                 await self._append(stretch)
@@ -169,7 +180,9 @@ class ConversationScreen(Screen[None]):
         elif fresh:
             for at, row in enumerate(rows):
                 if row in fresh:
-                    await self.scroll.mount(row, **({"after": rows[at - 1]} if at else {"before": rows[1]}))
+                    await self.scroll.mount(
+                        row, **({"after": rows[at - 1]} if at else {"before": rows[1]})
+                    )
 
     async def _append(self, stretch: PageRange) -> None:
         page = ConversationPage(stretch, self.unfolded)
@@ -185,7 +198,9 @@ class ConversationScreen(Screen[None]):
     def _mind_earlier(self) -> None:
         earlier = self.query_one("#earlier", CleanText)
         earlier.display = self._has_earlier()
-        earlier.update(Text("┄┄ there is more before this: go on up ┄┄", "dim") if self._has_earlier() else "")
+        earlier.update(
+            Text("┄┄ there is more before this: go on up ┄┄", "dim") if self._has_earlier() else ""
+        )
 
     def _has_earlier(self) -> bool:
         return bool(self.pages) and self.pages[0].first > self.begins
@@ -204,11 +219,13 @@ class ConversationScreen(Screen[None]):
                 await self.scroll.mount_all(page.rows, after="#earlier")
                 self._mind_earlier()
             self.follows = False
-            self.call_after_refresh(lambda: self._move(self.scroll.virtual_size.height - before - lines))
+            self.call_after_refresh(
+                lambda: self._move(self.scroll.virtual_size.height - before - lines)
+            )
         finally:
             self._loading = False
 
-    # -- moving ------------------------------------------------------------------------------------
+    # -- moving -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
         """At the end, if it follows; as soon as it is known where that is."""
@@ -263,7 +280,12 @@ class ConversationScreen(Screen[None]):
 
     def action_prompt(self, way: int) -> None:
         here = self.scroll.scroll_y
-        places = [row.virtual_region.y for page in self.pages for row in page.rows if row.item.kind == "prompt"]
+        places = [
+            row.virtual_region.y
+            for page in self.pages
+            for row in page.rows
+            if row.item.kind == "prompt"
+        ]
         later = [y for y in places if (y > here if way > 0 else y < here)]
         if later:
             self._move(later[0] if way > 0 else later[-1])
@@ -281,7 +303,9 @@ class ConversationScreen(Screen[None]):
         if command is None:
             return
         if label(command) != command:  # what is pasted, a shell obeys
-            self.app.notify(f"Not copied, something is hidden in it: {words.named(command)}", severity="warning")
+            self.app.notify(
+                f"Not copied, something is hidden in it: {words.named(command)}", severity="warning"
+            )
             return
         self.app.copy_to_clipboard(command)
         self.app.notify(words.named(command), title="Copied")

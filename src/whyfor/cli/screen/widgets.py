@@ -13,7 +13,9 @@ from whyfor.model.characters import show_hidden
 class CleanText(Static):
     """Text, or a renderable, which the app's own console cleans; nothing in it is markup."""
 
-    def __init__(self, content: VisualType = "", *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self, content: VisualType = "", *, id: str | None = None, classes: str | None = None
+    ) -> None:
         super().__init__(_clean(content), id=id, classes=classes, markup=False)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:

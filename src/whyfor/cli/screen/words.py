@@ -33,7 +33,8 @@ WANTS = {
 
 
 def exact(text: str) -> Text:
-    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape is named."""
+    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape
+    is named."""
     made = Text(overflow="fold")
     for piece, hidden in split_code(text):
         if hidden:
@@ -75,12 +76,16 @@ def lede(board: NowBoard) -> str:
 
 
 def title(card: SessionCard) -> str:
-    return short(card.session.title, TITLE_MAX) or short(card.prompt, TITLE_MAX) or "Nothing asked yet"
+    return (
+        short(card.session.title, TITLE_MAX) or short(card.prompt, TITLE_MAX) or "Nothing asked yet"
+    )
 
 
 def where(card: SessionCard) -> str:
     place = project(card.session.project) if card.session.project else card.place
-    return "  ".join(filter(None, (named(place, 60) or "no project", named(card.session.branch, 60))))
+    return "  ".join(
+        filter(None, (named(place, 60) or "no project", named(card.session.branch, 60)))
+    )
 
 
 def mark(card: SessionCard) -> Text:
@@ -91,7 +96,11 @@ def mark(card: SessionCard) -> Text:
 def old(card: SessionCard) -> str:
     """How long it has been so; of what works, when it was last heard."""
     status = card.status
-    at = status.since if status.phase in ("waiting_approval", "waiting") else status.heard_at or card.session.ended_at
+    at = (
+        status.since
+        if status.phase in ("waiting_approval", "waiting")
+        else status.heard_at or card.session.ended_at
+    )
     return age(at)
 
 
@@ -99,7 +108,9 @@ def activity(card: SessionCard) -> str:
     """What it does, or what it waits for, on one line."""
     status = card.status
     if status.approval is not None:
-        return short(f"{wants(card)}: {status.approval.action or status.approval.path or 'not told yet'}")
+        return short(
+            f"{wants(card)}: {status.approval.action or status.approval.path or 'not told yet'}"
+        )
     if status.questions:
         return short("Asks: " + " ".join(status.questions))
     if status.failed:
@@ -122,8 +133,14 @@ def _done(card: SessionCard) -> str:
 
 def wants(card: SessionCard) -> str:
     asked = card.status.approval
-    known = WANTS.get(card.asks) or f"Wants to use {named(asked.tool if asked else None, 60) or 'a tool'}"
-    outside = {"edit": "Wants to write outside its folder", "read": "Wants to read outside its folder"}
+    known = (
+        WANTS.get(card.asks)
+        or f"Wants to use {named(asked.tool if asked else None, 60) or 'a tool'}"
+    )
+    outside = {
+        "edit": "Wants to write outside its folder",
+        "read": "Wants to read outside its folder",
+    }
     return outside.get(card.asks, known) if card.outside else known
 
 
@@ -138,12 +155,20 @@ def request(card: SessionCard) -> list[Text]:
     if asked.path and asked.path not in (asked.action or ""):
         made.append(exact(asked.path))
     if asked.cut:
-        made.append(Text("! There is more of it than is kept here. Read all of it in its terminal.", "yellow"))
+        made.append(
+            Text(
+                "! There is more of it than is kept here. Read all of it in its terminal.", "yellow"
+            )
+        )
     if asked.action and not asked.certain:
         made.append(Text("! Several of its calls could be meant; this is the likeliest.", "yellow"))
     by = "asked by a subagent " if asked.subagent else ""
     place = f"in {named(card.place, 120)} · " if card.place else ""
-    made.append(Text(f"{by}{place}answer in its terminal" + (f", pid {card.pid}" if card.pid else ""), "dim"))
+    made.append(
+        Text(
+            f"{by}{place}answer in its terminal" + (f", pid {card.pid}" if card.pid else ""), "dim"
+        )
+    )
     return made
 
 
@@ -171,5 +196,13 @@ def sought(card: SessionCard) -> str:
     """What a filter looks in, in small letters."""
     session, status = card.session, card.status
     shape = SHAPE["failed" if status.failed else status.phase][1]
-    facts = (session.agent, session.session_id, session.project, session.branch, title(card), activity(card), shape)
+    facts = (
+        session.agent,
+        session.session_id,
+        session.project,
+        session.branch,
+        title(card),
+        activity(card),
+        shape,
+    )
     return " ".join(fact for fact in facts if fact).casefold()

@@ -14,8 +14,12 @@ def _known(request: Request[Any, Any, Any]) -> None:
     """A filter that is not there would be none at all, and nobody would notice."""
     fields = request.route_handler.parsed_fn_signature.parameters
     if unknown := set(request.query_params) - set(fields):
-        known = sorted(set(fields) - {"settings", "hub", "request", "last_event_id", *request.path_params})
-        raise BadInput(f"no such parameter: {min(unknown)[:40]!r}", f"There are: {', '.join(known) or 'none'}.")
+        known = sorted(
+            set(fields) - {"settings", "hub", "request", "last_event_id", *request.path_params}
+        )
+        raise BadInput(
+            f"no such parameter: {min(unknown)[:40]!r}", f"There are: {', '.join(known) or 'none'}."
+        )
 
 
 HANDLERS = [

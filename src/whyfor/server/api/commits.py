@@ -15,7 +15,9 @@ from whyfor.server.page import Kept
 from whyfor.service.browse import CommitFilter, projects, story_of, timeline
 from whyfor.service.log import commit_story_json, conversation_json, story_summary_json
 
-Identity = Annotated[str, QueryParameter(min_length=1, max_length=400, description="A project's identity.")]
+Identity = Annotated[
+    str, QueryParameter(min_length=1, max_length=400, description="A project's identity.")
+]
 
 
 @read("/projects")
@@ -37,7 +39,9 @@ def list_projects(settings: Kept) -> shapes.Items[shapes.Project]:
 def list_commits(
     settings: Kept,
     project: Identity,
-    branch: Annotated[str | None, QueryParameter(max_length=400, description="None: where HEAD is; *: all.")] = None,
+    branch: Annotated[
+        str | None, QueryParameter(max_length=400, description="None: where HEAD is; *: all.")
+    ] = None,
     author: Text = None,
     agent: Agent = None,
     tag: Text = None,
@@ -65,7 +69,8 @@ def list_commits(
 
 @read("/commits/{sha:str}")
 def one(settings: Kept, sha: Name) -> shapes.Story:
-    """A commit by its whole hash, and its story: what was asked, answered and said for it, and how we know."""
+    """A commit by its whole hash, and its story: what was asked, answered and said for it, and
+    how we know."""
     story, _ = story_of(settings, sha)
     return msgspec.convert(story_summary_json(story), shapes.Story)
 

@@ -12,17 +12,31 @@ from litestar.params import PathParameter, QueryParameter
 from whyfor.server.problems import JSON, ProblemDetails
 
 Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at most.")]
-After = Annotated[str | None, QueryParameter(max_length=400, description="The `next` of the page before.")]
-Seq = Annotated[int, QueryParameter(ge=0, le=1 << 24, description="Only what comes after this one.")]
+After = Annotated[
+    str | None, QueryParameter(max_length=400, description="The `next` of the page before.")
+]
+Seq = Annotated[
+    int, QueryParameter(ge=0, le=1 << 24, description="Only what comes after this one.")
+]
 Name = Annotated[str, PathParameter(min_length=1, max_length=200)]
-Project = Annotated[str | None, QueryParameter(max_length=1000, description="A project's identity.")]
+Project = Annotated[
+    str | None, QueryParameter(max_length=1000, description="A project's identity.")
+]
 Text = Annotated[str | None, QueryParameter(max_length=400)]
-When = Annotated[str | None, QueryParameter(max_length=40, description="2026-05-31, 2026-05-31T14:00, today, 3d, 2w …")]
-Agent = Annotated[str | None, QueryParameter(max_length=40, description="claude, codex, gemini, copilot or opencode.")]
+When = Annotated[
+    str | None,
+    QueryParameter(max_length=40, description="2026-05-31, 2026-05-31T14:00, today, 3d, 2w …"),
+]
+Agent = Annotated[
+    str | None,
+    QueryParameter(max_length=40, description="claude, codex, gemini, copilot or opencode."),
+]
 
 
 def _problem(description: str) -> ResponseSpec:
-    return ResponseSpec(ProblemDetails, generate_examples=False, description=description, media_type=JSON)
+    return ResponseSpec(
+        ProblemDetails, generate_examples=False, description=description, media_type=JSON
+    )
 
 
 PROBLEMS = {

@@ -47,7 +47,9 @@ def one(settings: Kept, hub: Live, agent: Name, session_id: Name) -> shapes.Sess
 
 
 @read(_ONE + "/events")
-def events(settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: Limit = 100) -> shapes.Events:
+def events(
+    settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: Limit = 100
+) -> shapes.Events:
     """Events after a seq, in order; a page may be shorter than `limit` if they are big."""
     found = event_page(settings, agent, session_id, after=after, limit=limit)
     items = [msgspec.convert(event_json(event), shapes.Event) for event in found.items]
@@ -55,7 +57,9 @@ def events(settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit:
 
 
 @read(_ONE + "/turns")
-def turns(settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: Limit = 50) -> shapes.Turns:
+def turns(
+    settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: Limit = 50
+) -> shapes.Turns:
     """Turns after one, in order: prompt, closing words, tools, files, errors."""
     found, more = turn_page(settings, agent, session_id, after=after, limit=limit)
     return shapes.Turns([turn_json(turn) for turn in found], found[-1].turn if more else None)

@@ -1,4 +1,5 @@
-"""The stream: every event, story and change of status, as it happens; who comes back goes on where it was."""
+"""The stream: every event, story and change of status, as it happens; who comes back goes on
+where it was."""
 
 from __future__ import annotations
 
@@ -26,13 +27,20 @@ async def stream(
     session: Names = None,
     project: Names = None,
     kind: Names = None,
-    after: Annotated[str | None, QueryParameter(max_length=80, description="A cursor; else from now on.")] = None,
-    last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID", max_length=80)] = None,
+    after: Annotated[
+        str | None, QueryParameter(max_length=80, description="A cursor; else from now on.")
+    ] = None,
+    last_event_id: Annotated[
+        str | None, HeaderParameter(name="Last-Event-ID", max_length=80)
+    ] = None,
 ) -> Stream:
-    """Server-sent events: `event`, `commit`, `status`, `reset`, `alive`. Resumes after Last-Event-ID or `after`."""
+    """Server-sent events: `event`, `commit`, `status`, `reset`, `alive`. Resumes after
+    Last-Event-ID or `after`."""
     kinds = frozenset(kind or [])
     if unknown := kinds - {*KINDS, "commit", "status"}:
-        raise BadInput(f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS))
+        raise BadInput(
+            f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS)
+        )
     wanted = StreamFilter(frozenset(session or []), frozenset(project or []), kinds)
     place = _cursor(last_event_id or after)
     items = hub.subscribe(wanted, place)
@@ -49,7 +57,9 @@ def _cursor(text: str | None) -> Cursor | None:
     return found
 
 
-async def _lines(first: FeedItem | Cursor, items: AsyncIterator[FeedItem | Cursor]) -> AsyncIterator[bytes]:
+async def _lines(
+    first: FeedItem | Cursor, items: AsyncIterator[FeedItem | Cursor]
+) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     yield _block(first)
     async for item in items:
@@ -57,7 +67,8 @@ async def _lines(first: FeedItem | Cursor, items: AsyncIterator[FeedItem | Curso
 
 
 def _block(item: FeedItem | Cursor) -> bytes:
-    if isinstance(item, Cursor):  # nothing new; but the place may have moved past what was not wanted
+    # nothing new; but the place may have moved past what was not wanted
+    if isinstance(item, Cursor):
         return b"event: alive\nid: %s\ndata: {}\n\n" % str(item).encode()
     place = b"id: %s\n" % str(item.cursor).encode() if item.cursor else b""
     return b"event: %s\n%sdata: %s\n\n" % (item.type.encode(), place, item.data)

@@ -37,7 +37,11 @@ class DiffLine(msgspec.Struct, frozen=True):
 
 @get("/commits/{sha:str}", include_in_schema=False, sync_to_thread=True)
 def show(
-    settings: Kept, hub: Live, sha: FromPath[str], project: FromQuery[str] = "", file: FromQuery[int | None] = None
+    settings: Kept,
+    hub: Live,
+    sha: FromPath[str],
+    project: FromQuery[str] = "",
+    file: FromQuery[int | None] = None,
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     found = commit_page(settings, sha, project=project, only=file)
@@ -68,10 +72,13 @@ def when(millis: int) -> str:
 
 
 def steps(note: Annotation) -> list[tuple[str, str]]:
-    """An intent is a problem, a solution and an effect; what was derived is what was asked, done and said."""
+    """An intent is a problem, a solution and an effect; what was derived is what was asked, done
+    and said."""
     parts = [part.strip() for part in note.intent.split("→") if part.strip()]
     if note.by == "derived":
-        names: Sequence[str] = ("Asked", "Done", "Said")[: len(parts)] if len(parts) == 3 else ("", "", "")
+        names: Sequence[str] = (
+            ("Asked", "Done", "Said")[: len(parts)] if len(parts) == 3 else ("", "", "")
+        )
     else:
         names = STEPS if len(parts) == 3 else ("", "", "")
     return [(names[at] if at < 3 else "", part) for at, part in enumerate(parts)]
@@ -98,10 +105,14 @@ def unfolded(found: CommitPage, only: int | None) -> set[int]:
 
 
 def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
-    """Who wrote how many of the added lines: name, lines, where its bar begins and how wide it is (of 300)."""
+    """Who wrote how many of the added lines: name, lines, where its bar begins and how wide it
+    is (of 300)."""
     total = sum(found.counts.values())
     at = 0.0
-    order = [name for name in found.counts if name not in ("person", "unknown")] + ["person", "unknown"]
+    order = [name for name in found.counts if name not in ("person", "unknown")] + [
+        "person",
+        "unknown",
+    ]
     for name in order:
         if number := found.counts.get(name, 0):
             wide = 300 * number / total
@@ -109,7 +120,7 @@ def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
             at += wide
 
 
-# -- code ------------------------------------------------------------------------------------------
+# -- code ----------------------------------------------------------------------------------------
 
 
 def table(hunk: HunkView, file: FileView) -> list[DiffLine]:

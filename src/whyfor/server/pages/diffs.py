@@ -16,10 +16,13 @@ _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
 
 
 def painted(rows: Sequence[DiffRow], path: str, old_path: str | None = None) -> list[Markup]:
-    """Each row's text; both sides are coloured as what they are, a text of their own. No path, no colours."""
+    """Each row's text; both sides are coloured as what they are, a text of their own. No path,
+    no colours."""
     texts = [_line(row.text) for row in rows]
     sides = {
-        sign: iter(_side(name, tuple(t for t, row in zip(texts, rows, strict=True) if row.sign in signs)))
+        sign: iter(
+            _side(name, tuple(t for t, row in zip(texts, rows, strict=True) if row.sign in signs))
+        )
         for sign, signs, name in (("-", "- ", old_path or path), ("+", "+ ", path))
     }
     made = []
@@ -50,7 +53,8 @@ def _side(path: str, texts: tuple[str, ...]) -> tuple[Markup, ...]:
 
 
 def visible(text: str) -> str:
-    """Control characters and marks of direction can make code look like other code: their names are shown instead."""
+    """Control characters and marks of direction can make code look like other code: their names
+    are shown instead."""
     return show_code(text)
 
 

@@ -13,14 +13,29 @@ from litestar.response import Template
 from whyfor.model.text import count
 from whyfor.server.charts import calendar, histogram, named
 from whyfor.server.page import Kept, page
-from whyfor.service.insights import LATE, PERIODS, WAITS, ApprovalWaits, Bar, InsightsRequest, Overview, overview, spent
+from whyfor.service.insights import (
+    LATE,
+    PERIODS,
+    WAITS,
+    ApprovalWaits,
+    Bar,
+    InsightsRequest,
+    Overview,
+    overview,
+    spent,
+)
 from whyfor.story.tokens import total
 
 _SHOWN = 6
 _BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))
 _WAITS = ("< 2 s", "2–5 s", "5–15 s", "15–60 s", "1–5 min", "5–15 min", "15–60 min", "> 1 h")
 _HATCH = 12.0  # of 100: how wide a bar is of which nothing is known
-_TOKENS = (("input", "in"), ("cache_read", "read from cache"), ("cache_write", "written to cache"), ("output", "out"))
+_TOKENS = (
+    ("input", "in"),
+    ("cache_read", "read from cache"),
+    ("cache_write", "written to cache"),
+    ("output", "out"),
+)
 
 
 class MeterBar(msgspec.Struct, frozen=True):
@@ -53,7 +68,9 @@ def show(
         found=found,
         calendar=calendar(found.days),
         busiest=f"{named(found.busiest.date)}, {found.busiest.turns:,}" if found.busiest else "",
-        turns=rows(found.bars, lambda bar: bar.sessions if by == "model" else bar.turns, uncertain=False),
+        turns=rows(
+            found.bars, lambda bar: bar.sessions if by == "model" else bar.turns, uncertain=False
+        ),
         tokens=rows(found.bars, lambda bar: bar.spent, uncertain=True),
         histogram=histogram(waits.bars, WAITS, waits.median),
         waits_words=list(zip(_WAITS, waits.bars, strict=True)),
@@ -61,7 +78,9 @@ def show(
         median=seconds(waits.median),
         waited=waited(waits),
         failures=[one for one in found.failures if one.turns],
-        spent_words=", ".join(f"{count(getattr(found.tokens, name))} {word}" for name, word in _TOKENS),
+        spent_words=", ".join(
+            f"{count(getattr(found.tokens, name))} {word}" for name, word in _TOKENS
+        ),
         active=active(found),
         link=lambda **changed: link(asking, **changed),
     )
@@ -76,8 +95,8 @@ def link(asking: InsightsRequest, **changed: str) -> str:
 
 
 def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool) -> list[MeterBar]:
-    """The longest first, the small ones together; with `uncertain` what was not written down is drawn, too: as much as
-    the known turns of the same bar suggest."""
+    """The longest first, the small ones together; with `uncertain` what was not written down is
+    drawn, too: as much as the known turns of the same bar suggest."""
     ordered = sorted(bars, key=lambda bar: (-(value(bar) or 0), bar.name))
     if len(ordered) > _SHOWN:
         rest = ordered[_SHOWN - 1 :]
@@ -130,7 +149,11 @@ def seconds(value: float | None) -> str:
 def waited(waits: ApprovalWaits) -> str:
     """The sentence under the waiting times."""
     share = round(100 * waits.late / waits.answered) if waits.answered else 0
-    return f"{share} % waited over five minutes: {seconds(waits.late_seconds)} of agent time." if waits.late else ""
+    return (
+        f"{share} % waited over five minutes: {seconds(waits.late_seconds)} of agent time."
+        if waits.late
+        else ""
+    )
 
 
 def active(found: Overview) -> int:

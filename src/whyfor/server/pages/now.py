@@ -19,13 +19,17 @@ Word = FromQuery[str]
 
 
 @get("/", include_in_schema=False, sync_to_thread=True)
-def now(hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = "") -> Template:
+def now(
+    hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = ""
+) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     return page("now.html", here="now", cursor=cursor, **_shown(hub, glances, agent, project, rest))
 
 
 @get("/now/board", include_in_schema=False, sync_to_thread=True)
-def fragment(hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = "") -> Template:
+def fragment(
+    hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = ""
+) -> Template:
     """The same without its frame, for a page that is open."""
     return page("now/board.html", **_shown(hub, glances, agent, project, rest))
 

@@ -1,4 +1,5 @@
-"""Search: words in everything that was asked, answered, thought and done, and in what came of it."""
+"""Search: words in everything that was asked, answered, thought and done, and in what came of
+it."""
 
 from __future__ import annotations
 
@@ -39,11 +40,13 @@ _LOOKS = {
     "error": ("tool", "i-warn", "Error"),
 }
 _OTHER = ("answer", "i-info", "Event")
-_TITLE = ("answer", "i-list", "Title")  # an agent's words, though it leads to the prompt they stand for
+# an agent's words, though it leads to the prompt they stand for
+_TITLE = ("answer", "i-list", "Title")
 _SIGNS = re.compile(
     r"`{3}\w* ?|(?<![\w*])\*\*(?=\S)|(?<=\S)\*\*(?![\w*])"
 )  # of Markdown: fences, and bold around words
-_NUMBERED = re.compile(r"\s{0,12}(\d{1,7})(?:→|\t)")  # as agents number the lines of a file they read
+# as agents number the lines of a file they read
+_NUMBERED = re.compile(r"\s{0,12}(\d{1,7})(?:→|\t)")
 
 
 @get("/search", include_in_schema=False, sync_to_thread=True)
@@ -88,7 +91,11 @@ def link(wanted: SearchRequest, **changed: Any) -> str:
         *(("agent", name) for name in new.agents),
         ("project", new.project),
     ]
-    given += [("when", new.when), ("commit", "1" if new.committed else ""), ("after", new.after or "")]
+    given += [
+        ("when", new.when),
+        ("commit", "1" if new.committed else ""),
+        ("after", new.after or ""),
+    ]
     given += [("sort", new.sort if new.sort != "rank" else "")]
     asked = urlencode([(name, value) for name, value in given if value])
     return f"/search?{asked}" if asked else "/search"
@@ -126,7 +133,11 @@ def code(hit: Hit) -> list[tuple[str, Markup]]:
     for line in hit.snippet.split("\n"):
         skip = numbered.end() if (numbered := _NUMBERED.match(line)) else 0
         begin, end = at + skip, at + len(line)
-        marks = [(max(a, begin) - begin, min(b, end) - begin) for a, b in hit.marks if a < end and b > begin]
+        marks = [
+            (max(a, begin) - begin, min(b, end) - begin)
+            for a, b in hit.marks
+            if a < end and b > begin
+        ]
         found.append((numbered[1] if numbered else "", words(line[skip:], marks)))
         at = end + 1
     first = next((at for at, (number, line) in enumerate(found) if number or line.strip()), 0)

@@ -76,7 +76,9 @@ def show(
 
 
 @get(f"{PATH}/part", include_in_schema=False, sync_to_thread=True)
-def part(settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str], at: FromQuery[int]) -> Template:
+def part(
+    settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str], at: FromQuery[int]
+) -> Template:
     """One page more, to be put into the shown ones."""
     found = conversation.fragment(settings, agent, session_id, at)
     return page(
@@ -109,10 +111,16 @@ def event(
 
 @get(f"{PATH}/images/{{seq:int}}/{{index:int}}", include_in_schema=False, sync_to_thread=True)
 def image(
-    settings: Kept, agent: FromPath[str], session_id: FromPath[str], seq: FromPath[int], index: FromPath[int]
+    settings: Kept,
+    agent: FromPath[str],
+    session_id: FromPath[str],
+    seq: FromPath[int],
+    index: FromPath[int],
 ) -> Response[bytes]:
     found = picture(settings, agent, session_id, seq, index)
-    return Response(found.data, media_type=found.media_type, headers={"content-disposition": "inline"})
+    return Response(
+        found.data, media_type=found.media_type, headers={"content-disposition": "inline"}
+    )
 
 
 def _standing(hub: Hub, agent: str, session_id: str) -> LiveStatus | None:

@@ -49,7 +49,9 @@ def show(
     if not project:
         known = projects(settings)
         if not known:
-            return page("timeline/projects.html", here="timeline", projects=known, home=settings.user_home)
+            return page(
+                "timeline/projects.html", here="timeline", projects=known, home=settings.user_home
+            )
         project = next((item for item in known if item.folder), known[0]).project.identity
     which = CommitFilter(
         branch=branch or None,
@@ -68,12 +70,21 @@ def show(
     rows = [row.entry for row in found.rows if row.kind == "story" and row.entry]
     shas = [entry.told.commit.sha for entry in rows]
     chosen = at if at in shas else next(iter(shas), "")
-    asked = {"project": project, "branch": branch, "author": author, "agent": agent, "tag": tag, "story": story}
+    asked = {
+        "project": project,
+        "branch": branch,
+        "author": author,
+        "agent": agent,
+        "tag": tag,
+        "story": story,
+    }
     asked |= {"since": since and period, "until": until}
 
     def here(**changed: str) -> str:
         """This page with another filter, place or row."""
-        return "/timeline?" + urlencode({name: value for name, value in (asked | changed).items() if value})
+        return "/timeline?" + urlencode(
+            {name: value for name, value in (asked | changed).items() if value}
+        )
 
     return page(
         "timeline.html",
@@ -93,7 +104,12 @@ def show(
 
 @get("/timeline/projects", include_in_schema=False, sync_to_thread=True)
 def choose(settings: Kept) -> Template:
-    return page("timeline/projects.html", here="timeline", projects=projects(settings), home=settings.user_home)
+    return page(
+        "timeline/projects.html",
+        here="timeline",
+        projects=projects(settings),
+        home=settings.user_home,
+    )
 
 
 @get("/timeline/related/{sha:str}", include_in_schema=False, sync_to_thread=True)
@@ -118,12 +134,19 @@ def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple
     }
 
 
-def _period(of: Callable[[CommitFilter], TimelineView], which: CommitFilter, since: str) -> tuple[TimelineView, str]:
-    """A month, unless another time was asked for; where nothing was committed for a month, all of it."""
+def _period(
+    of: Callable[[CommitFilter], TimelineView], which: CommitFilter, since: str
+) -> tuple[TimelineView, str]:
+    """A month, unless another time was asked for; where nothing was committed for a month, all
+    of it."""
 
     def told(period: str) -> TimelineView:
         start = _since(period)
-        return of(CommitFilter(which.branch, which.author, which.agent, which.tag, which.story, start, which.until))
+        return of(
+            CommitFilter(
+                which.branch, which.author, which.agent, which.tag, which.story, start, which.until
+            )
+        )
 
     if since:
         return told(since), since

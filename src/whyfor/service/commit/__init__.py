@@ -1,7 +1,8 @@
-"""What is behind one commit, for its page: the story, the change line by line, who wrote each line, and how we know.
+"""What is behind one commit, for its page: the story, the change line by line, who wrote each
+line, and how we know.
 
-Git may be slow or gone, a commit may change a million lines: what is asked for is bounded and kept by its hash, and
-what the store knows is told in any case.
+Git may be slow or gone, a commit may change a million lines: what is asked for is bounded and
+kept by its hash, and what the store knows is told in any case.
 """
 
 from __future__ import annotations
@@ -104,8 +105,11 @@ class CommitPage(msgspec.Struct, frozen=True):
         return sum(file.removed or 0 for file in self.files)
 
 
-def commit_page(settings: Settings, sha: str, *, project: str = "", only: int | None = None) -> CommitPage:
-    """A commit by its whole hash; `project` says where to look for one that was not seen yet, `only` opens one file."""
+def commit_page(
+    settings: Settings, sha: str, *, project: str = "", only: int | None = None
+) -> CommitPage:
+    """A commit by its whole hash; `project` says where to look for one that was not seen yet,
+    `only` opens one file."""
     if not _SHA.fullmatch(sha):
         raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: whyfor log")
     with reading(settings) as library:
@@ -121,27 +125,39 @@ def _project(library: OpenStore, sha: str, identity: str) -> int | None:
     return known[0] if known else number
 
 
-def _told(library: OpenStore, repository: Repository | None, sha: str, number: int | None) -> CommitStory:
+def _told(
+    library: OpenStore, repository: Repository | None, sha: str, number: int | None
+) -> CommitStory:
     found = history.resolve_commits(repository.folder, [sha]) if repository else {}
     if repository and found:
         commit = history.commits(repository.folder, ["--no-walk=unsorted", sha])[0]
     elif kept := Checkpoints(library.db).of_commits([sha]).get(sha):
         commit = as_commit(kept)
     else:
-        raise NotFound(f"commit {sha[:10]} is not kept here, and no repository has it", "See: whyfor log")
+        raise NotFound(
+            f"commit {sha[:10]} is not kept here, and no repository has it", "See: whyfor log"
+        )
     begun = Ranges(library.db).begun(number) if number is not None else None
-    return stories_within(library, repository.folder if repository and found else None, [commit], begun)[0]
+    return stories_within(
+        library, repository.folder if repository and found else None, [commit], begun
+    )[0]
 
 
 def as_commit(kept: Checkpoint) -> history.Commit:
     """What is left of a commit that git does not have any more."""
     c = kept
-    return history.Commit(c.commit, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, "")
+    return history.Commit(
+        c.commit, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, ""
+    )
 
 
 class _Page:
     def __init__(
-        self, library: OpenStore, repository: Repository | None, told: CommitStory, number: int | None
+        self,
+        library: OpenStore,
+        repository: Repository | None,
+        told: CommitStory,
+        number: int | None,
     ) -> None:
         self.library = library
         self.ranges = Ranges(library.db)
@@ -171,8 +187,12 @@ class _Page:
                 for n, f in enumerate(f for f in checkpoint.files if f.path not in known)
             ]
         number = self.number or 0
-        group = self.store.of_group(checkpoint.group_root) if checkpoint and checkpoint.parts else {}
-        spans = [(source.session.id, source.part.first, source.part.last) for source in authors.sources]
+        group = (
+            self.store.of_group(checkpoint.group_root) if checkpoint and checkpoint.parts else {}
+        )
+        spans = [
+            (source.session.id, source.part.first, source.part.last) for source in authors.sources
+        ]
         projects = dict(self.library.reader.projects())
         return CommitPage(
             told=self.told,
@@ -184,14 +204,20 @@ class _Page:
             more_files=max(0, len(change.files) - FILES),
             whole=change.whole,
             counts=authors.counts,
-            group=[member for member in group.values() if not member.superseded_by or member.commit == self.sha],
+            group=[
+                member
+                for member in group.values()
+                if not member.superseded_by or member.commit == self.sha
+            ],
             was=self.ranges.before(number, [self.sha]).get(self.sha, []),
             notes=[entry for entry in self.store.said([self.sha]) if isinstance(entry, NoteEntry)],
             tokens=self.store.spent(spans),
-            reverts=reverted(self.library, self.repository.folder, self.told) if self.repository else None,
+            reverts=reverted(self.library, self.repository.folder, self.told)
+            if self.repository
+            else None,
         )
 
-    # -- files and hunks ---------------------------------------------------------------------------
+    # -- files and hunks --------------------------------------------------------------------------
 
     def _file(self, number: int, file: PatchFile, room: int) -> FileView:
         pens = self.authors.pens[number]
@@ -200,7 +226,10 @@ class _Page:
         labels: dict[str, None] = {}
         for hunk in file.hunks:
             lines = [line.new if line.sign == "+" else None for line in hunk.lines]
-            whos = [self.authors.who(pens[new]) if new is not None and self.authors.sources else None for new in lines]
+            whos = [
+                self.authors.who(pens[new]) if new is not None and self.authors.sources else None
+                for new in lines
+            ]
             labels.update(dict.fromkeys(who.label for who in whos if who))
             if left > 0:
                 hunks.append(self._hunk(hunk, whos, pens, left))
@@ -214,11 +243,14 @@ class _Page:
             removed=file.removed,
             hunks=hunks,
             labels=list(labels),
-            more=sum(len(hunk.lines) for hunk in file.hunks) - sum(len(hunk.rows) for hunk in hunks),
+            more=sum(len(hunk.lines) for hunk in file.hunks)
+            - sum(len(hunk.rows) for hunk in hunks),
             whole=file.whole,
         )
 
-    def _hunk(self, hunk: Hunk, whos: Sequence[AuthorLabel | None], pens: Pens, room: int) -> HunkView:
+    def _hunk(
+        self, hunk: Hunk, whos: Sequence[AuthorLabel | None], pens: Pens, room: int
+    ) -> HunkView:
         rows: list[AuthoredLine] = []
         cards: dict[tuple[object, ...], PromptReason] = {}
         before: AuthorLabel | None = None
@@ -231,7 +263,7 @@ class _Page:
                 cards.setdefault(key, card).lines += 1
         return HunkView(hunk.head, hunk.about, rows, list(cards.values()))
 
-    # -- how we know -------------------------------------------------------------------------------
+    # -- how we know ------------------------------------------------------------------------------
 
     def _proofs(self) -> Iterator[LinkEvidence]:
         hooked = set(self.ranges.hooked(self.sha))
@@ -258,13 +290,18 @@ class _Page:
             where = "there" if len(sources) == 1 else "in these sessions"
             yield LinkEvidence("content", f"{lines} of {total} added lines were written {where}")
         elif any(source.part.evidence == "content" for source in sources):
-            yield LinkEvidence("content", next(s.part.why for s in sources if s.part.evidence == "content"))
+            yield LinkEvidence(
+                "content", next(s.part.why for s in sources if s.part.evidence == "content")
+            )
         for hint in self.told.nearby:
-            yield LinkEvidence("nearby", str(hint.get("why", "")), str(hint.get("agent", "")), linked=False)
+            yield LinkEvidence(
+                "nearby", str(hint.get("why", "")), str(hint.get("agent", "")), linked=False
+            )
 
 
 def _rooms(files: Sequence[PatchFile], only: int | None) -> Iterable[tuple[int, PatchFile, int]]:
-    """How many lines of each file are shown: as many as fit, or only those of the file that was asked for."""
+    """How many lines of each file are shown: as many as fit, or only those of the file that was
+    asked for."""
     left = SHOWN
     for number, file in enumerate(files):
         if only is not None:

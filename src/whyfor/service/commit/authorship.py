@@ -1,6 +1,7 @@
 """Who wrote the lines of a commit, in which turn, and what a person had said last by then.
 
-What linking kept of the sessions' acts is set against the lines; what was said is read only where lines come from.
+What linking kept of the sessions' acts is set against the lines; what was said is read only
+where lines come from.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from whyfor.story.links.paths import Places
 
 AGENT, PERSON, UNKNOWN = "agent", "person", "unknown"
 Pens = dict[int, LineAuthor | None]  # of one file, by the number of the line
-_BELOW = 0  # stands for the place of a subagent's writing: only its time says where its main session was
+# stands for the place of a subagent's writing: only its time says where its main session was
+_BELOW = 0
 
 
 class AuthorLabel(msgspec.Struct, frozen=True):
@@ -88,7 +90,11 @@ class Authorship:
         return ContributingSession(part, session, turns, letter, begins)
 
     def _children(self, session: Session) -> list[Session]:
-        return [child for child in self.library.reader.children([session.session_id]) if child.agent == session.agent]
+        return [
+            child
+            for child in self.library.reader.children([session.session_id])
+            if child.agent == session.agent
+        ]
 
     def _kept(self, session: int, last: int | None = None) -> SessionActivity:
         """As linking kept them, and what came since, as far as it matters here."""
@@ -96,14 +102,19 @@ class Authorship:
         known = msgspec.msgpack.decode(kept[1], type=SessionActivity) if kept else SessionActivity()
         after = kept[0] if kept else 0
         if last is None or after < last:
-            known = acts(self.library.reader.events(session, after + 1, *([] if last is None else [last])), known)
+            known = acts(
+                self.library.reader.events(session, after + 1, *([] if last is None else [last])),
+                known,
+            )
         return known
 
-    # -- lines -------------------------------------------------------------------------------------
+    # -- lines ------------------------------------------------------------------------------------
 
     def _pens(self, file: PatchFile, places: Places) -> Pens:
         blocks = [block for hunk in file.hunks for block in _blocks(hunk)]
-        known = attribute([[line.text for line in block] for block in blocks], self._writes(file, places))
+        known = attribute(
+            [[line.text for line in block] for block in blocks], self._writes(file, places)
+        )
         return {
             line.new: pen
             for block, own in zip(blocks, known, strict=True)
@@ -112,14 +123,17 @@ class Authorship:
         }
 
     def _writes(self, file: PatchFile, places: Places) -> Iterator[tuple[int, WrittenEdit]]:
-        """What the sessions wrote of a file before the commit, as far as it is part of the story."""
+        """What the sessions wrote of a file before the commit, as far as it is part of the
+        story."""
         since, until = self.commit.authored_at - LOOK_BACK, self.commit.committed_at + SLACK
         paths = [path for path in (file.path, file.old_path) if path]
         for number, source in enumerate(self.sources):
             own = [act for act in self.acts[number].written if act.seq <= source.part.last]
             below = [act for found in self.acts_below[number] for act in found.written]
             for act in (*own, *(msgspec.structs.replace(act, seq=_BELOW) for act in below)):
-                if since <= act.at <= until and any(places.same(act.path, path, foreign=False) for path in paths):
+                if since <= act.at <= until and any(
+                    places.same(act.path, path, foreign=False) for path in paths
+                ):
                     yield number, act
 
     @cached_property
@@ -128,32 +142,46 @@ class Authorship:
         found: dict[str, int] = {}
         for pens in self.pens:
             for pen in pens.values():
-                name = self.sources[pen.session].part.agent if pen else PERSON if self.traced else UNKNOWN
+                name = (
+                    self.sources[pen.session].part.agent
+                    if pen
+                    else PERSON
+                    if self.traced
+                    else UNKNOWN
+                )
                 found[name] = found.get(name, 0) + 1
         return found
 
     @cached_property
     def traced(self) -> bool:
-        """Whether what no session wrote must be a person's: nothing ran here that writes without a trace."""
+        """Whether what no session wrote must be a person's: nothing ran here that writes without
+        a trace."""
         if not self.sources:
             return False
         own = [(source.session.id, source.part.first, source.part.last) for source in self.sources]
         below = [(child.id, 0, None) for children in self.children for child in children]
         if not all(traced(self.ranges.commands(*span, SHELLS)) for span in (*own, *below)):
             return False
-        begun = [at for session, first, _ in own if (at := self.ranges.when(session, first)) is not None]
+        begun = [
+            at for session, first, _ in own if (at := self.ranges.when(session, first)) is not None
+        ]
         known = [session for session, *_ in (*own, *below)]
-        return bool(begun) and not self.ranges.others(known, min(begun), self.commit.committed_at + SLACK)
+        return bool(begun) and not self.ranges.others(
+            known, min(begun), self.commit.committed_at + SLACK
+        )
 
-    # -- what was said -----------------------------------------------------------------------------
+    # -- what was said ----------------------------------------------------------------------------
 
     @cached_property
     def words(self) -> list[list[SpokenWord]]:
-        """Of each session, from where its first line in the commit was written to the last words after it."""
+        """Of each session, from where its first line in the commit was written to the last words
+        after it."""
         return [self._words(number, source) for number, source in enumerate(self.sources)]
 
     def _words(self, number: int, source: ContributingSession) -> list[SpokenWord]:
-        used = [pen.seq for pens in self.pens for pen in pens.values() if pen and pen.session == number]
+        used = [
+            pen.seq for pens in self.pens for pen in pens.values() if pen and pen.session == number
+        ]
         first = min([seq for seq in used if seq != _BELOW] + [source.part.first])
         session = source.session.id
         begin = self.library.reader.prompt_before(session, first + 1) or first
@@ -167,7 +195,9 @@ class Authorship:
         """What a person had said last when it was written."""
         said = self._people[pen.session]
         if pen.seq == _BELOW:
-            return next((word for word in reversed(said) if word.at is not None and word.at <= pen.at), None)
+            return next(
+                (word for word in reversed(said) if word.at is not None and word.at <= pen.at), None
+            )
         at = bisect_right(said, pen.seq, key=lambda word: word.seq)
         return said[at - 1] if at else None
 
@@ -175,9 +205,13 @@ class Authorship:
         if pen is None:
             return AuthorLabel(PERSON, "you") if self.traced else AuthorLabel(UNKNOWN, "?")
         source, asked = self.sources[pen.session], self._asked(pen)
-        return AuthorLabel(AGENT, f"T{asked.turn if asked else '?'}{source.letter}", source.part.agent)
+        return AuthorLabel(
+            AGENT, f"T{asked.turn if asked else '?'}{source.letter}", source.part.agent
+        )
 
-    def because(self, who: AuthorLabel, pen: LineAuthor | None, pens: Pens) -> tuple[tuple[object, ...], PromptReason]:
+    def because(
+        self, who: AuthorLabel, pen: LineAuthor | None, pens: Pens
+    ) -> tuple[tuple[object, ...], PromptReason]:
         """Why a line is there; lines of the same reason have the same key."""
         if pen is None:
             last = max((known.at for known in pens.values() if known), default=None)

@@ -1,4 +1,5 @@
-"""doctor: is everything read that the agents wrote, and is everything still there that was stored?"""
+"""doctor: is everything read that the agents wrote, and is everything still there that was
+stored?"""
 
 from __future__ import annotations
 
@@ -83,10 +84,12 @@ class DoctorReport(msgspec.Struct):
 
 
 def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> DoctorReport:
-    """Looks, and fires the installed hooks; writes nothing itself. `deep` reads every segment back."""
+    """Looks, and fires the installed hooks; writes nothing itself. `deep` reads every segment
+    back."""
     hooks = probe(settings, folder)
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
-    sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}  # of each agent's files, by path
+    # of each agent's files, by path
+    sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}
     agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
     problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
     try:
@@ -107,8 +110,14 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
             health.waiting = health.files
     for name in ("database", "journal"):
         path = getattr(settings, name)
-        setattr(store, f"{name}_bytes", sum(p.stat().st_size for p in settings.home.glob(f"{path.name}*")))
-    store.set_aside = sorted(path.name for path in settings.home.glob("*.*-2*") if _is_set_aside(path))
+        setattr(
+            store,
+            f"{name}_bytes",
+            sum(p.stat().st_size for p in settings.home.glob(f"{path.name}*")),
+        )
+    store.set_aside = sorted(
+        path.name for path in settings.home.glob("*.*-2*") if _is_set_aside(path)
+    )
     store.segment_bytes = FolderBlobs(settings.segments).size()
     problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
     problems += [DoctorProblem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
@@ -123,19 +132,29 @@ def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorPro
     """What is left out because of [exclude], and what was kept before it said so."""
     found = []
     if left_out := excluded_note(settings):
-        how = "Change it there, if you want them. What counts is where a session ran, and the files its tools name; "
+        how = (
+            "Change it there, if you want them. What counts is where a session ran, and the files "
+            "its tools name; "
+        )
         how += "what a shell command printed in a session that ran elsewhere is stored."
         found.append(DoctorProblem(False, f"{left_out} By [exclude] in config.toml", how))
     if before := stored(settings, library.db):
-        what = f"{plural(len(before), 'session')} of excluded projects or agents were stored before they were excluded"
-        found.append(DoctorProblem(False, what, f"Remove them, one by one: whyfor forget {before[0]}"))
+        what = (
+            f"{plural(len(before), 'session')} of excluded projects or agents were stored before "
+            "they were excluded"
+        )
+        found.append(
+            DoctorProblem(False, what, f"Remove them, one by one: whyfor forget {before[0]}")
+        )
     return found
 
 
 def _rule_problem(complaint: Complaint) -> DoctorProblem:
     """A rule that does not work keeps everything from leaving, or lets something leave."""
     return DoctorProblem(
-        complaint.broken, f"config.toml, [redact]: {complaint.what}", "Mend it; its fields: docs/redact.md"
+        complaint.broken,
+        f"config.toml, [redact]: {complaint.what}",
+        "Mend it; its fields: docs/redact.md",
     )
 
 
@@ -150,7 +169,11 @@ def _pause_problem(pause: Paused, now: int) -> DoctorProblem:
 def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:
     folders = roots(agent, settings)
     health = AgentHealth(
-        agent.name, agent.title, [to_text(f) for f in folders], any(f.exists() for f in folders), unreadable=[]
+        agent.name,
+        agent.title,
+        [to_text(f) for f in folders],
+        any(f.exists() for f in folders),
+        unreadable=[],
     )
     failed = UnreadableFiles(settings.home).reasons()
     for found in at_home([agent], settings, health.unreadable):
@@ -168,11 +191,15 @@ def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHe
         if why:
             health.unreadable.append(Unreadable(to_text(found.path), why))
     parts = [(path, why) for path, why in failed.items() if "#" in path and path not in sizes]
-    health.unreadable += [Unreadable(path, why) for path, why in parts if path.rsplit("#", 1)[0] in sizes]
+    health.unreadable += [
+        Unreadable(path, why) for path, why in parts if path.rsplit("#", 1)[0] in sizes
+    ]
     return health
 
 
-def _in_store(health: AgentHealth, library: OpenStore, sizes: dict[str, int], out: Excluded) -> None:
+def _in_store(
+    health: AgentHealth, library: OpenStore, sizes: dict[str, int], out: Excluded
+) -> None:
     reader = library.reader
     known: dict[str, int | None] = {}
     for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
@@ -185,7 +212,9 @@ def _in_store(health: AgentHealth, library: OpenStore, sizes: dict[str, int], ou
     changed = [path for path, now in sizes.items() if now and known.get(path, -1) != now]
     unreadable = {item.path for item in health.unreadable}
     changed = [path for path in changed if path not in unreadable]
-    health.waiting = sum(1 for path in changed if not passed_over(out, AGENTS[health.agent], to_path(path)))
+    health.waiting = sum(
+        1 for path in changed if not passed_over(out, AGENTS[health.agent], to_path(path))
+    )
     health.last_record_at = reader.last_record(health.agent)
     health.unparsed_files = reader.unparsed(health.agent)
     for _, reason, number in health.unparsed_files:
@@ -209,27 +238,47 @@ def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
 
 
 def _is_set_aside(path: Path) -> bool:
-    return (".damaged-" in path.name or ".unlisted-" in path.name) and not path.name.endswith(("-wal", "-shm"))
+    return (".damaged-" in path.name or ".unlisted-" in path.name) and not path.name.endswith(
+        ("-wal", "-shm")
+    )
 
 
 def _store_problems(store: StoreHealth) -> list[DoctorProblem]:
     found = []
     if store.integrity:
         what = f"the database is damaged: {store.integrity[0]}"
-        found.append(DoctorProblem(True, what, "Your segments are safe. Rebuild it: whyfor rebuild"))
+        found.append(
+            DoctorProblem(True, what, "Your segments are safe. Rebuild it: whyfor rebuild")
+        )
     if store.missing_segments:
-        what = f"{len(store.missing_segments)} segments are missing or damaged, of {store.missing_segments[0]} first"
-        found.append(DoctorProblem(True, what, "Bring them back from a backup of the segments folder."))
+        what = (
+            f"{len(store.missing_segments)} segments are missing or damaged, of "
+            f"{store.missing_segments[0]} first"
+        )
+        found.append(
+            DoctorProblem(True, what, "Bring them back from a backup of the segments folder.")
+        )
     for what in store.disagreements:
         found.append(DoctorProblem(True, what, HINT))
     if store.unlisted_segments:
-        what = f"{plural(store.unlisted_segments, 'segment')} that neither the journal nor the database lists"
+        what = (
+            f"{plural(store.unlisted_segments, 'segment')} that neither the journal nor the "
+            "database lists"
+        )
         found.append(
-            DoctorProblem(False, what, "A killed process leaves them; they are kept until something is forgotten.")
+            DoctorProblem(
+                False,
+                what,
+                "A killed process leaves them; they are kept until something is forgotten.",
+            )
         )
     for name in store.set_aside:
-        what = f"{name} was damaged, or listed nowhere, and was set aside when the store was repaired"
-        found.append(DoctorProblem(False, what, "Delete it when you are sure that nothing is missing."))
+        what = (
+            f"{name} was damaged, or listed nowhere, and was set aside when the store was repaired"
+        )
+        found.append(
+            DoctorProblem(False, what, "Delete it when you are sure that nothing is missing.")
+        )
     return found
 
 
@@ -246,16 +295,27 @@ def _agent_problems(health: AgentHealth) -> list[DoctorProblem]:
     if health.unparsed:
         number = sum(health.unparsed.values())
         reasons = ", ".join(f"{count} {reason}" for reason, count in health.unparsed.items())
-        what = f"{health.title}: {number} lines could not be parsed ({reasons}); kept raw, not shown"
+        what = (
+            f"{health.title}: {number} lines could not be parsed ({reasons}); kept raw, not shown"
+        )
         found.append(
-            DoctorProblem(False, what, f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})")
+            DoctorProblem(
+                False,
+                what,
+                f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})",
+            )
         )
     if health.unknown_types:
         names = ", ".join(list(health.unknown_types)[:6])
         what = (
-            f"{health.title}: {sum(health.unknown_types.values())} records of types this version does not know: {names}"
+            f"{health.title}: {sum(health.unknown_types.values())} records of types this version "
+            f"does not know: {names}"
         )
-        found.append(DoctorProblem(False, what, "Kept raw. A newer Whyfor reads them: upgrade, then whyfor rebuild"))
+        found.append(
+            DoctorProblem(
+                False, what, "Kept raw. A newer Whyfor reads them: upgrade, then whyfor rebuild"
+            )
+        )
     if health.waiting:
         what = f"{health.title}: {health.waiting} files have something new"
         found.append(DoctorProblem(False, what, "Read it: whyfor ingest"))

@@ -1,4 +1,5 @@
-"""doctor's other half: are the hooks still where init put them, and does what they announce arrive?"""
+"""doctor's other half: are the hooks still where init put them, and does what they announce
+arrive?"""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class HookHealth(msgspec.Struct):
     next: str = ""
 
     def say(self, state: str, what: str, then: str = _AGAIN) -> None:
-        """Of several things wrong the worst is told; of two as bad the first, which explains the other."""
+        """Of several things wrong the worst is told; of two as bad the first, which explains the
+        other."""
         if STATES.index(state) > STATES.index(self.state):
             self.state, self.what, self.next = state, what, then
 
@@ -82,7 +84,7 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
     return found
 
 
-# -- looked at ---------------------------------------------------------------------------------------------------------
+# -- looked at -----------------------------------------------------------------------------------
 
 
 def _launch(settings: Settings) -> HookHealth:
@@ -106,14 +108,20 @@ def _cannot_start(launch: bytes) -> str:
     python = os.fsdecode(launch).partition("\n")[0]
     try:
         done = subprocess.run(
-            [python, "-I", "-c", "import whyfor"], capture_output=True, timeout=FIRED, text=True, cwd="/"
+            [python, "-I", "-c", "import whyfor"],
+            capture_output=True,
+            timeout=FIRED,
+            text=True,
+            cwd="/",
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return f"{python}: {getattr(error, 'strerror', None) or error}"
     return f"{python}: {done.stderr.strip().splitlines()[-1]}" if done.returncode else ""
 
 
-def _settings_file(settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]) -> HookHealth:
+def _settings_file(
+    settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]
+) -> HookHealth:
     agent = HOOKABLE[changed.agent]
     health = HookHealth("agent", agent.agent, to_text(path))
     try:
@@ -123,12 +131,18 @@ def _settings_file(settings: Settings, path: Path, changed: ChangedByInit, shots
         health.say("missing", f"{agent.title}: {path} is gone")
         return health
     except (OSError, Unmergeable) as error:
-        health.say("broken", f"{agent.title}: {path}: {prints.reason(error)}", "Repair it, then: whyfor init")
+        health.say(
+            "broken",
+            f"{agent.title}: {path}: {prints.reason(error)}",
+            "Repair it, then: whyfor init",
+        )
         return health
     if off:
         what = f"{agent.title}: all hooks are turned off by {off} in {path}"
         health.say("silent", what, "Turn them on there, if you want its sessions announced.")
-    wanted = {on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events}
+    wanted = {
+        on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events
+    }
     if missing := [event for event in wanted if event not in found]:
         health.say("missing", f"{agent.title}: no hook of ours for {', '.join(missing)} in {path}")
     if stale := [event for event, command in found.items() if command != wanted.get(event)]:
@@ -136,7 +150,10 @@ def _settings_file(settings: Settings, path: Path, changed: ChangedByInit, shots
         gone = not all(interpreter() in found[event] for event in stale)
         health.say("stale", f"{what}: the interpreter is another now" if gone else what)
     if agent is CODEX and (untrusted := _untrusted(agent, path, list(found), settings)):
-        what = f"{agent.title} was not told to trust our hooks for {', '.join(untrusted)}; until then it skips them"
+        what = (
+            f"{agent.title} was not told to trust our hooks for {', '.join(untrusted)}; until then "
+            "it skips them"
+        )
         health.say("untrusted", what, "Start codex, type /hooks, and approve those of Whyfor.")
     for event, command in found.items():
         shots.append(_Shot(health, event, ["/bin/sh", "-c", command], settings.user_home))
@@ -152,32 +169,48 @@ def _untrusted(agent: Hookable, path: Path, events: list[str], settings: Setting
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         known = []
     files = {str(path), os.path.realpath(path)}
-    seen = {key.split(":")[-3] for key in known if key.count(":") >= 3 and key.rsplit(":", 3)[0] in files}
+    seen = {
+        key.split(":")[-3]
+        for key in known
+        if key.count(":") >= 3 and key.rsplit(":", 3)[0] in files
+    }
     return [event for event in events if _snake(event) not in seen]
 
 
 def _snake(event: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).lstrip("_")
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).lstrip(
+        "_"
+    )
 
 
 def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHealth:
     health = HookHealth("git", "git", to_text(common))
     if not common.is_dir():
-        health.say("stale", f"the repository of {common} is gone", "If it moved, go there and run: whyfor init")
+        health.say(
+            "stale",
+            f"the repository of {common} is gone",
+            "If it moved, go there and run: whyfor init",
+        )
         return health
-    repository = git_hooks.HookedRepository(common, common.parent if common.name == ".git" else common)
+    repository = git_hooks.HookedRepository(
+        common, common.parent if common.name == ".git" else common
+    )
     scripts = git_hooks.in_effect(repository)
     if missing := [name for name in git_hooks.OURS if name not in scripts]:
-        what = f"something else took the place of our hooks {', '.join(missing)} in {repository.top}"
+        what = (
+            f"something else took the place of our hooks {', '.join(missing)} in {repository.top}"
+        )
         health.say("missing", what)
     if not git_hooks.current(repository, scripts, caller(settings)):
-        health.say("stale", f"the hooks in {repository.top} are not what this version would install")
+        health.say(
+            "stale", f"the hooks in {repository.top} are not what this version would install"
+        )
     for name, path in scripts.items():
         shots.append(_Shot(health, name, [str(path)], repository.top, {"GIT_DIR": str(common)}))
     return health
 
 
-# -- fired -------------------------------------------------------------------------------------------------------------
+# -- fired ---------------------------------------------------------------------------------------
 
 
 def _fire(settings: Settings, shots: list[_Shot]) -> None:
@@ -194,14 +227,19 @@ def _fire(settings: Settings, shots: list[_Shot]) -> None:
             shot.health.say("broken", f"{shot.health.name}: the hook for {shot.event} {shot.said}")
     for health in {id(shot.health): shot.health for shot in shots}.values():
         if health.lost:
-            health.say("broken", f"{health.name}: what was announced for {', '.join(health.lost)} did not arrive")
+            health.say(
+                "broken",
+                f"{health.name}: what was announced for {', '.join(health.lost)} did not arrive",
+            )
 
 
 def _shoot(shot: _Shot) -> None:
     env = {**os.environ, **shot.env, "WHYFOR_PROBE": shot.nonce}
     payload = msgspec.json.encode({"probe": shot.nonce, "of": shot.event})
     try:
-        done = subprocess.run(shot.argv, cwd=shot.cwd, env=env, input=payload, capture_output=True, timeout=FIRED)
+        done = subprocess.run(
+            shot.argv, cwd=shot.cwd, env=env, input=payload, capture_output=True, timeout=FIRED
+        )
     except subprocess.TimeoutExpired:
         shot.said = f"took more than {FIRED:.0f} s"
     except OSError as error:
@@ -209,7 +247,8 @@ def _shoot(shot: _Shot) -> None:
     else:
         if done.returncode or done.stdout or done.stderr:
             shot.said = (
-                f"ended with {done.returncode} and said: {(done.stderr or done.stdout)[:200].decode(errors='replace')}"
+                f"ended with {done.returncode} and said: "
+                f"{(done.stderr or done.stdout)[:200].decode(errors='replace')}"
             )
 
 
@@ -230,11 +269,12 @@ def _grown(settings: Settings, before: dict[Path, int]) -> Iterator[bytes]:
             yield file.read()
 
 
-# -- silent ------------------------------------------------------------------------------------------------------------
+# -- silent --------------------------------------------------------------------------------------
 
 
 def notice_silence(settings: Settings, found: list[HookHealth], library: OpenStore) -> None:
-    """Name each agent that began a session after its hooks were installed, and none of them was heard since."""
+    """Name each agent that began a session after its hooks were installed, and none of them was
+    heard since."""
     heard = _heard(settings)
     for path, changed in prints.load_manifest(settings).files.items():
         health = next((item for item in found if item.file == path), None)
@@ -243,8 +283,15 @@ def notice_silence(settings: Settings, found: list[HookHealth], library: OpenSto
         started = library.reader.last_started(changed.agent)
         at = max(heard.get(changed.agent, 0), library.reader.last_signal(changed.agent) or 0)
         if started and started > changed.at and at < started:
-            what = f"{HOOKABLE[changed.agent].title} began a session after its hooks were installed, and none was heard"
-            health.say("silent", what, "Are hooks turned off in its settings? Was it running before init? Restart it.")
+            what = (
+                f"{HOOKABLE[changed.agent].title} began a session after its hooks were installed, "
+                "and none was heard"
+            )
+            health.say(
+                "silent",
+                what,
+                "Are hooks turned off in its settings? Was it running before init? Restart it.",
+            )
 
 
 def _heard(settings: Settings) -> dict[str, int]:

@@ -14,9 +14,24 @@ from whyfor.git.place import GitPlace, name_place
 from whyfor.git.run import ask
 from whyfor.model.errors import BadInput, NotFound, StoreError
 from whyfor.service.export import html, markdown
-from whyfor.service.export.document import Chapter, Document, Narrator, of_commits, of_session, said_lines
+from whyfor.service.export.document import (
+    Chapter,
+    Document,
+    Narrator,
+    of_commits,
+    of_session,
+    said_lines,
+)
 from whyfor.service.export.redacted import RedactedSecrets, redacted
-from whyfor.service.log import CommitStory, FullStory, inside, is_commit, required, stories_of, story_json
+from whyfor.service.log import (
+    CommitStory,
+    FullStory,
+    inside,
+    is_commit,
+    required,
+    stories_of,
+    story_json,
+)
 from whyfor.service.sessions import conversation, event_json, session_json
 from whyfor.store.open import OpenStore, reading
 
@@ -57,7 +72,9 @@ def save(path: Path, text: str) -> None:
         else:
             replace(path, encoded(text))
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}", "Give another place with --output.") from None
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", "Give another place with --output."
+        ) from None
 
 
 def encoded(text: str) -> bytes:
@@ -78,7 +95,9 @@ def _commits(library: OpenStore, reference: str, cwd: GitPlace) -> list[CommitSt
         raise BadInput(f"not a range: {reference}", "Give one such as main..HEAD.")
     found = history.commits(folder, [reference])
     if not found:
-        raise NotFound(f"no commits in {reference}", "A range goes from the older to the newer: main..HEAD")
+        raise NotFound(
+            f"no commits in {reference}", "A range goes from the older to the newer: main..HEAD"
+        )
     return stories_of(library, cwd, [commit.sha for commit in found])
 
 
@@ -99,7 +118,9 @@ def _session(settings: Settings, reference: str, wanted: ExportRequest) -> Expor
         body["abandoned_turns"] = sorted(found.abandoned)
         body["events"] = [event_json(event) for event in found.events]
         return _as_json(settings, body, wanted, found.session.session_id)
-    return _rendered(settings, of_session(found, thinking=wanted.thinking, tools=wanted.tools), wanted)
+    return _rendered(
+        settings, of_session(found, thinking=wanted.thinking, tools=wanted.tools), wanted
+    )
 
 
 def _as_json(settings: Settings, body: Any, wanted: ExportRequest, session: str = "") -> Exported:

@@ -1,4 +1,5 @@
-"""What an export holds, before it is Markdown or HTML: chapters for commits, lines for what was said."""
+"""What an export holds, before it is Markdown or HTML: chapters for commits, lines for what was
+said."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class DocumentCall(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> str:
-        """The argument as far as there is room for it; cut only here, where no secret is in it any more."""
+        """The argument as far as there is room for it; cut only here, where no secret is in it
+        any more."""
         return self.argument[:_ARGUMENT]
 
 
@@ -72,7 +74,9 @@ class Document(msgspec.Struct, frozen=True):
 class Narrator:
     """Tells many commits; what they share is read once."""
 
-    def __init__(self, library: OpenStore, cwd: GitPlace, *, thinking: bool = False, tools: bool = False) -> None:
+    def __init__(
+        self, library: OpenStore, cwd: GitPlace, *, thinking: bool = False, tools: bool = False
+    ) -> None:
         self.library, self.cwd = library, cwd
         self.thinking, self.tools = thinking, tools
         self.store = Checkpoints(library.db)
@@ -86,7 +90,14 @@ class Narrator:
         said = [line for part in parts for line in said_in(part, self._events(part))]
         spans = [(sessions[part.name].id, part.first, part.last) for part in parts]
         group = self._group(told.checkpoint) if told.checkpoint else []
-        return FullStory(told, said, sessions, self.store.spent(spans), group, reverted(self.library, self.cwd, told))
+        return FullStory(
+            told,
+            said,
+            sessions,
+            self.store.spent(spans),
+            group,
+            reverted(self.library, self.cwd, told),
+        )
 
     def lines(self, story: FullStory) -> list[DocumentLine]:
         """What was said; what was thought and done in between if it is asked for."""
@@ -97,7 +108,11 @@ class Narrator:
         for part in story.told.checkpoint.parts:
             session = self._session(part)
             events = list(self.library.reader.events(session.id, part.first, part.last))
-            own = [line for line in said if (line.agent, line.session_id) == (part.agent, part.session_id)]
+            own = [
+                line
+                for line in said
+                if (line.agent, line.session_id) == (part.agent, part.session_id)
+            ]
             everything = _lines(events, session, self.thinking, self.tools)
             extra = [line for line in everything if line.role == "thinking" or line.calls]
             found += sorted([*own, *extra], key=lambda line: line.seq)
@@ -124,7 +139,9 @@ class Narrator:
     def _before(self, session: int, seq: int) -> StoredEvent | None:
         if session not in self.prompts:
             events = self.library.reader.events(session)
-            self.prompts[session] = [e for e in events if e.kind == "user.prompt" and e.actor == "user" and e.text]
+            self.prompts[session] = [
+                e for e in events if e.kind == "user.prompt" and e.actor == "user" and e.text
+            ]
         prompts = self.prompts[session]
         at = bisect_left(prompts, seq, key=lambda event: event.seq)
         return prompts[at - 1] if at else None
@@ -137,7 +154,14 @@ def of_commits(narrator: Narrator, title: str, reference: str, told: list[Commit
     for item in together(told):
         story = narrator.story(item)
         lines = narrator.lines(story)
-        known = next((first[place(line)] for line in lines if line.role == "request" and place(line) in first), None)
+        known = next(
+            (
+                first[place(line)]
+                for line in lines
+                if line.role == "request" and place(line) in first
+            ),
+            None,
+        )
         chapters.append(Chapter(story, [line for line in lines if place(line) not in first], known))
         for line in lines:
             first.setdefault(place(line), item.commit.sha)
@@ -147,7 +171,11 @@ def of_commits(narrator: Narrator, title: str, reference: str, told: list[Commit
 def together(told: list[CommitStory]) -> list[CommitStory]:
     groups: dict[str, list[CommitStory]] = {}
     for item in told:
-        root = item.checkpoint.group_root if item.checkpoint and item.checkpoint.parts else item.commit.sha
+        root = (
+            item.checkpoint.group_root
+            if item.checkpoint and item.checkpoint.parts
+            else item.commit.sha
+        )
         groups.setdefault(root, []).append(item)
     return [item for group in groups.values() for item in group]
 
@@ -190,28 +218,45 @@ def of_session(found: Conversation, *, thinking: bool, tools: bool) -> Document:
     return Document(one_line(session.title) or "A session", facts, lines=lines)
 
 
-# -- lines -----------------------------------------------------------------------------------------
+# -- lines ---------------------------------------------------------------------------------------
 
 
 def said_lines(story: FullStory) -> list[DocumentLine]:
     return [
-        DocumentLine(_ROLES[said.role], said.agent, said.session_id, said.seq, said.created_at, said.text)
+        DocumentLine(
+            _ROLES[said.role], said.agent, said.session_id, said.seq, said.created_at, said.text
+        )
         for said in story.said
     ]
 
 
 def _lines(
-    events: list[StoredEvent], session: Session, thinking: bool, tools: bool, abandoned: Set[int] = frozenset()
+    events: list[StoredEvent],
+    session: Session,
+    thinking: bool,
+    tools: bool,
+    abandoned: Set[int] = frozenset(),
 ) -> list[DocumentLine]:
     """A whole conversation; calls that follow each other are one line, in full or counted."""
     results = {(e.data or {}).get("id"): e for e in events if e.kind == "tool.result"}
     found: list[DocumentLine] = []
     run: list[StoredEvent] = []
 
-    def add(event: StoredEvent, role: str, text: str, told: list[DocumentCall] | None = None) -> None:
+    def add(
+        event: StoredEvent, role: str, text: str, told: list[DocumentCall] | None = None
+    ) -> None:
         left = event.turn in abandoned
         found.append(
-            DocumentLine(role, session.agent, session.session_id, event.seq, event.created_at, text, told or [], left)
+            DocumentLine(
+                role,
+                session.agent,
+                session.session_id,
+                event.seq,
+                event.created_at,
+                text,
+                told or [],
+                left,
+            )
         )
 
     def close() -> None:
@@ -269,7 +314,7 @@ def _shortened(lines: list[str]) -> str:
     return "\n".join([*lines[:_LONG], *more])
 
 
-# -- facts -----------------------------------------------------------------------------------------
+# -- facts ---------------------------------------------------------------------------------------
 
 
 def agent_title(name: str) -> str:
@@ -277,7 +322,9 @@ def agent_title(name: str) -> str:
 
 
 def moment(millis: int | None) -> str:
-    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC") if millis else ""
+    return (
+        datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC") if millis else ""
+    )
 
 
 def changed(checkpoint: Checkpoint) -> str:
@@ -303,7 +350,11 @@ def about(told: CommitStory) -> list[str]:
 
 def reason(told: CommitStory) -> str:
     """Why there is no story."""
-    return "a merge; it starts no conversation and ends none" if told.reason == MERGE else told.reason or ""
+    return (
+        "a merge; it starts no conversation and ends none"
+        if told.reason == MERGE
+        else told.reason or ""
+    )
 
 
 def sure(evidence: str | None, confidence: str | None) -> str:

@@ -32,15 +32,24 @@ def document(found: Document) -> str:
     """One commit needs no head but its own."""
     chapters = "".join(_chapter(chapter) for chapter in found.chapters)
     overview = _overview(found.chapters) if len(found.chapters) > 1 else ""
-    body = overview + chapters + (f'<section class="panel">{_lines(found.lines)}</section>' if found.lines else "")
-    head = f"<h1>{_text(found.title)}</h1>\n{_facts(found.facts)}\n" if len(found.chapters) != 1 else ""
+    body = (
+        overview
+        + chapters
+        + (f'<section class="panel">{_lines(found.lines)}</section>' if found.lines else "")
+    )
+    head = (
+        f"<h1>{_text(found.title)}</h1>\n{_facts(found.facts)}\n"
+        if len(found.chapters) != 1
+        else ""
+    )
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(found.title)} · Whyfor</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{_text(found.title)} · "
+        f"Whyfor</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
         f"{head}{body}"
         "<footer>Written by Whyfor, which keeps the conversation behind every commit.</footer>\n"
         "</main>\n</body>\n</html>\n"
@@ -65,28 +74,38 @@ def _code(value: str) -> str:
 
 def _facts(facts: Iterable[str], tag: str = "") -> str:
     chip = f'<li class="tag">{_text(tag)}</li>' if tag else ""
-    return f'<ul class="facts">{chip}{"".join(f"<li>{_name(fact)}</li>" for fact in facts if fact)}</ul>'
+    return (
+        "<ul "
+        f'class="facts">{chip}{"".join(f"<li>{_name(fact)}</li>" for fact in facts if fact)}</ul>'
+    )
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Of cells that are HTML already."""
     head = "".join(f"<th>{_text(name)}</th>" for name in heads)
     body = "".join(f"<tr>{''.join(f'<td>{each}</td>' for each in row)}</tr>\n" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+    return (
+        "<div "
+        f'class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+    )
 
 
-# -- commits ---------------------------------------------------------------------------------------
+# -- commits -------------------------------------------------------------------------------------
 
 
 def _overview(chapters: list[Chapter]) -> str:
     heads = ("commit", "title", "tag", "agent", "evidence")
-    return f'<nav class="panel">{_table(heads, (_row(each.story.told) for each in chapters))}</nav>\n'
+    return (
+        f'<nav class="panel">{_table(heads, (_row(each.story.told) for each in chapters))}</nav>\n'
+    )
 
 
 def _row(told: CommitStory) -> Iterator[str]:
     checkpoint = told.checkpoint
     note = checkpoint.annotation if checkpoint else None
-    yield f'<a href="#c-{_text(told.commit.sha[:12])}"><code>{_text(told.commit.sha[:8])}</code></a>'
+    yield (
+        f'<a href="#c-{_text(told.commit.sha[:12])}"><code>{_text(told.commit.sha[:8])}</code></a>'
+    )
     yield _text(note.title if note else told.commit.subject)
     if checkpoint and checkpoint.parts:
         yield _text(note.tag if note else "")
@@ -100,10 +119,17 @@ def _chapter(chapter: Chapter) -> str:
     story, told = chapter.story, chapter.story.told
     follows = " follows" if chapter.same_as else ""
     head = f"<h2>{_text(told.commit.subject)}</h2>"
-    inside = _with_story(chapter, told.checkpoint) if told.checkpoint and told.checkpoint.parts else _without(told)
+    inside = (
+        _with_story(chapter, told.checkpoint)
+        if told.checkpoint and told.checkpoint.parts
+        else _without(told)
+    )
     if story.reverts:
         inside += f'<p class="quiet">It reverts {_commit(story.reverts.commit.sha)}.</p>'
-    return f'<article class="commit{follows}" id="c-{_text(told.commit.sha[:12])}">\n{head}\n{inside}</article>\n'
+    return (
+        f'<article class="commit{follows}" '
+        f'id="c-{_text(told.commit.sha[:12])}">\n{head}\n{inside}</article>\n'
+    )
 
 
 def _commit(sha: str) -> str:
@@ -111,13 +137,20 @@ def _commit(sha: str) -> str:
 
 
 def _without(told: CommitStory) -> str:
-    return f'{_facts([told.commit.sha[:8], *about(told)])}<p class="quiet">No story: {_text(reason(told))}.</p>'
+    return (
+        f'{_facts([told.commit.sha[:8], *about(told)])}<p class="quiet">No story: '
+        f"{_text(reason(told))}.</p>"
+    )
 
 
 def _with_story(chapter: Chapter, checkpoint: Checkpoint) -> str:
     told = chapter.story.told
     facts = [told.commit.sha[:8], *about(told)]
-    same = f'<p class="quiet">Same request as {_commit(chapter.same_as)}.</p>' if chapter.same_as else ""
+    same = (
+        f'<p class="quiet">Same request as {_commit(chapter.same_as)}.</p>'
+        if chapter.same_as
+        else ""
+    )
     note = checkpoint.annotation
     return (
         f"{_facts(facts, note.tag if note else '')}\n{_annotation(note) if note else ''}{same}"
@@ -129,7 +162,11 @@ def _annotation(note: Annotation) -> str:
     steps = note.intent.split(" → ")
     names = _STEPS if len(steps) == len(_STEPS) else ("Why",)
     words = steps if len(steps) == len(_STEPS) else [note.intent]
-    parts = [f"<dt>{name}</dt><dd>{_text(step)}</dd>" for name, step in zip(names, words, strict=True) if step]
+    parts = [
+        f"<dt>{name}</dt><dd>{_text(step)}</dd>"
+        for name, step in zip(names, words, strict=True)
+        if step
+    ]
     if note.alternatives:
         weighed = "".join(f"<li>{_text(each)}</li>" for each in note.alternatives)
         parts.append(f"<dt>Weighed</dt><dd><ul>{weighed}</ul></dd>")
@@ -139,7 +176,8 @@ def _annotation(note: Annotation) -> str:
 
 def _details(checkpoint: Checkpoint, story: FullStory) -> str:
     sessions = _table(
-        ("session", "events", "messages", "how sure"), (_session(part, story) for part in checkpoint.parts)
+        ("session", "events", "messages", "how sure"),
+        (_session(part, story) for part in checkpoint.parts),
     )
     files = _table(("file", "", ""), map(_file, checkpoint.files)) if checkpoint.files else ""
     tokens = f'<p class="quiet">{_text(spent(story.tokens))}</p>'
@@ -148,7 +186,10 @@ def _details(checkpoint: Checkpoint, story: FullStory) -> str:
 
 def _session(part: Part, story: FullStory) -> Iterator[str]:
     session = story.sessions[part.name]
-    yield f"{_text(agent_title(part.agent))} <code>{_text(part.session_id[:8])}</code> {_text(session.title)}"
+    yield (
+        f"{_text(agent_title(part.agent))} <code>{_text(part.session_id[:8])}</code> "
+        f"{_text(session.title)}"
+    )
     yield f"{part.first}–{part.last}"
     yield f"{part.new_messages} of {part.messages}"
     yield _text(sure(part.evidence, part.confidence) + (f": {part.why}" if part.why else ""))
@@ -160,11 +201,14 @@ def _file(file: ChangedFile) -> Iterator[str]:
     yield f'<span class="minus">−{file.removed}</span>'
 
 
-# -- what was said ---------------------------------------------------------------------------------
+# -- what was said -------------------------------------------------------------------------------
 
 
 def _lines(lines: list[DocumentLine]) -> str:
-    return "".join(f'<div class="left">{_line(line)}</div>\n' if line.left else f"{_line(line)}\n" for line in lines)
+    return "".join(
+        f'<div class="left">{_line(line)}</div>\n' if line.left else f"{_line(line)}\n"
+        for line in lines
+    )
 
 
 def _line(line: DocumentLine) -> str:
@@ -191,7 +235,11 @@ def _line(line: DocumentLine) -> str:
 def _call(call: DocumentCall) -> str:
     bad = ' <span class="bad">failed</span>' if call.failed else ""
     head = f'<p class="call"><b>{_name(call.name)}</b> <code>{_name(call.given)}</code>{bad}</p>'
-    diff = f"<pre><code>{''.join(map(_changed_line, call.diff.split(chr(10))))}</code></pre>" if call.diff else ""
+    diff = (
+        f"<pre><code>{''.join(map(_changed_line, call.diff.split(chr(10))))}</code></pre>"
+        if call.diff
+        else ""
+    )
     result = f"<pre><code>{_code(call.result)}</code></pre>" if call.result else ""
     return head + diff + result
 

@@ -44,7 +44,9 @@ def _chapter(found: Chapter) -> str:
             blocks.append(f"Same request as {code(found.same_as[:8])}.")
         blocks += [*_conversation(found.lines), _details(checkpoint, found.story)]
     if reverts := found.story.reverts:
-        blocks.append(f"It reverts {code(reverts.commit.sha[:8])} {inline(reverts.commit.subject)}.")
+        blocks.append(
+            f"It reverts {code(reverts.commit.sha[:8])} {inline(reverts.commit.subject)}."
+        )
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -54,7 +56,9 @@ def _facts(facts: Iterable[str]) -> str:
 
 def _overview(chapters: list[Chapter]) -> str:
     rows = [_row(each.story.told) for each in chapters]
-    return "\n".join(["| commit | title | tag | agent | evidence |", "|---|---|---|---|---|", *rows])
+    return "\n".join(
+        ["| commit | title | tag | agent | evidence |", "|---|---|---|---|---|", *rows]
+    )
 
 
 def _row(told: CommitStory) -> str:
@@ -79,7 +83,7 @@ def _annotation(note: Annotation | None) -> Iterator[str]:
         yield "\n".join(f"- {inline(text)}" for text in note.alternatives)
 
 
-# -- what was said ---------------------------------------------------------------------------------
+# -- what was said -------------------------------------------------------------------------------
 
 
 def _conversation(lines: list[DocumentLine]) -> Iterator[str]:
@@ -117,17 +121,23 @@ def _call(call: DocumentCall) -> Iterator[str]:
 
 
 def _folded(summary: str, blocks: Iterable[str]) -> str:
-    """Inside a tag nothing is Markdown: the summary is HTML. Forges do not look for references in code."""
+    """Inside a tag nothing is Markdown: the summary is HTML. Forges do not look for references
+    in code."""
     return "\n\n".join([f"<details><summary>{summary}</summary>", *blocks, "</details>"])
 
 
-# -- what it rests on ------------------------------------------------------------------------------
+# -- what it rests on ----------------------------------------------------------------------------
 
 
 def _details(checkpoint: Checkpoint, story: FullStory) -> str:
-    files = [f"| {cell(code(file.path))} | +{file.added} | −{file.removed} |" for file in checkpoint.files]
+    files = [
+        f"| {cell(code(file.path))} | +{file.added} | −{file.removed} |"
+        for file in checkpoint.files
+    ]
     sessions = [_session(part, story) for part in checkpoint.parts]
-    blocks = ["\n".join(["| session | events | messages | how sure |", "|---|---|---|---|", *sessions])]
+    blocks = [
+        "\n".join(["| session | events | messages | how sure |", "|---|---|---|---|", *sessions])
+    ]
     if files:
         blocks.append("\n".join(["| file | | |", "|---|---|---|", *files]))
     return _folded("Sessions and files", [*blocks, inline(spent(story.tokens))])

@@ -1,7 +1,8 @@
 """Words out of a transcript as Markdown or HTML that cannot act.
 
-They are taken apart by a parser and written anew: markup stays markup, everything else is text. What is written closes
-what it opens, holds no HTML, loads nothing, and on a forge mentions nobody, refers to no issue and closes none.
+They are taken apart by a parser and written anew: markup stays markup, everything else is text.
+What is written closes what it opens, holds no HTML, loads nothing, and on a forge mentions
+nobody, refers to no issue and closes none.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ _KEY = re.compile(r"\b([A-Z][A-Z0-9_]*-)(?=\d)")  # GH-12, a tracker's ABC-12
 _GAP = "\u200b"  # nothing to see, but no reference any more
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|!(?=\[|$)|(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", _GAP: "&#8203;"}
-_START = re.compile(r"(?m)^([-+=:/#]|\d{1,9}(?=[.)]))")  # a list, a rule, a heading, a forge's /command
+# a list, a rule, a heading, a forge's /command
+_START = re.compile(r"(?m)^([-+=:/#]|\d{1,9}(?=[.)]))")
 _SEPARATOR = re.compile("[\u2028\u2029]")
 _HEADING = 5  # ours are above
 
 
-# -- as Markdown -----------------------------------------------------------------------------------
+# -- as Markdown ---------------------------------------------------------------------------------
 
 
 def inline(text: str | None) -> str:
@@ -58,7 +60,9 @@ def fenced(text: str, language: str = "") -> str:
 
 def quoted(text: str) -> str:
     """What a person typed, line by line; only code is taken as markup."""
-    return _prefixed(_blocks(SyntaxTreeNode(_typed().parse(plain(text))).children, typed=True), "> ", "> ")
+    return _prefixed(
+        _blocks(SyntaxTreeNode(_typed().parse(plain(text))).children, typed=True), "> ", "> "
+    )
 
 
 def prose(text: str) -> str:
@@ -145,14 +149,18 @@ def _list(node: SyntaxTreeNode) -> str:
     loose = False
     for at, item in enumerate(node.children):
         mark = "- " if number is None else f"{number + at}. "
-        loose = loose or any(child.type == "paragraph" and not child.hidden for child in item.children)
+        loose = loose or any(
+            child.type == "paragraph" and not child.hidden for child in item.children
+        )
         inside = ("\n\n" if loose else "\n").join(_block(child, False) for child in item.children)
         items.append(_prefixed(inside, mark, " " * len(mark)))
     return ("\n\n" if loose else "\n").join(items)
 
 
 def _table(node: SyntaxTreeNode) -> str:
-    rows = [[_cell(cell) for cell in row.children] for part in node.children for row in part.children]
+    rows = [
+        [_cell(cell) for cell in row.children] for part in node.children for row in part.children
+    ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
@@ -190,13 +198,16 @@ def _image(words: str) -> str:
 
 
 def _link(node: SyntaxTreeNode) -> str:
-    address, words = str(node.attrs.get("href", "")).replace("|", "%7C"), _inlines(node.children, links=False)
+    address, words = (
+        str(node.attrs.get("href", "")).replace("|", "%7C"),
+        _inlines(node.children, links=False),
+    )
     if not address:
         return words
     return f"{words} ({code(address)})" if _CALLS.search(address) else f"[{words}](<{address}>)"
 
 
-# -- as HTML ---------------------------------------------------------------------------------------
+# -- as HTML -------------------------------------------------------------------------------------
 
 
 def html(text: str) -> str:
@@ -205,7 +216,7 @@ def html(text: str) -> str:
     return rendered
 
 
-# -- parsers ---------------------------------------------------------------------------------------
+# -- parsers -------------------------------------------------------------------------------------
 
 
 @cache
@@ -223,14 +234,17 @@ def _written() -> MarkdownIt:
     parser.validateLink = lambda url: bool(_LINK.match(url.strip()))  # type: ignore[method-assign]
     parser.core.ruler.push("hidden", mind_hidden)
     parser.add_render_rule("link_open", _link_open)
-    parser.add_render_rule("image", lambda _, tokens, index, *__: escape(_image(tokens[index].content)))
+    parser.add_render_rule(
+        "image", lambda _, tokens, index, *__: escape(_image(tokens[index].content))
+    )
     parser.add_render_rule("heading_open", lambda *_: f"<h{_HEADING}>")
     parser.add_render_rule("heading_close", lambda *_: f"</h{_HEADING}>\n")
     return parser
 
 
 def mind_hidden(state: StateCore) -> None:
-    """In prose hidden characters are taken out, in code they are named; which is which is known after parsing."""
+    """In prose hidden characters are taken out, in code they are named; which is which is known
+    after parsing."""
     for token in state.tokens:
         token.info = label(token.info)
         if token.type in ("fence", "code_block"):

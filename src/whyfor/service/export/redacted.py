@@ -1,4 +1,5 @@
-"""An export without its secrets: taken out of every string before it is rendered, so that no markup hides one."""
+"""An export without its secrets: taken out of every string before it is rendered, so that no
+markup hides one."""
 
 from __future__ import annotations
 
@@ -31,8 +32,11 @@ class RedactedSecrets(msgspec.Struct, frozen=True):
     sessions: list[str]
 
 
-def redacted(settings: Settings, content: T, *, rendered: bool, session: str = "") -> tuple[T, RedactedSecrets]:
-    """The content without its secrets, and what they were. All are learnt first: a copy may stand before the name."""
+def redacted(
+    settings: Settings, content: T, *, rendered: bool, session: str = ""
+) -> tuple[T, RedactedSecrets]:
+    """The content without its secrets, and what they were. All are learnt first: a copy may
+    stand before the name."""
     cleaner = _Cleaner(engine_for(settings), rendered, session)
     cleaner.anything(content)
     if not cleaner.counts:
@@ -41,7 +45,9 @@ def redacted(settings: Settings, content: T, *, rendered: bool, session: str = "
     clean_content = cleaner.anything(content)
     values = Counter(label[10:-1].split("#")[0] for label in cleaner.labels.values())
     counts = {rule: number for rule, number in sorted(cleaner.counts.items()) if number}
-    found = RedactedSecrets(counts, {rule: values[rule] or counts[rule] for rule in counts}, list(cleaner.sessions))
+    found = RedactedSecrets(
+        counts, {rule: values[rule] or counts[rule] for rule in counts}, list(cleaner.sessions)
+    )
     return clean_content, found
 
 
@@ -57,7 +63,11 @@ class _Cleaner(Redactor):
     def anything(self, value: T, name: str = "") -> T:
         if isinstance(value, int) and abs(value) >= _NUMBER and name.lower() not in PROTECTED:
             return cast(T, self._number(value, name))
-        owner = value.get("session_id") if isinstance(value, dict) else getattr(value, "session_id", None)
+        owner = (
+            value.get("session_id")
+            if isinstance(value, dict)
+            else getattr(value, "session_id", None)
+        )
         if not isinstance(owner, str):
             return super().anything(value, name)
         before, self.session = self.session, owner
@@ -71,7 +81,8 @@ class _Cleaner(Redactor):
         return value if words == str(value) else words
 
     def text(self, value: str, name: str = "") -> str:
-        """Cleaned of what rendering drops: two halves that stand together on the page must stand together here."""
+        """Cleaned of what rendering drops: two halves that stand together on the page must stand
+        together here."""
         before = self.counts.total()
         given = clean(value) if self.rendered else value
         words = super().text(self._public(given), name)

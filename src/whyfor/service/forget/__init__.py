@@ -1,4 +1,5 @@
-"""forget: sessions, the conversation behind a commit, a text, or all that is older; and what is kept for how long."""
+"""forget: sessions, the conversation behind a commit, a text, or all that is older; and what is
+kept for how long."""
 
 from __future__ import annotations
 
@@ -74,7 +75,12 @@ class ForgetReport(msgspec.Struct):
 
 
 def forget(
-    settings: Settings, cwd: Path, asked: ForgetArguments, *, dry_run: bool = False, announce: Announce | None = None
+    settings: Settings,
+    cwd: Path,
+    asked: ForgetArguments,
+    *,
+    dry_run: bool = False,
+    announce: Announce | None = None,
 ) -> ForgetReport:
     """Forget it; or, in a dry run, say what would go and write nothing."""
     begun = time.monotonic()
@@ -85,7 +91,8 @@ def forget(
             report = _report(library.db, draft, dry_run=True)
     else:
         with reading(settings) as library:
-            _understood(library, cwd, asked)  # says so if there is nothing to forget, before anybody waits for a lock
+            # says so if there is nothing to forget, before anybody waits for a lock
+            _understood(library, cwd, asked)
         with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
             recover(settings)
             catch_up(settings)
@@ -106,13 +113,19 @@ def _carried_out(
     require_agreement(db, journal(settings), FolderBlobs(settings.segments))
     draft = _drafted(settings, db, wish, write=True, announce=announce)
     report = _report(db, draft, dry_run=False)
-    if report.records or report.commits or wish.sessions or wish.needle:  # a text may stand where no record does
+    # a text may stand where no record does
+    if report.records or report.commits or wish.sessions or wish.needle:
         report.finished = apply_plan(settings, db, journal(settings), draft)
     return report
 
 
 def _drafted(
-    settings: Settings, db: apsw.Connection, wish: ForgetRequest, *, write: bool, announce: Announce | None = None
+    settings: Settings,
+    db: apsw.Connection,
+    wish: ForgetRequest,
+    *,
+    write: bool,
+    announce: Announce | None = None,
 ) -> ForgetPlan:
     known = stones.load_tombstones(db, settings.home)
     if wish.new_salt and not known.lost:
@@ -123,7 +136,10 @@ def _drafted(
     known.salt = stones.salt(settings.home, make=write, anew=anew) or b"nothing is kept of it"
     blobs = FolderBlobs(settings.segments)
     titles = {key for (key,) in fetch(db, "SELECT key FROM leaf_titles")}
-    wish.titles, wish.leaves = bool(titles), _named(blobs, db, wish.sessions) & titles if titles else set()
+    wish.titles, wish.leaves = (
+        bool(titles),
+        _named(blobs, db, wish.sessions) & titles if titles else set(),
+    )
     draft = ForgetPlan(wish, blobs, EventWriter(db), known, write=write)
     record = journal(settings)
     draft.read(record, announce(record.bytes()) if announce else None)
@@ -149,13 +165,15 @@ def _named(blobs: FolderBlobs, db: apsw.Connection, names: Iterable[Name]) -> se
     return found
 
 
-# -- what is meant ---------------------------------------------------------------------------------
+# -- what is meant -------------------------------------------------------------------------------
 
 
 def _understood(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
     if asked.match is not None:
         if len(asked.match.strip()) < _SHORTEST:
-            raise BadInput("too short: it would stand in almost every record", "Give more of the text.")
+            raise BadInput(
+                "too short: it would stand in almost every record", "Give more of the text."
+            )
         return ForgetRequest(needle=TextPattern(asked.match), new_salt=asked.new_salt)
     if asked.before is not None:
         when = parse_when(asked.before, datetime.now().astimezone())
@@ -179,9 +197,15 @@ def _understood(library: OpenStore, cwd: Path, asked: ForgetArguments) -> Forget
 
 def _older(db: apsw.Connection, when: int, *, subagents: bool = False) -> set[Name]:
     """Sessions that ended before; or subagents, those that have a transcript of their own."""
-    own = "EXISTS(SELECT 1 FROM sources o WHERE o.agent=s.agent AND o.session_id=s.session_id AND o.sidecar IS NULL)"
+    own = (
+        "EXISTS(SELECT 1 FROM sources o WHERE o.agent=s.agent AND o.session_id=s.session_id AND "
+        "o.sidecar IS NULL)"
+    )
     which = f"parent IS NOT NULL AND {own}" if subagents else "parent IS NULL"
-    sql = f"SELECT agent, session_id FROM sessions s WHERE coalesce(ended_at, started_at) < ? AND {which}"
+    sql = (
+        "SELECT agent, session_id FROM sessions s WHERE coalesce(ended_at, started_at) < ? AND "
+        f"{which}"
+    )
     return {(agent, ident) for agent, ident in fetch(db, sql, (when,))}
 
 
@@ -204,7 +228,8 @@ def _with_children(db: apsw.Connection, names: Iterable[Name]) -> set[Name]:
 
 
 def _behind(library: OpenStore, sha: str) -> ForgetRequest:
-    """The conversation behind a commit, and behind what it was before it was rewritten, or is now."""
+    """The conversation behind a commit, and behind what it was before it was rewritten, or is
+    now."""
     db, store = library.db, Checkpoints(library.db)
     commits = _same_change(db, sha)
     kept = store.of_commits(commits)
@@ -214,16 +239,25 @@ def _behind(library: OpenStore, sha: str) -> ForgetRequest:
     for part in {part for checkpoint in kept.values() for part in checkpoint.parts}:
         name = (part.agent, part.session_id)
         number = numbers(db, [name])[name]
-        keys = {key for key, seq in library.reader.keys(number, part.last).items() if seq >= part.first}
+        keys = {
+            key for key, seq in library.reader.keys(number, part.last).items() if seq >= part.first
+        }
         wish.events.setdefault(name, set()).update(keys)
         events = list(library.reader.events(number, part.first, part.last))
-        asked = [e.text.strip()[:_BEGINNING] for e in events if e.kind in ("user.prompt", "assistant.message")]
-        wish.words.setdefault(name, []).extend(TextPattern(text) for text in asked if len(text) >= _SAYS_SOMETHING)
+        asked = [
+            e.text.strip()[:_BEGINNING]
+            for e in events
+            if e.kind in ("user.prompt", "assistant.message")
+        ]
+        wish.words.setdefault(name, []).extend(
+            TextPattern(text) for text in asked if len(text) >= _SAYS_SOMETHING
+        )
         times = [event.created_at for event in events if event.created_at is not None]
         if times:
             began = fetch(
                 db,
-                "SELECT session_id FROM sessions WHERE agent=? AND parent=? AND started_at BETWEEN ? AND ?",
+                "SELECT session_id FROM sessions WHERE agent=? AND parent=? AND started_at "
+                "BETWEEN ? AND ?",
                 (*name, min(times), max(times)),
             )
             wish.sessions |= _with_children(db, {(part.agent, child) for (child,) in began})
@@ -241,14 +275,16 @@ def _same_change(db: apsw.Connection, sha: str) -> set[str]:
     return found
 
 
-# -- what goes -------------------------------------------------------------------------------------
+# -- what goes -----------------------------------------------------------------------------------
 
 
 def _report(db: apsw.Connection, draft: ForgetPlan, *, dry_run: bool) -> ForgetReport:
     wish = draft.wish
     gone = numbers(db, wish.sessions)
     sessions = StoreRows(db).by_number(list(gone.values()))
-    touched = [track for track in draft.tracks if (track.touched and track.session_id) or track.gone]
+    touched = [
+        track for track in draft.tracks if (track.touched and track.session_id) or track.gone
+    ]
     count = "SELECT coalesce(sum(records), 0) FROM sources WHERE agent=? AND session_id=?"
     records = sum(row[0] for name in wish.sessions for row in fetch(db, count, name))
     stories = Checkpoints(db).of_sessions(gone.values())
@@ -256,7 +292,10 @@ def _report(db: apsw.Connection, draft: ForgetPlan, *, dry_run: bool) -> ForgetR
     return ForgetReport(
         sessions=[
             ForgottenSession(s.agent, s.session_id, s.title, s.parent_session_id is not None)
-            for s in sorted(sessions.values(), key=lambda s: (s.parent_session_id is not None, s.started_at or 0, s.id))
+            for s in sorted(
+                sessions.values(),
+                key=lambda s: (s.parent_session_id is not None, s.started_at or 0, s.id),
+            )
         ],
         records=records + draft.records,
         bytes=draft.bytes,
@@ -270,7 +309,8 @@ def _report(db: apsw.Connection, draft: ForgetPlan, *, dry_run: bool) -> ForgetR
 
 
 def _copies(db: apsw.Connection, gone: dict[Name, int]) -> list[str]:
-    """Forks, resumed and restored copies: other sessions with the same responses, or that say where they come from."""
+    """Forks, resumed and restored copies: other sessions with the same responses, or that say
+    where they come from."""
     _, sharing = stones.sharing(db, gone.values())
     found = {f"{s.agent}:{s.session_id}" for s in StoreRows(db).by_number(sharing).values()}
     for _, ident in gone:
@@ -279,7 +319,7 @@ def _copies(db: apsw.Connection, gone: dict[Name, int]) -> list[str]:
     return sorted(found)
 
 
-# -- how long things are kept ----------------------------------------------------------------------
+# -- how long things are kept --------------------------------------------------------------------
 
 
 def retain(settings: Settings, db: apsw.Connection) -> ForgetReport | None:

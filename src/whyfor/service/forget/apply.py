@@ -1,7 +1,9 @@
-"""Doing what a draft says: journal and segments first, then the database, then every other file of ours.
+"""Doing what a draft says: journal and segments first, then the database, then every other file
+of ours.
 
-Before the journal is replaced all is as it was; after that the journal says what is forgotten, and whatever was not
-done yet is done by the next process that takes the ingest lock: a file says that there is something to finish.
+Before the journal is replaced all is as it was; after that the journal says what is forgotten,
+and whatever was not done yet is done by the next process that takes the ingest lock: a file says
+that there is something to finish.
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ from whyfor.store.blobs import FolderBlobs
 from whyfor.store.changes import ChangeLog
 from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.commit import save_mark
-from whyfor.store.journal import CheckpointEntry, Entry, ForgottenEntry, Journal, NoCheckpointEntry, SegmentEntry
+from whyfor.store.journal import (
+    CheckpointEntry,
+    Entry,
+    ForgottenEntry,
+    Journal,
+    NoCheckpointEntry,
+    SegmentEntry,
+)
 from whyfor.store.read import StoreRows
 from whyfor.store.schema import SEQ_BITS
 from whyfor.store.sqlite import connect, explained, fetch, transaction
@@ -50,18 +59,24 @@ class PendingForget(msgspec.Struct):
     spool: dict[str, list[tuple[int, int]]] = {}
 
 
-def apply_plan(settings: Settings, db: apsw.Connection, journal: Journal, draft: ForgetPlan) -> bool:
-    """Under the ingest lock; False if an open reader keeps bytes in use that the next ingest will remove."""
+def apply_plan(
+    settings: Settings, db: apsw.Connection, journal: Journal, draft: ForgetPlan
+) -> bool:
+    """Under the ingest lock; False if an open reader keeps bytes in use that the next ingest
+    will remove."""
     return _Burial(settings, db, journal, draft).run()
 
 
 class _Burial:
-    def __init__(self, settings: Settings, db: apsw.Connection, journal: Journal, draft: ForgetPlan) -> None:
+    def __init__(
+        self, settings: Settings, db: apsw.Connection, journal: Journal, draft: ForgetPlan
+    ) -> None:
         self.settings, self.db, self.journal, self.draft = settings, db, journal, draft
         self.wish = draft.wish
         self.store = Checkpoints(db)
         self.before: dict[str, Checkpoint] = {}
-        self.moved: dict[Name, tuple[int, Told, Told]] = {}  # sessions read again: number, events before and after
+        # sessions read again: number, events before and after
+        self.moved: dict[Name, tuple[int, Told, Told]] = {}
 
     def run(self) -> bool:
         draft = self.draft
@@ -122,7 +137,8 @@ class _Burial:
         """Each signal whose line is blanked."""
         for signal in self.draft.signals:
             self.db.execute(
-                "DELETE FROM signals WHERE id=(SELECT id FROM signals WHERE at=? AND agent=? AND event=? AND "
+                "DELETE FROM signals WHERE id=(SELECT id FROM signals WHERE at=? AND agent=? AND "
+                "event=? AND "
                 "session_id IS ? AND cwd IS ? LIMIT 1)",
                 (signal.at, signal.agent, signal.event, signal.session_id, signal.cwd),
             )
@@ -130,7 +146,8 @@ class _Burial:
     # -- sessions of which something stays -------------------------------------------------------
 
     def _read_again(self) -> None:
-        """Sessions with records hidden, from what is left of them; spools only by their new fingerprints."""
+        """Sessions with records hidden, from what is left of them; spools only by their new
+        fingerprints."""
         touched = {track.name for track in self.draft.tracks if track.touched and track.session_id}
         known = numbers(self.db, self._with_children(touched | self._untitled()))
         keys, others = forget.sharing(self.db, known.values())
@@ -150,12 +167,17 @@ class _Burial:
     def _unplace(self, number: int) -> None:
         """A folder that is called so is said again by what is left, if it is."""
         needle = self.wish.needle
-        for (cwd,) in fetch(self.db, "SELECT cwd FROM sessions WHERE id=? AND cwd IS NOT NULL", (number,)):
+        for (cwd,) in fetch(
+            self.db, "SELECT cwd FROM sessions WHERE id=? AND cwd IS NOT NULL", (number,)
+        ):
             if needle is not None and needle.said_in(cwd):
-                self.db.execute("UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (number,))
+                self.db.execute(
+                    "UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (number,)
+                )
 
     def _untitled(self) -> set[Name]:
-        """Legacy titles stand in other files than what they name; returns the sessions that had one of those gone."""
+        """Legacy titles stand in other files than what they name; returns the sessions that had
+        one of those gone."""
         needle = self.wish.needle
         keys = set(self.draft.leaves)
         if needle is not None:
@@ -164,7 +186,9 @@ class _Burial:
         if not keys:
             return set()
         listed = (msgspec.json.encode(sorted(keys)).decode(),)
-        self.db.execute("DELETE FROM leaf_titles WHERE key IN (SELECT value FROM json_each(?))", listed)
+        self.db.execute(
+            "DELETE FROM leaf_titles WHERE key IN (SELECT value FROM json_each(?))", listed
+        )
         rows = fetch(
             self.db,
             "SELECT DISTINCT s.agent, s.session_id FROM sessions s CROSS JOIN json_each(?) k "
@@ -178,14 +202,19 @@ class _Burial:
         todo = list(names)
         while todo:
             agent, ident = todo.pop()
-            rows = fetch(self.db, "SELECT session_id FROM sessions WHERE agent=? AND parent=?", (agent, ident))
+            rows = fetch(
+                self.db,
+                "SELECT session_id FROM sessions WHERE agent=? AND parent=?",
+                (agent, ident),
+            )
             fresh = {(agent, child) for (child,) in rows} - found
             found |= fresh
             todo += fresh
         return found
 
     def _pieces(self, known: dict[Name, int]) -> Iterator[tuple[SegmentEntry, Source]]:
-        """What tells of these sessions, in the order it was read; each source under its last path."""
+        """What tells of these sessions, in the order it was read; each source under its last
+        path."""
         sources: dict[SourceRewrite, Source | None] = {}
         for entry, track in self.draft.entries:
             if track is None or not track.session_id or not isinstance(entry, SegmentEntry):
@@ -214,25 +243,35 @@ class _Burial:
                 edges.add(data, entry.start, entry.end, entry.gaps, whole=False)
         source.head_hash, source.end_hash = edges.fingerprints(whole=False)
         self.db.execute(
-            "UPDATE sources SET head_hash=?, end_hash=? WHERE id=?", (source.head_hash, source.end_hash, source.id)
+            "UPDATE sources SET head_hash=?, end_hash=? WHERE id=?",
+            (source.head_hash, source.end_hash, source.id),
         )
 
     def _readdress(self) -> None:
-        """Every segment by the address the journal is about to name: what was merged into what is not told any more."""
+        """Every segment by the address the journal is about to name: what was merged into what
+        is not told any more."""
         for track in self.draft.tracks:
             source = None if track.gone else _source(self.db, track)
             if source is not None:
-                rows = [(e.digest, source.id, e.generation, e.start, e.end, e.digest) for e in track.entries]
+                rows = [
+                    (e.digest, source.id, e.generation, e.start, e.end, e.digest)
+                    for e in track.entries
+                ]
                 self.db.executemany(
-                    "UPDATE segments SET digest=? WHERE source_id=? AND generation=? AND start=? AND stop=? "
+                    "UPDATE segments SET digest=? WHERE source_id=? AND generation=? AND start=? "
+                    "AND stop=? "
                     "AND digest<>?",
                     rows,
                 )
 
     def _relink(self, number: int, before: Told, after: Told) -> None:
         """How much of the session linking has looked at, in its new numbers."""
-        for project, last in fetch(self.db, "SELECT project_id, last_seq FROM linked WHERE session_id=?", (number,)):
-            seen = [after[key][0] for key, (seq, _) in before.items() if seq <= last and key in after]
+        for project, last in fetch(
+            self.db, "SELECT project_id, last_seq FROM linked WHERE session_id=?", (number,)
+        ):
+            seen = [
+                after[key][0] for key, (seq, _) in before.items() if seq <= last and key in after
+            ]
             self.db.execute(
                 "UPDATE linked SET last_seq=? WHERE project_id=? AND session_id=?",
                 (max(seen, default=0), project, number),
@@ -241,7 +280,8 @@ class _Burial:
     # -- stories ---------------------------------------------------------------------------------
 
     def _stories(self) -> list[str]:
-        """Every checkpoint as it is to be; returns the commits that lost their story with a session."""
+        """Every checkpoint as it is to be; returns the commits that lost their story with a
+        session."""
         for sha in self.wish.commits:
             for table in ("notes", "overrides"):
                 self.db.execute(f"DELETE FROM {table} WHERE sha=?", (sha,))
@@ -262,7 +302,9 @@ class _Burial:
                 continue
             self.store.remove(sha)
             reason = forget.STORY if sha in self.wish.commits else forget.SESSION
-            self.store.saw(project[0], [(sha, before.authored_at, before.committed_at, reason, None)])
+            self.store.saw(
+                project[0], [(sha, before.authored_at, before.committed_at, reason, None)]
+            )
             if sha not in self.wish.commits:
                 lost.append(sha)
         return lost
@@ -270,10 +312,15 @@ class _Burial:
     def _concerned(self) -> dict[str, Checkpoint]:
         """Checkpoints that may change, as they are."""
         if self.wish.needle is not None:
-            return self.store.of_commits([sha for (sha,) in fetch(self.db, "SELECT sha FROM checkpoints")])
+            return self.store.of_commits(
+                [sha for (sha,) in fetch(self.db, "SELECT sha FROM checkpoints")]
+            )
         touched = {track.name for track in self.draft.tracks if track.touched and track.session_id}
         names = numbers(self.db, self.wish.sessions | self._with_children(touched))
-        return {**self.store.of_sessions(names.values()), **self.store.of_commits(self.wish.commits)}
+        return {
+            **self.store.of_sessions(names.values()),
+            **self.store.of_commits(self.wish.commits),
+        }
 
     def _checkpoint(self, before: Checkpoint) -> Checkpoint | None:
         if before.commit in self.wish.commits:
@@ -293,7 +340,9 @@ class _Burial:
         if before.annotation is None or not parts:
             return after
         same = parts[0].name == before.parts[0].name and not self._changed(before.parts[0])
-        if same and not (needle is not None and needle.stands_in(msgspec.json.encode(before.annotation))):
+        if same and not (
+            needle is not None and needle.stands_in(msgspec.json.encode(before.annotation))
+        ):
             return after
         return msgspec.structs.replace(after, annotation=self._annotation(after))
 
@@ -312,19 +361,30 @@ class _Burial:
         return msgspec.structs.replace(part, first=inside[0], last=inside[-1], cut=cut)
 
     def _changed(self, part: Part) -> bool:
-        """Something that was said in this range, or asked before it, is not any more what it was."""
+        """Something that was said in this range, or asked before it, is not any more what it
+        was."""
         if (part.agent, part.session_id) not in self.moved:
             return False
         _, before, after = self.moved[part.agent, part.session_id]
-        changed = [seq for key, (seq, text) in before.items() if key not in after or after[key][1] != text]
+        changed = [
+            seq for key, (seq, text) in before.items() if key not in after or after[key][1] != text
+        ]
         return any(seq <= part.last for seq in changed)
 
     def _annotation(self, checkpoint: Checkpoint) -> Annotation:
         """From the commit and what is left of its conversation."""
         part = checkpoint.parts[0]
-        number = numbers(self.db, [(part.agent, part.session_id)]).get((part.agent, part.session_id))
-        events = list(StoreRows(self.db).events(number, part.first, part.last)) if number is not None else []
-        prompts = [event.text for event in events if event.kind == "user.prompt" and event.actor == "user"]
+        number = numbers(self.db, [(part.agent, part.session_id)]).get(
+            (part.agent, part.session_id)
+        )
+        events = (
+            list(StoreRows(self.db).events(number, part.first, part.last))
+            if number is not None
+            else []
+        )
+        prompts = [
+            event.text for event in events if event.kind == "user.prompt" and event.actor == "user"
+        ]
         found = annotate.derive(checkpoint.subject, "", checkpoint.files, prompts[:1], events)
         noted = self.store.notes([checkpoint.commit]).get(checkpoint.commit)
         return annotate.noted(found, *noted) if noted else found
@@ -336,7 +396,11 @@ class _Burial:
                 yield entry
                 continue
             after = self._checkpoint(entry.checkpoint)
-            yield CheckpointEntry(after) if after is not None else NoCheckpointEntry(entry.checkpoint.commit)
+            yield (
+                CheckpointEntry(after)
+                if after is not None
+                else NoCheckpointEntry(entry.checkpoint.commit)
+            )
 
 
 def _without(checkpoint: Checkpoint, needle: TextPattern) -> Checkpoint:
@@ -354,7 +418,9 @@ def numbers(db: apsw.Connection, names: Iterable[Name]) -> dict[Name, int]:
     """Sessions by name; those that are not there are left out."""
     found: dict[Name, int] = {}
     for agent, ident in names:
-        for (number,) in fetch(db, "SELECT id FROM sessions WHERE agent=? AND session_id=?", (agent, ident)):
+        for (number,) in fetch(
+            db, "SELECT id FROM sessions WHERE agent=? AND session_id=?", (agent, ident)
+        ):
             found[agent, ident] = number
     return found
 
@@ -371,21 +437,34 @@ def _told(db: apsw.Connection, session: int) -> Told:
 
 def _source(db: apsw.Connection, track: SourceRewrite) -> Source | None:
     """Its row, and what its file looked like; nothing of what was read."""
-    names = ("id", "agent", "path", "session_id", "framing", "parent", "sidecar", "cwd", "generation")
+    names = (
+        "id",
+        "agent",
+        "path",
+        "session_id",
+        "framing",
+        "parent",
+        "sidecar",
+        "cwd",
+        "generation",
+    )
     seen = ("inode", "size", "mtime")
     rows = fetch(
-        db, f"SELECT {', '.join((*names, *seen))} FROM sources WHERE agent=? AND path=?", (track.agent, track.path)
+        db,
+        f"SELECT {', '.join((*names, *seen))} FROM sources WHERE agent=? AND path=?",
+        (track.agent, track.path),
     )
     if not rows:
         return None
     return Source(**dict(zip((*names, *seen), rows[0], strict=True)), state={})
 
 
-# -- the rest --------------------------------------------------------------------------------------
+# -- the rest ------------------------------------------------------------------------------------
 
 
 def finish(settings: Settings, db: apsw.Connection, journal: Journal) -> bool:
-    """Everything of ours besides the journal as the journal says; True when nothing is left to do."""
+    """Everything of ours besides the journal as the journal says; True when nothing is left to
+    do."""
     home = settings.home
     left = _unfinished(home)
     _blank(left.spool)
@@ -397,7 +476,13 @@ def finish(settings: Settings, db: apsw.Connection, journal: Journal) -> bool:
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
     blobs = FolderBlobs(settings.segments)
     require_agreement(db, journal, blobs)
-    blobs.keep_only({parse(entry.digest).object for entry in journal.entries() if isinstance(entry, SegmentEntry)})
+    blobs.keep_only(
+        {
+            parse(entry.digest).object
+            for entry in journal.entries()
+            if isinstance(entry, SegmentEntry)
+        }
+    )
     if whole:
         (home / forget.UNFINISHED).unlink(missing_ok=True)
     return whole
@@ -405,7 +490,9 @@ def finish(settings: Settings, db: apsw.Connection, journal: Journal) -> bool:
 
 def _last(journal: Journal) -> int:
     """Which forgetting the journal knows of."""
-    return max((entry.at for entry in journal.entries() if isinstance(entry, ForgottenEntry)), default=0)
+    return max(
+        (entry.at for entry in journal.entries() if isinstance(entry, ForgottenEntry)), default=0
+    )
 
 
 def _announce(home: Path, left: PendingForget) -> None:
@@ -445,10 +532,12 @@ def _remove_leftovers(home: Path) -> None:
 
 
 def finish_for(settings: Settings) -> None:
-    """After a process that died: make the database again if it is not what the journal says, then the rest."""
+    """After a process that died: make the database again if it is not what the journal says,
+    then the rest."""
     journal = Journal(settings.journal)
     last = _last(journal)
-    if _unfinished(settings.home).at > last:  # it died before the journal was replaced: all is as it was
+    # it died before the journal was replaced: all is as it was
+    if _unfinished(settings.home).at > last:
         (settings.home / forget.UNFINISHED).unlink()
         return
     with explained(settings.database):

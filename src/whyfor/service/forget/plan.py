@@ -1,4 +1,5 @@
-"""What is to be forgotten, found in the truth: one pass over the journal that says what it is to be instead."""
+"""What is to be forgotten, found in the truth: one pass over the journal that says what it is to
+be instead."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ class ForgetRequest(msgspec.Struct):
     events: dict[Name, set[int]] = {}  # by session, keys of events whose records go
     words: dict[Name, list[TextPattern]] = {}  # by session, how what those events said begins
     titles: bool = False  # whether there are legacy titles at all
-    leaves: set[int] = set()  # keys of messages of these sessions that some file has such a title for
+    # keys of messages of these sessions that some file has such a title for
+    leaves: set[int] = set()
     needle: TextPattern | None = None
     signals_before: int | None = None
     new_salt: bool = False  # the one that digests were made with is lost for good
@@ -76,7 +78,9 @@ class SourceRewrite:
 
     @property
     def shape(self) -> SourceShape:
-        return SourceShape(cast(Framing, self.framing), self.session_id, self.parent, self.sidecar, self.cwd)
+        return SourceShape(
+            cast(Framing, self.framing), self.session_id, self.parent, self.sidecar, self.cwd
+        )
 
     def reader(self, generation: int) -> RecordReader:
         """As ingest read it, one record after the other."""
@@ -86,12 +90,25 @@ class SourceRewrite:
 
 
 class ForgetPlan:
-    """The journal as it is to be, but for checkpoints, and what goes. Without `write` nothing is put anywhere."""
+    """The journal as it is to be, but for checkpoints, and what goes. Without `write` nothing is
+    put anywhere."""
 
     def __init__(
-        self, wish: ForgetRequest, blobs: Blobs, writer: StoreWriter, stones: Tombstones, *, write: bool
+        self,
+        wish: ForgetRequest,
+        blobs: Blobs,
+        writer: StoreWriter,
+        stones: Tombstones,
+        *,
+        write: bool,
     ) -> None:
-        self.wish, self.blobs, self.writer, self.stones, self.write = wish, blobs, writer, stones, write
+        self.wish, self.blobs, self.writer, self.stones, self.write = (
+            wish,
+            blobs,
+            writer,
+            stones,
+            write,
+        )
         self.entries: list[tuple[Entry, SourceRewrite | None]] = []
         self.tracks: list[SourceRewrite] = []
         self.signals: list[Signal] = []  # rows that go
@@ -104,7 +121,8 @@ class ForgetPlan:
         self.strings: set[str] = set()
         self.former = ForgottenEntry(0)
         self._by_path: dict[Name, SourceRewrite] = {}
-        self._shared: dict[str, list[int]] = {}  # objects that hold more than one segment → which of the entries
+        # objects that hold more than one segment → which of the entries
+        self._shared: dict[str, list[int]] = {}
         self._stale: set[str] = set()  # objects that hold something that goes
         # Of a few sessions a line of a hook's says so in plain bytes; git's need not.
         plain = len(wish.sessions) <= _FEW and wish.needle is None and wish.signals_before is None
@@ -156,7 +174,9 @@ class ForgetPlan:
         return False
 
     def _says(self, value: object) -> bool:
-        return self.wish.needle is not None and self.wish.needle.stands_in(msgspec.json.encode(value))
+        return self.wish.needle is not None and self.wish.needle.stands_in(
+            msgspec.json.encode(value)
+        )
 
     # -- segments --------------------------------------------------------------------------------
 
@@ -188,7 +208,8 @@ class ForgetPlan:
         self.entries.append((entry, track))
 
     def _settle(self) -> None:
-        """What stays of an object with something in it that goes, in another object; only its place is new."""
+        """What stays of an object with something in it that goes, in another object; only its
+        place is new."""
         self._stale |= {name for name in self._shared if self._holds_text(name)}
         for name in self._stale & self._shared.keys():
             stays: dict[str, bytes] = {}
@@ -203,7 +224,9 @@ class ForgetPlan:
                 start += len(data)
             for number in self._shared[name]:
                 address = self._at(number).digest
-                settled = msgspec.structs.replace(self._at(number), digest=moved.get(address, address))
+                settled = msgspec.structs.replace(
+                    self._at(number), digest=moved.get(address, address)
+                )
                 self.entries[number] = settled, self.entries[number][1]
         for track in self.tracks:
             track.entries.clear()
@@ -276,7 +299,11 @@ class ForgetPlan:
 
     def _hide(self, track: SourceRewrite, record: bytes, *, torn: bool = False) -> None:
         session = f"{track.agent}:{track.session_id}"
-        name = self.stones.torn(session, record, len(record)) if torn else self.stones.line(session, record)
+        name = (
+            self.stones.torn(session, record, len(record))
+            if torn
+            else self.stones.line(session, record)
+        )
         self.hidden.setdefault(session, set()).add(name)
 
     def _untitle(self, track: SourceRewrite, entry: SegmentEntry) -> None:
@@ -297,7 +324,9 @@ class ForgetPlan:
                 self._hide(track, kept[first:last].rstrip(b"\r\n"))
                 yield first, last
 
-    def _with_events(self, track: SourceRewrite, entry: SegmentEntry, kept: bytes) -> Iterator[Span]:
+    def _with_events(
+        self, track: SourceRewrite, entry: SegmentEntry, kept: bytes
+    ) -> Iterator[Span]:
         """Records that told one of the events."""
         wanted = self.wish.events.get(track.name)
         if not wanted:
@@ -305,7 +334,12 @@ class ForgetPlan:
         reader = track.reader(entry.generation)
         if track.framing == "blob":
             name = track.path.replace("\\", "/").rsplit("/", 1)[-1]
-            if self._told(reader, {"name": name, "text": kept.decode("utf-8", "replace")}, 0, kept, track) & wanted:
+            if (
+                self._told(
+                    reader, {"name": name, "text": kept.decode("utf-8", "replace")}, 0, kept, track
+                )
+                & wanted
+            ):
                 yield self._whole(track, kept)
         elif track.framing == "document":
             yield from self._in_document(track, kept, wanted)
@@ -313,7 +347,12 @@ class ForgetPlan:
             yield from self._in_lines(track, reader, entry, kept, wanted)
 
     def _in_lines(
-        self, track: SourceRewrite, reader: RecordReader, entry: SegmentEntry, kept: bytes, wanted: set[int]
+        self,
+        track: SourceRewrite,
+        reader: RecordReader,
+        entry: SegmentEntry,
+        kept: bytes,
+        wanted: set[int],
     ) -> Iterator[Span]:
         offsets = dict(_offsets(entry, kept))
         for (first, last), record in lines(kept):
@@ -327,7 +366,8 @@ class ForgetPlan:
                 yield first, last
 
     def _retold(self, track: SourceRewrite, record: bytes) -> bool:
-        """A line that tells no event, but what the events said: the last prompt, a queue, a snapshot."""
+        """A line that tells no event, but what the events said: the last prompt, a queue, a
+        snapshot."""
         return any(needle.stands_in(record) for needle in self.wish.words.get(track.name, ()))
 
     def _in_document(self, track: SourceRewrite, kept: bytes, wanted: set[int]) -> Iterator[Span]:
@@ -342,7 +382,12 @@ class ForgetPlan:
                     yield from words
 
     def _told(
-        self, reader: RecordReader, record: dict[str, object], offset: int, line: bytes, track: SourceRewrite
+        self,
+        reader: RecordReader,
+        record: dict[str, object],
+        offset: int,
+        line: bytes,
+        track: SourceRewrite,
     ) -> set[int]:
         sink = Sink(track.session_id, track.parent)
         reader.read(record, offset, line, sink)
@@ -351,7 +396,8 @@ class ForgetPlan:
     # -- hooks -----------------------------------------------------------------------------------
 
     def _announced(self, track: SourceRewrite, entry: SegmentEntry) -> SegmentEntry:
-        """What hooks said of forgotten sessions is blanked in place: the file is ours, and its places stay."""
+        """What hooks said of forgotten sessions is blanked in place: the file is ours, and its
+        places stay."""
         try:
             kept = self.blobs.get(entry.digest)
         except StoreError:
@@ -363,7 +409,9 @@ class ForgetPlan:
                 data[first : first + len(line)] = b" " * len(line)
                 self.records += not entry.partial
                 self.bytes += 0 if entry.partial else len(line)
-                self.spool.setdefault(track.path, []).append((offsets[first], offsets[first] + last - first))
+                self.spool.setdefault(track.path, []).append(
+                    (offsets[first], offsets[first] + last - first)
+                )
         if data == kept:
             return entry
         track.touched = True
@@ -383,7 +431,11 @@ class ForgetPlan:
 
     def _unheard(self, line: bytes) -> bool:
         wish = self.wish
-        if self._idents is not None and b'"git"' not in line and not any(ident in line for ident in self._idents):
+        if (
+            self._idents is not None
+            and b'"git"' not in line
+            and not any(ident in line for ident in self._idents)
+        ):
             return False
         found = next(iter(spool.envelopes(line, 0)))
         held = wish.needle is not None and wish.needle.stands_in(line)
@@ -391,7 +443,10 @@ class ForgetPlan:
             return held or any(ident.encode() in line for _, ident in wish.sessions)
         signal = spool.signal(found, self.writer.session_around)
         old = wish.signals_before is not None and found.at < wish.signals_before
-        named = signal.session_id is not None and (signal.session_agent, signal.session_id) in wish.sessions
+        named = (
+            signal.session_id is not None
+            and (signal.session_agent, signal.session_id) in wish.sessions
+        )
         if held or old or named:
             self.signals.append(signal)
             return True
@@ -448,6 +503,8 @@ def merge_forgotten(one: ForgottenEntry, other: ForgottenEntry) -> ForgottenEntr
         sessions=sorted(gone),
         commits=sorted({*one.commits, *other.commits}),
         lost=sorted({*one.lost, *other.lost}),
-        records={name: sorted(digests) for name, digests in sorted(records.items()) if name not in gone},
+        records={
+            name: sorted(digests) for name, digests in sorted(records.items()) if name not in gone
+        },
         strings=sorted({*one.strings, *other.strings}),
     )

@@ -1,4 +1,5 @@
-"""What init changed outside our own folder, kept with the original bytes so that all of it can be put back."""
+"""What init changed outside our own folder, kept with the original bytes so that all of it can
+be put back."""
 
 from __future__ import annotations
 
@@ -59,7 +60,10 @@ def load_manifest(settings: Settings) -> InstallManifest:
     except (FileNotFoundError, NotADirectoryError):
         return InstallManifest()
     except (OSError, msgspec.DecodeError) as error:
-        hint = "It says what init changed. Bring it back from a backup, or move it away and run: whyfor init"
+        hint = (
+            "It says what init changed. Bring it back from a backup, or move it away and run: "
+            "whyfor init"
+        )
         raise BadInput(f"cannot read {path}: {error}", hint) from None
 
 
@@ -85,18 +89,25 @@ def change(
     *,
     keep: Callable[[], None] | None = None,
 ) -> None:
-    """Change a file; what it was is kept first. Without `keep` it is only said what would be done."""
+    """Change a file; what it was is kept first. Without `keep` it is only said what would be
+    done."""
     try:
         before = path.read_bytes() if path.exists() else None
         after = to(before or b"")
         foreign = without(before or b"")
         known = footprint.files.get(to_text(path))
         step.state = (
-            "unchanged" if before == after else "updated" if known or foreign != (before or b"") else "installed"
+            "unchanged"
+            if before == after
+            else "updated"
+            if known or foreign != (before or b"")
+            else "installed"
         )
         if known is None:
             record.original = None if before is None else foreign
-            record.folders = [to_text(at) for at in (path.parent, *path.parent.parents) if not at.exists()]
+            record.folders = [
+                to_text(at) for at in (path.parent, *path.parent.parents) if not at.exists()
+            ]
             footprint.files[to_text(path)] = record
         else:
             known.annotate = record.annotate

@@ -23,13 +23,23 @@ from whyfor.service.redact.inputs import Input, opened
 from whyfor.service.redact.own import engine_for, redact_settings, rules_for
 from whyfor.service.redact.passes import PRIVATE, Text
 
-__all__ = ["RedactionResult", "SecretSpan", "Task", "engine_for", "redact", "redact_settings", "rules_for", "told"]
+__all__ = [
+    "RedactionResult",
+    "SecretSpan",
+    "Task",
+    "engine_for",
+    "redact",
+    "redact_settings",
+    "rules_for",
+    "told",
+]
 
 _IN_MEMORY = 16 << 20
 
 
 class SecretSpan(msgspec.Struct, frozen=True):
-    """Where a secret stands: characters of the whole text, from and to; the line and column it begins at."""
+    """Where a secret stands: characters of the whole text, from and to; the line and column it
+    begins at."""
 
     rule: str
     start: int
@@ -42,7 +52,8 @@ class RedactionResult(msgspec.Struct, frozen=True):
     counts: dict[str, int]  # what was replaced, by rule
     values: dict[str, int]  # how many different ones
     bytes: int  # of the input
-    read_from: int  # the byte it was read from: more than 0 if what is before was redacted by an earlier run
+    # the byte it was read from: more than 0 if what is before was redacted by an earlier run
+    read_from: int
     spans: list[SecretSpan] = []
 
 
@@ -65,7 +76,9 @@ def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) ->
         if path is not None and task.output is not None and not (task.from_scratch or task.spans):
             mark = growing.load_progress(path, rules, given.file, given.size, task.output)
             if mark is not None and (text := _grown(engine, given, mark)) is not None:
-                growing.save_progress(path, text, mark, rules, task.output, _go_on(text, task.output, mark))
+                growing.save_progress(
+                    path, text, mark, rules, task.output, _go_on(text, task.output, mark)
+                )
                 return _outcome(text)
         text = Text(engine, given.file, 0, given.size)
         text.read()
@@ -88,34 +101,43 @@ def told(counts: dict[str, int], values: dict[str, int]) -> str:
         return ""
     number, places = sum(values.values()), sum(counts.values())
     where = f" in {places:,} places" if places > number else ""
-    each = ", ".join(f"{values[rule]:,} {rule}" for rule in sorted(values, key=lambda rule: (-values[rule], rule)))
+    each = ", ".join(
+        f"{values[rule]:,} {rule}"
+        for rule in sorted(values, key=lambda rule: (-values[rule], rule))
+    )
     return f"{plural(number, 'secret')} redacted{where}: {each}"
 
 
 def _outcome(text: Text, spans: list[SecretSpan] | None = None) -> RedactionResult:
     counts = Counter(item.rule for item in text.found)
-    values = {rule: text.values[rule] if rule != PRIVATE else number for rule, number in sorted(counts.items())}
+    values = {
+        rule: text.values[rule] if rule != PRIVATE else number
+        for rule, number in sorted(counts.items())
+    }
     return RedactionResult(dict(sorted(counts.items())), values, text.stop, text.start, spans or [])
 
 
-# -- writing -------------------------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------
 
 
 def _mark(settings: Settings, task: Task, given: Input) -> tuple[Path | None, str]:
-    """Where it is noted how far an input was redacted into an output; none if nobody can come back to them."""
+    """Where it is noted how far an input was redacted into an output; none if nobody can come
+    back to them."""
     if given.path is None or task.output is None or not task.text:
         return None, ""
     if task.output.exists() and (not task.output.is_file() or task.output.samefile(given.path)):
         return None, ""
     wished = redact_settings(settings)
     rules = growing.rules_digest(
-        msgspec.json.encode([task.personal or wished.personal, wished.allow]), msgspec.json.encode(wished.rule)
+        msgspec.json.encode([task.personal or wished.personal, wished.allow]),
+        msgspec.json.encode(wished.rule),
     )
     return growing.mark_path(settings, given.path, task.output), rules
 
 
 def _write(text: Text, task: Task, stdout: BinaryIO) -> int:
-    """All of it is made and checked before the first byte is given away. Says how long an unfinished last line is."""
+    """All of it is made and checked before the first byte is given away. Says how long an
+    unfinished last line is."""
     if not task.text:
         for _ in text.redacted():
             pass
@@ -127,7 +149,8 @@ def _write(text: Text, task: Task, stdout: BinaryIO) -> int:
             shutil.copyfileobj(made, stdout, 1 << 20)
         return tail
     with _said_of(task.output):
-        if task.output.exists() and not task.output.is_file():  # a pipe or a device is written to, not replaced
+        # a pipe or a device is written to, not replaced
+        if task.output.exists() and not task.output.is_file():
             with task.output.open("wb") as device:
                 return _write(text, msgspec.structs.replace(task, output=None), device)
         with replacing(task.output) as file:
@@ -174,14 +197,17 @@ def _said_of(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}", "Give another place with --output.") from None
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", "Give another place with --output."
+        ) from None
 
 
-# -- places --------------------------------------------------------------------------------------------------------
+# -- places --------------------------------------------------------------------------------------
 
 
 def _spans(text: Text) -> Iterator[SecretSpan]:
-    """In characters, as a program counts them that decodes the text; a byte that is no UTF-8 is one."""
+    """In characters, as a program counts them that decodes the text; a byte that is no UTF-8 is
+    one."""
     edges = (edge for item in text.found for edge in (item.start, item.end))
     places: list[tuple[int, int, int]] = []
     edge, at = next(edges, None), _Place()

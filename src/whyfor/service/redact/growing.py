@@ -1,6 +1,8 @@
-"""A transcript that grew since it was redacted: only what is new is read, and the output goes on where it ended.
+"""A transcript that grew since it was redacted: only what is new is read, and the output goes on
+where it ended.
 
-What is remembered holds no secret: of each value only where it stands in the input, which is here anyway.
+What is remembered holds no secret: of each value only where it stands in the input, which is
+here anyway.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class RedactionProgress(msgspec.Struct, frozen=True):
 
 
 def rules_digest(*sources: bytes) -> str:
-    """Of everything that decides what is found: another one means that nothing redacted before can be relied on."""
+    """Of everything that decides what is found: another one means that nothing redacted before
+    can be relied on."""
     content = hashlib.sha256(__version__.encode())
     folder = Path(__file__).parents[2] / "privacy"
     for path in sorted([*folder.glob("*.py"), *folder.glob("rules/*")]):
@@ -51,18 +54,30 @@ def rules_digest(*sources: bytes) -> str:
 
 
 def mark_path(settings: Settings, source: Path, output: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(source.resolve()) + b"\0" + os.fsencode(output.resolve())).hexdigest()
+    name = hashlib.sha256(
+        os.fsencode(source.resolve()) + b"\0" + os.fsencode(output.resolve())
+    ).hexdigest()
     return settings.home / "redacted" / f"{name}.json"
 
 
-def load_progress(path: Path, rules: str, file: BinaryIO, size: int, output: Path) -> RedactionProgress | None:
+def load_progress(
+    path: Path, rules: str, file: BinaryIO, size: int, output: Path
+) -> RedactionProgress | None:
     """The mark of the last run, if input and output are still what it left."""
     try:
         mark = msgspec.json.decode(path.read_bytes(), type=RedactionProgress)
         out = output.stat()
-        if (mark.rules, mark.inode, mark.out_inode) != (rules, os.fstat(file.fileno()).st_ino, out.st_ino):
+        if (mark.rules, mark.inode, mark.out_inode) != (
+            rules,
+            os.fstat(file.fileno()).st_ino,
+            out.st_ino,
+        ):
             return None
-        if size < mark.position or out.st_size != mark.out_size or edges(file, mark.position) != mark.edges:
+        if (
+            size < mark.position
+            or out.st_size != mark.out_size
+            or edges(file, mark.position) != mark.edges
+        ):
             return None
         with output.open("rb") as written:
             return mark if edges(written, mark.out_size) == mark.out_edges else None
@@ -70,10 +85,13 @@ def load_progress(path: Path, rules: str, file: BinaryIO, size: int, output: Pat
         return None
 
 
-def save_progress(path: Path, text: Text, mark: RedactionProgress | None, rules: str, output: Path, tail: int) -> None:
+def save_progress(
+    path: Path, text: Text, mark: RedactionProgress | None, rules: str, output: Path, tail: int
+) -> None:
     """`tail` is what the output has of a record that is not whole yet."""
     position = _last_record(text.file, text.start, text.stop)
-    if position is None or text.open_key:  # what follows may end a private key: then all of it is read again
+    # what follows may end a private key: then all of it is read again
+    if position is None or text.open_key:
         path.unlink(missing_ok=True)
         return
     old = mark.values if mark else []
@@ -111,10 +129,13 @@ def stands_before(engine: Engine, text: Text) -> bool:
         found |= looking.know(text.file.read(end - start), rule)
     if not found:
         return False
-    with mmap.mmap(text.file.fileno(), text.start, access=mmap.ACCESS_READ) as before:  # large: nothing is copied
+    # large: nothing is copied
+    with mmap.mmap(text.file.fileno(), text.start, access=mmap.ACCESS_READ) as before:
         for start, end in looking.copies(before):
             high = before.find(b"\n", end)
-            if looking.with_copies(before[before.rfind(b"\n", 0, start) + 1 : high if high >= 0 else text.start], []):
+            if looking.with_copies(
+                before[before.rfind(b"\n", 0, start) + 1 : high if high >= 0 else text.start], []
+            ):
                 return True
     return False
 
@@ -129,7 +150,8 @@ def edges(file: BinaryIO, size: int) -> tuple[str, str]:
 
 
 def _last_record(file: BinaryIO, start: int, stop: int) -> int | None:
-    """Behind the last whole line, if that is a record: nothing that follows changes what it means."""
+    """Behind the last whole line, if that is a record: nothing that follows changes what it
+    means."""
     reach = BLOCK
     while True:
         low = max(start, stop - reach)

@@ -32,7 +32,9 @@ def opened(path: Path | None, stdin: BinaryIO) -> Iterator[Input]:
     with ExitStack() as open_files:
         try:
             file = stdin if path is None else open_files.enter_context(path.open("rb"))
-            found = _lasting(file, path) or _copied(file, open_files.enter_context(tempfile.TemporaryFile()))
+            found = _lasting(file, path) or _copied(
+                file, open_files.enter_context(tempfile.TemporaryFile())
+            )
         except OSError as error:
             what = f"cannot read {path or 'stdin'}: {error.strerror or error}"
             raise NotFound(what, "Give a file, or text on stdin.") from None
@@ -40,7 +42,8 @@ def opened(path: Path | None, stdin: BinaryIO) -> Iterator[Input]:
 
 
 def _lasting(file: BinaryIO, path: Path | None) -> Input | None:
-    """A file as it is, if its size is true (the kernel's own files say zero) and nothing of it was read already."""
+    """A file as it is, if its size is true (the kernel's own files say zero) and nothing of it
+    was read already."""
     try:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size == 0 or file.tell() != 0:
@@ -66,7 +69,10 @@ def _copied(source: BinaryIO, copy: IO[bytes]) -> Input:
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
             copy.write(frame.decompress(piece))
             if copy.tell() > max(tail.ALWAYS_UNPACKED, tail.RATIO * packed):
-                what = f"this is packed with zstd, and its first {packed:,} bytes unpack to {copy.tell():,}"
+                what = (
+                    f"this is packed with zstd, and its first {packed:,} bytes unpack to "
+                    f"{copy.tell():,}"
+                )
                 raise BadInput(what, "No text packs so well. If it is what you want: zstd -d")
             piece = frame.unused_data if frame.eof else b""
             frame = None if frame.eof else frame
@@ -74,7 +80,12 @@ def _copied(source: BinaryIO, copy: IO[bytes]) -> Input:
                 piece = source.read(_PIECE)
                 packed += len(piece)
     except zstandard.ZstdError as error:
-        raise BadInput(f"this is packed with zstd, and damaged: {error}", "Unpack it yourself: zstd -d") from None
+        raise BadInput(
+            f"this is packed with zstd, and damaged: {error}", "Unpack it yourself: zstd -d"
+        ) from None
     if frame is not None:
-        raise BadInput("this is packed with zstd, and its end is missing", "Unpack what there is yourself: zstd -d")
+        raise BadInput(
+            "this is packed with zstd, and its end is missing",
+            "Unpack what there is yourself: zstd -d",
+        )
     return Input(cast(BinaryIO, copy), copy.tell(), None)

@@ -34,9 +34,16 @@ def redact_settings(settings: Settings) -> RedactSettings:
 def own_rule(given: dict[str, Any]) -> rules.Rule:
     rule = rules.as_rule(given)
     if not _ID.fullmatch(rule.id) or rule.id == "private":
-        raise BadInput(f"rule {rule.id!r}: an id is made of small letters, digits and dashes, and is not private", HINT)
+        raise BadInput(
+            f"rule {rule.id!r}: an id is made of small letters, digits and dashes, and is not "
+            "private",
+            HINT,
+        )
     if not rule.replace.isprintable() or any(sign in rule.replace for sign in '"\\'):
-        raise BadInput(f"rule {rule.id}: what replaces it must be plain words, without quotes and backslashes", HINT)
+        raise BadInput(
+            f"rule {rule.id}: what replaces it must be plain words, without quotes and backslashes",
+            HINT,
+        )
     rules.compiled(rule)
     return rule
 

@@ -1,4 +1,5 @@
-"""A text of any size in stretches that fit in memory, each with as much around it as its meaning may hang on."""
+"""A text of any size in stretches that fit in memory, each with as much around it as its meaning
+may hang on."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class PassagePiece(NamedTuple):
 
 
 def passages(file: BinaryIO, start: int, stop: int) -> Iterator[Passage]:
-    """Cut at line ends; a line longer than a block is whole if it is a record, else cut where it must be."""
+    """Cut at line ends; a line longer than a block is whole if it is a record, else cut where it
+    must be."""
     file.seek(start)
     data, at, own = b"", start, 0
     while True:
@@ -48,7 +50,11 @@ def passages(file: BinaryIO, start: int, stop: int) -> Iterator[Passage]:
         if own == len(data):
             return
         last = at + len(data) == stop
-        cut = len(data) if last and len(data) - own <= BLOCK else data.rfind(b"\n", own, own + BLOCK) + 1
+        cut = (
+            len(data)
+            if last and len(data) - own <= BLOCK
+            else data.rfind(b"\n", own, own + BLOCK) + 1
+        )
         if cut <= own:
             data, cut = _long_line(file, data, own, stop - at)
         low = own if is_record(data, own, data.find(b"\n", own, cut)) else max(0, own - AROUND)
@@ -67,7 +73,9 @@ def _filled(file: BinaryIO, data: bytes, size: int, most: int) -> bytes:
     while missing > 0:
         more = file.read(missing)
         if not more:
-            raise NotRedacted("the file became shorter while it was read", "Nothing was written. Run it again.")
+            raise NotRedacted(
+                "the file became shorter while it was read", "Nothing was written. Run it again."
+            )
         parts.append(more)
         missing -= len(more)
     return b"".join(parts)
@@ -77,7 +85,11 @@ def _long_line(file: BinaryIO, data: bytes, own: int, most: int) -> tuple[bytes,
     """More of the text, and where the line that fills a block shall be cut."""
     size = own + BLOCK
     if _RECORD.match(data, own):
-        while (cut := data.find(b"\n", own) + 1) <= 0 and len(data) < most and len(data) - own < LONGEST:
+        while (
+            (cut := data.find(b"\n", own) + 1) <= 0
+            and len(data) < most
+            and len(data) - own < LONGEST
+        ):
             data = _filled(file, data, 2 * len(data), most)
         if cut > 0:
             return _filled(file, data, cut + AROUND, most), cut

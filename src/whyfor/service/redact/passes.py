@@ -1,6 +1,8 @@
-"""What must go from a text: read until a whole pass finds no value that was not known when it began.
+"""What must go from a text: read until a whole pass finds no value that was not known when it
+began.
 
-A value may be known only by a name that stands far below its first copy, so all values come first and replacing last.
+A value may be known only by a name that stands far below its first copy, so all values come
+first and replacing last.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_num
 from whyfor.privacy.spread import BEGINS, SpreadKey
 from whyfor.service.redact.passages import Passage, PassagePiece, is_record, passages, pieces
 
-NEAR = 20 << 10  # bytes on either side of a replacement in which it may have changed the meaning of other words
+# bytes on either side of a replacement in which it may have changed the meaning of other words
+NEAR = 20 << 10
 DOCUMENT = 64 << 20  # bytes of one JSON document over many lines; a larger one is any text
 PRIVATE = "private"
 Place = tuple[str, int, int]  # of a value where it is first met: rule, start, end
@@ -30,7 +33,14 @@ Place = tuple[str, int, int]  # of a value where it is first met: rule, start, e
 class Text:
     """A range of a file, and what must go from it, in places of the whole file."""
 
-    def __init__(self, engine: Engine, file: BinaryIO, start: int, stop: int, known: Iterable[tuple[bytes, str]] = ()):
+    def __init__(
+        self,
+        engine: Engine,
+        file: BinaryIO,
+        start: int,
+        stop: int,
+        known: Iterable[tuple[bytes, str]] = (),
+    ):
         self.file, self.start, self.stop = file, start, stop
         self.document = start == 0 and _is_document(file, stop)
         self.found: list[Finding] = []
@@ -40,7 +50,8 @@ class Text:
         self._values = Redactor(engine)  # knows them in the order they are found
         self._hidden: list[tuple[int, int]] = []  # private in a document
         self._spread: list[Finding] = []  # lines of a private key that came one by one
-        self.open_key = False  # a key that was begun in what is before the last whole line, and did not end
+        # a key that was begun in what is before the last whole line, and did not end
+        self.open_key = False
         self._depth = 0  # private tags that text before opened and nobody closed
         for value, rule in known:
             self.labels.know(value, rule)
@@ -78,14 +89,21 @@ class Text:
                 low, high = max(part.start, passage.low), min(part.stop, passage.high)
                 if not part.records or low >= high:
                     continue
-                last = high if data[high - 1 : high] == b"\n" else data.rfind(b"\n", low, high) + 1 or low
+                last = (
+                    high
+                    if data[high - 1 : high] == b"\n"
+                    else data.rfind(b"\n", low, high) + 1 or low
+                )
                 for begin, end in ((low, last), (last, high)):  # what has no line end yet may go on
                     found = self._values.spread(data, key, begin, end)
-                    self._spread += [Finding(at + item.start, at + item.end, item.rule) for item in found]
+                    self._spread += [
+                        Finding(at + item.start, at + item.end, item.rule) for item in found
+                    ]
                     self.open_key = key.open if begin < last else self.open_key
 
     def redacted(self) -> Iterator[tuple[Passage, bytes]]:
-        """Each passage, and what is left of it; records are checked for having stayed what they were."""
+        """Each passage, and what is left of it; records are checked for having stayed what they
+        were."""
         done = self.start
         for passage in self.passages():
             kept = []
@@ -102,7 +120,8 @@ class Text:
         self.file.seek(0)
         if not intact(self.file.read(self.stop), clean):
             raise NotRedacted(
-                "redaction would have broken this JSON document", "Nothing was written. Please report it."
+                "redaction would have broken this JSON document",
+                "Nothing was written. Please report it.",
             )
 
     def inside(self, passage: Passage) -> list[Finding]:
@@ -110,7 +129,7 @@ class Text:
         low, high = (bisect_left(self.found, (place,)) for place in (passage.start, passage.stop))
         return self.found[low:high]
 
-    # -- passes ----------------------------------------------------------------------------------------------------
+    # -- passes -----------------------------------------------------------------------------------
 
     def _pass(self, look: Callable[[Passage], list[Finding]]) -> None:
         found: list[Finding] = []
@@ -130,7 +149,10 @@ class Text:
         hidden = self._private(passage, parts)
         low = bisect_left(self._spread, (passage.at,))
         high = bisect_left(self._spread, (passage.at + len(data),))
-        spread = [Finding(item.start - passage.at, item.end - passage.at, item.rule) for item in self._spread[low:high]]
+        spread = [
+            Finding(item.start - passage.at, item.end - passage.at, item.rule)
+            for item in self._spread[low:high]
+        ]
         if hidden or spread:
             found = joined([*hidden, *spread, *found], above=PRIVATE)
         return self._settled(data, found, found)
@@ -140,11 +162,14 @@ class Text:
         low = bisect_right(self.found, at, key=lambda item: item.end)
         high = bisect_left(self.found, (at + len(data),))
         before = [
-            Finding(max(0, item.start - at), min(len(data), item.end - at), item.rule) for item in self.found[low:high]
+            Finding(max(0, item.start - at), min(len(data), item.end - at), item.rule)
+            for item in self.found[low:high]
         ]
         after = self._values.with_copies(data, before)
         new = (
-            [] if after is before else [part for item in set(after) - set(before) for part in self._fitted(data, item)]
+            []
+            if after is before
+            else [part for item in set(after) - set(before) for part in self._fitted(data, item)]
         )
         return self._settled(data, sorted([*before, *new]), sorted(new))
 
@@ -205,10 +230,11 @@ class Text:
         self.found = numbered
         self.values = Counter(rule for rule, _ in met)
 
-    # -- private ---------------------------------------------------------------------------------------------------
+    # -- private ----------------------------------------------------------------------------------
 
     def _private(self, passage: Passage, parts: list[PassagePiece]) -> list[Finding]:
-        """Between private tags: in a record inside its strings, in text on to the tag that closes it or the end."""
+        """Between private tags: in a record inside its strings, in text on to the tag that
+        closes it or the end."""
         found: list[Finding] = []
         if self.document:
             own = [span for span in self._hidden if passage.start <= span[0] < passage.stop]
@@ -239,7 +265,7 @@ class Text:
                 found.append(Finding(begun, high, PRIVATE))
         return found
 
-    # -- replacing -------------------------------------------------------------------------------------------------
+    # -- replacing --------------------------------------------------------------------------------
 
     def _check_records(self, passage: Passage) -> None:
         done = passage.at
@@ -254,7 +280,9 @@ class Text:
             if not is_record(data, low, high):
                 continue
             kept, last = [], low
-            for each in self.found[bisect_left(self.found, (at + low,)) : bisect_left(self.found, (done,))]:
+            for each in self.found[
+                bisect_left(self.found, (at + low,)) : bisect_left(self.found, (done,))
+            ]:
                 kept += [data[last : each.start - at], self._label(passage, each)]
                 last = each.end - at
             if last > high or not intact(data[low:high], b"".join([*kept, data[last:high]])):
@@ -271,9 +299,14 @@ class Text:
         low, high = item.start - passage.at, item.end - passage.at
         if item.rule != PRIVATE:
             label = self.labels.label(passage.data[low:high], item.rule).encode()
-            return b'"%b"' % label if self._is_number(passage.data, Finding(low, high, item.rule)) else label
+            return (
+                b'"%b"' % label
+                if self._is_number(passage.data, Finding(low, high, item.rule))
+                else label
+            )
         after = passage.data[high : high + 8]
-        if after[:1] == b'"' and after[1:].lstrip()[:1] == b":":  # a key: two of them must not become one
+        # a key: two of them must not become one
+        if after[:1] == b'"' and after[1:].lstrip()[:1] == b":":
             return b"[REDACTED:private#%d]" % (bisect_left(self.found, item) + 1)
         return b"[REDACTED:private]"
 
@@ -299,7 +332,8 @@ class _Masked:
         self._starts, self._ends = sizes[::2], sizes[1::2]  # of the labels
 
     def changed(self, new: list[Finding]) -> list[PassagePiece]:
-        """What is to be looked at again: the records with something new in them, and the text around it."""
+        """What is to be looked at again: the records with something new in them, and the text
+        around it."""
         again: list[PassagePiece] = []
         for item in new:
             end = self._ends[bisect_left(self.found, item)]
@@ -318,7 +352,8 @@ class _Masked:
         return self.text.rfind(b"\n", 0, at) + 1, len(self.text) if end < 0 else end
 
     def _around(self, at: int) -> tuple[int, int]:
-        """Text on either side of a place, as far as there are no records in it: those are looked at by themselves."""
+        """Text on either side of a place, as far as there are no records in it: those are looked
+        at by themselves."""
         low, high = max(0, at - NEAR), min(len(self.text), at + NEAR)
         if is_record(self.text, *(line := self._line(low))):
             low = line[1] + 1
@@ -330,7 +365,8 @@ class _Masked:
         return low, high
 
     def original(self, again: Finding) -> Finding | None:
-        """Where it stands in the text as it was; nothing if it touches a label, unless that looks like text itself."""
+        """Where it stands in the text as it was; nothing if it touches a label, unless that
+        looks like text itself."""
         start, end = self._back(again.start, 0), self._back(again.end - 1, 1)
         return None if start is None or end is None else Finding(start, end, again.rule)
 
@@ -347,7 +383,8 @@ class _Masked:
 def _private_records(data: bytes, lower: bytes, low: int, high: int) -> Iterator[Finding]:
     parts = private.Parts()
     word = lower.find(b"private", low, high)
-    while word >= 0 or (parts.depth and low < high):  # a message that has a tag open is followed line by line
+    # a message that has a tag open is followed line by line
+    while word >= 0 or (parts.depth and low < high):
         start = low if parts.depth else data.rfind(b"\n", low, word) + 1 or low
         stop = data.find(b"\n", start, high)
         stop = high if stop < 0 else stop
@@ -378,4 +415,6 @@ def _is_document(file: BinaryIO, size: int) -> bool:
 
 
 def _endless() -> NotRedacted:
-    return NotRedacted("redaction does not come to an end on this text", "Nothing was written. Please report it.")
+    return NotRedacted(
+        "redaction does not come to an end on this text", "Nothing was written. Please report it."
+    )

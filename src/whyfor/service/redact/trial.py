@@ -1,4 +1,5 @@
-"""A person's rules put to the test: do they compile, do their samples hold, how long do they take on hostile text?"""
+"""A person's rules put to the test: do they compile, do their samples hold, how long do they
+take on hostile text?"""
 
 from __future__ import annotations
 
@@ -51,16 +52,24 @@ def rule_complaints(settings: Settings) -> list[Complaint]:
         speed = _speed(given)
         if speed < SLOW:
             much = f"does only {speed:.3f} MB a second" if speed else "takes for ever"
-            what = f"rule {rule.id}: its pattern {much} on hostile text; avoid repetitions inside repetitions"
+            what = (
+                f"rule {rule.id}: its pattern {much} on hostile text; avoid repetitions inside "
+                "repetitions"
+            )
             found.append(Complaint(rule.id, what, False))
         if speed:
-            found += [Complaint(rule.id, f"rule {rule.id}: {what}", True) for what in _samples(rule, allow)]
+            found += [
+                Complaint(rule.id, f"rule {rule.id}: {what}", True)
+                for what in _samples(rule, allow)
+            ]
     return found
 
 
 def _alone(rule: Rule, allow: Iterable[re.Pattern[bytes]] = ()) -> Engine:
     """So that no other rule answers for it."""
-    return Engine(msgspec.structs.replace(load(), rules=[rule], names=[], decoys=[], allow=list(allow)))
+    return Engine(
+        msgspec.structs.replace(load(), rules=[rule], names=[], decoys=[], allow=list(allow))
+    )
 
 
 def _samples(rule: Rule, allow: list[re.Pattern[bytes]]) -> Iterator[str]:
@@ -72,7 +81,10 @@ def _samples(rule: Rule, allow: list[re.Pattern[bytes]]) -> Iterator[str]:
         spans = [(item.start, item.end) for item in engine.find(text)]
         if not spans:
             yield f"its sample {template!r} is not found"
-        elif not all(any(low <= start and end <= high for low, high in spans) for start, end in _slots(template)):
+        elif not all(
+            any(low <= start and end <= high for low, high in spans)
+            for start, end in _slots(template)
+        ):
             yield f"its sample {template!r} is found, but not whole"
     if rule.replace and engine.find(rule.replace.encode()):
         yield "it finds what it is replaced with"
@@ -96,14 +108,17 @@ def _slots(template: str) -> Iterator[tuple[int, int]]:
         at = end
 
 
-# -- speed -------------------------------------------------------------------------------------------------------------
+# -- speed ---------------------------------------------------------------------------------------
 
 
 def _speed(given: dict[str, Any]) -> float:
-    """In a process of its own: a pattern that runs away cannot be stopped from within. 0 is for ever."""
+    """In a process of its own: a pattern that runs away cannot be stopped from within. 0 is for
+    ever."""
     command = [sys.executable, "-m", __name__]
     try:
-        done = subprocess.run(command, input=msgspec.json.encode(given), capture_output=True, timeout=BUSY * SECONDS)
+        done = subprocess.run(
+            command, input=msgspec.json.encode(given), capture_output=True, timeout=BUSY * SECONDS
+        )
     except subprocess.TimeoutExpired:
         return 0.0
     if done.returncode < 0:  # its time was up
@@ -127,7 +142,20 @@ def _hostile(rule: Rule) -> Iterator[bytes]:
     nearly = [expand(sample).encode()[:-1] for sample in rule.match]
     for anchor in rule.anchors:
         start = anchor.encode()
-        for filler in (b"a", b"A", b"0", b" ", b"=", b"-", b".", b"a0", b"a ", b"a-", b"aA0_", *nearly):
+        for filler in (
+            b"a",
+            b"A",
+            b"0",
+            b" ",
+            b"=",
+            b"-",
+            b".",
+            b"a0",
+            b"a ",
+            b"a-",
+            b"aA0_",
+            *nearly,
+        ):
             line = start + filler * (rule.after // len(filler) + 1)
             yield (line + b"\x00") * (_HOSTILE // len(line) + 1)
             yield (start + filler[:64]) * (_HOSTILE // (len(start) + len(filler[:64])) + 1)

@@ -1,4 +1,5 @@
-"""restore: the conversation of a commit, or a session, as a new session that the agent itself resumes."""
+"""restore: the conversation of a commit, or a session, as a new session that the agent itself
+resumes."""
 
 from __future__ import annotations
 
@@ -57,23 +58,36 @@ class RestoreReport(msgspec.Struct, frozen=True):
     warnings: list[str]
 
 
-# -- what is wanted --------------------------------------------------------------------------------
+# -- what is wanted ------------------------------------------------------------------------------
 
 
-def wanted(settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path) -> RestoreRequest:
+def wanted(
+    settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path
+) -> RestoreRequest:
     if agent is not None and agent not in WRITERS:
-        known = f"{AGENTS[agent].title} cannot be resumed from a file" if agent in AGENTS else f"no such agent: {agent}"
+        known = (
+            f"{AGENTS[agent].title} cannot be resumed from a file"
+            if agent in AGENTS
+            else f"no such agent: {agent}"
+        )
         raise BadInput(known, f"Restore into one of: {', '.join(WRITERS)}.")
     taken, title = _taken(settings, commit, session, cwd)
     warnings = []
-    target = agent or max({t.agent: _size(taken, t.agent) for t in taken}.items(), key=lambda item: item[1])[0]
+    target = (
+        agent
+        or max({t.agent: _size(taken, t.agent) for t in taken}.items(), key=lambda item: item[1])[0]
+    )
     if target not in WRITERS:
         raise BadInput(
-            f"{AGENTS[target].title} cannot be resumed from a file", f"Go on in another agent: --agent {WRITERS[0]}"
+            f"{AGENTS[target].title} cannot be resumed from a file",
+            f"Go on in another agent: --agent {WRITERS[0]}",
         )
     if agent is None and len({t.agent for t in taken}) > 1:
         others = ", ".join(sorted({AGENTS[t.agent].title for t in taken if t.agent != target}))
-        warnings.append(f"most of it was said in {AGENTS[target].title}; what was said in {others} is told as text")
+        warnings.append(
+            f"most of it was said in {AGENTS[target].title}; what was said in {others} is told as "
+            "text"
+        )
     if shutil.which(target, path=settings.env.get("PATH")) is None:
         warnings.append(f"{AGENTS[target].title} is not installed here (no `{target}` in PATH)")
     return RestoreRequest(taken, title, target, cwd, warnings)
@@ -83,13 +97,17 @@ def _size(taken: list[RestoredSource], agent: str) -> int:
     return sum(item.size for item in taken if item.agent == agent)
 
 
-def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Path) -> tuple[list[RestoredSource], str]:
+def _taken(
+    settings: Settings, commit: str | None, session: str | None, cwd: Path
+) -> tuple[list[RestoredSource], str]:
     """The sessions, and what the new one is called."""
     if session is not None:
         with reading(settings) as library:
             agent, _, rest = session.partition(":")
             known = agent in AGENTS and rest
-            chosen = library.reader.session(rest, agent) if known else library.reader.session(session)
+            chosen = (
+                library.reader.session(rest, agent) if known else library.reader.session(session)
+            )
         if commit is None:
             return [
                 RestoredSource(chosen.agent, chosen.session_id)
@@ -99,13 +117,19 @@ def _taken(settings: Settings, commit: str | None, session: str | None, cwd: Pat
     checkpoint = story(settings, commit, cwd)
     parts = checkpoint.parts
     if session is not None:
-        parts = [part for part in parts if (part.agent, part.session_id) == (chosen.agent, chosen.session_id)]
+        parts = [
+            part
+            for part in parts
+            if (part.agent, part.session_id) == (chosen.agent, chosen.session_id)
+        ]
     if not parts:
         raise NotFound(
             f"session {chosen.session_id[:8]} has no part in {checkpoint.commit[:10]}",
             f"See which have: whyfor show {checkpoint.commit[:10]}",
         )
-    taken = [RestoredSource(p.agent, p.session_id, p.last, max(1, p.last - p.first + 1)) for p in parts]
+    taken = [
+        RestoredSource(p.agent, p.session_id, p.last, max(1, p.last - p.first + 1)) for p in parts
+    ]
     return taken, f"Restored {checkpoint.commit[:8]}: {checkpoint.subject}"
 
 
@@ -132,7 +156,7 @@ def _grows(path: Path, size: int | None, limit: int) -> bool:
     return now.st_size != size and now.st_mtime * 1000 > limit
 
 
-# -- writing it ------------------------------------------------------------------------------------
+# -- writing it ----------------------------------------------------------------------------------
 
 
 def restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
@@ -141,14 +165,17 @@ def restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
         return _restore(settings, wish)
     except OSError as error:
         raise StoreError(
-            f"cannot restore: {error.strerror or error}: {error.filename}", "Nothing was written; check permissions."
+            f"cannot restore: {error.strerror or error}: {error.filename}",
+            "Nothing was written; check permissions.",
         ) from None
 
 
 def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
     pen, now = writer(wish.agent), _now()
     with reading(settings) as library:
-        parts = ended([(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library)
+        parts = ended(
+            [(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library
+        )
         own = [session for session, _ in parts if session.agent == wish.agent]
         place = NewSession(
             session_id=pen.new_id(now),
@@ -160,7 +187,11 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
             origin=own[0].session_id if own else None,
         )
         session, *others = pen.files(assembled(library, pen, wish.agent, parts, place), place)
-        moved = {old: file for one in own for old, file in beside(library, pen, one, session.content, place)}
+        moved = {
+            old: file
+            for one in own
+            for old, file in beside(library, pen, one, session.content, place)
+        }
     content = session.content
     for old, file in moved.items():  # the agent is told where a large result lies
         content = content.replace(old.encode(), to_text(file.path).encode())

@@ -1,4 +1,5 @@
-"""From stored sessions to the records of one new session: cut at an event, merged by time, or told in plain words."""
+"""From stored sessions to the records of one new session: cut at an event, merged by time, or
+told in plain words."""
 
 from __future__ import annotations
 
@@ -29,8 +30,11 @@ class _Run(msgspec.Struct, frozen=True):
     records: list[Record]
 
 
-def ended(taken: Iterable[tuple[Session, int | None]], library: OpenStore) -> list[tuple[Session, int]]:
-    """Sessions with the event each ends at; a subagent's work is told by the session that called it."""
+def ended(
+    taken: Iterable[tuple[Session, int | None]], library: OpenStore
+) -> list[tuple[Session, int]]:
+    """Sessions with the event each ends at; a subagent's work is told by the session that called
+    it."""
     found: dict[int, tuple[Session, int]] = {}
     for session, given in taken:
         last = given or max(library.reader.keys(session.id).values(), default=0)
@@ -40,25 +44,36 @@ def ended(taken: Iterable[tuple[Session, int | None]], library: OpenStore) -> li
                 session = library.reader.session(session.parent_session_id, session.agent)
             except NotFound:
                 break  # its transcript is gone: then the subagent's own words
-            last = max((e.seq for e in library.reader.events(session.id) if (e.created_at or 0) <= at), default=0)
+            last = max(
+                (e.seq for e in library.reader.events(session.id) if (e.created_at or 0) <= at),
+                default=0,
+            )
         if session.id not in found or found[session.id][1] < last:
             found[session.id] = (session, last)
     return list(found.values())
 
 
 def _time(library: OpenStore, session: Session, last: int) -> int:
-    return max((event.created_at or 0 for event in library.reader.events(session.id, 0, last)), default=0)
+    return max(
+        (event.created_at or 0 for event in library.reader.events(session.id, 0, last)), default=0
+    )
 
 
 def assembled(
-    library: OpenStore, pen: SessionWriter, agent: str, parts: list[tuple[Session, int]], place: NewSession
+    library: OpenStore,
+    pen: SessionWriter,
+    agent: str,
+    parts: list[tuple[Session, int]],
+    place: NewSession,
 ) -> list[Record]:
     whole = [_native(library, pen, s, last) if s.agent == agent else None for s, last in parts]
     if len(whole) == 1 and whole[0] is not None:
         return pen.exact(whole[0], place)
     runs: list[_Run] = []
     for number, ((session, last), own) in enumerate(zip(parts, whole, strict=True)):
-        turns = _turns(pen, pen.live(own)) if own is not None else _told(library, pen, session, last)
+        turns = (
+            _turns(pen, pen.live(own)) if own is not None else _told(library, pen, session, last)
+        )
         runs += _dated(turns, number, session)
     if not runs:
         raise _nothing(parts[0][0])
@@ -73,7 +88,11 @@ def _merged(
     seen: set[str] = set()
     whose: int | None = None
     for run in runs:
-        fresh = [record for record in run.records if (ident := pen.ident(record)) is None or ident not in seen]
+        fresh = [
+            record
+            for record in run.records
+            if (ident := pen.ident(record)) is None or ident not in seen
+        ]
         seen.update(ident for record in fresh if (ident := pen.ident(record)))
         if not fresh:
             continue  # a fork's copy of what stands above
@@ -101,10 +120,14 @@ def _turns(pen: SessionWriter, found: list[Record]) -> list[list[Record]]:
     return turns
 
 
-def _told(library: OpenStore, pen: SessionWriter, session: Session, last: int) -> list[list[Record]]:
+def _told(
+    library: OpenStore, pen: SessionWriter, session: Session, last: int
+) -> list[list[Record]]:
     events = list(library.reader.events(session.id, 0, last))
     left = abandoned(events)
-    said = spoken_turns([event for event in events if event.turn not in left], session.started_at or 0)
+    said = spoken_turns(
+        [event for event in events if event.turn not in left], session.started_at or 0
+    )
     return [pen.spoken(turn) for turn in said]
 
 
@@ -112,20 +135,28 @@ def _dated(turns: list[list[Record]], whose: int, session: Session) -> Iterator[
     """A turn's time is its first record's; never before the turn it follows."""
     at = session.started_at or 0
     for turn in turns:
-        at = max(at, next((when for record in turn if (when := parse_iso(record.get("timestamp")))), at))
+        at = max(
+            at, next((when for record in turn if (when := parse_iso(record.get("timestamp")))), at)
+        )
         yield _Run(at, whose, turn)
 
 
-# -- from the store --------------------------------------------------------------------------------
+# -- from the store ------------------------------------------------------------------------------
 
 
-def _native(library: OpenStore, pen: SessionWriter, session: Session, last: int) -> list[Record] | None:
-    """The session's own records up to an event; None if it has no transcript that could be resumed."""
+def _native(
+    library: OpenStore, pen: SessionWriter, session: Session, last: int
+) -> list[Record] | None:
+    """The session's own records up to an event; None if it has no transcript that could be
+    resumed."""
     if session.parent_session_id:
         return None
     keys = library.reader.keys(session.id, last)
     agent = AGENTS[session.agent]
-    found = [cut(agent, source, _data(library, source), keys) for source in _transcripts(library, session)]
+    found = [
+        cut(agent, source, _data(library, source), keys)
+        for source in _transcripts(library, session)
+    ]
     if not found:
         return None
     best = max(range(len(found)), key=lambda index: (found[index].reached, found[index].found))
@@ -146,7 +177,8 @@ def _nothing(session: Session) -> NotFound:
 
 
 def _transcripts(library: OpenStore, session: Session) -> list[Source]:
-    """Files of the session itself; Codex's first format is a document that only conversion understands."""
+    """Files of the session itself; Codex's first format is a document that only conversion
+    understands."""
     return [
         source
         for source in library.reader.files(session)
@@ -158,16 +190,19 @@ def _transcripts(library: OpenStore, session: Session) -> list[Source]:
 
 def _data(library: OpenStore, source: Source) -> Iterator[SegmentPiece]:
     return (
-        SegmentPiece(start, library.blobs.get(digest), gaps) for start, digest, gaps in library.reader.pieces(source)
+        SegmentPiece(start, library.blobs.get(digest), gaps)
+        for start, digest, gaps in library.reader.pieces(source)
     )
 
 
 def _whole(pen: SessionWriter, found: Cut) -> list[Record]:
-    """Results of parallel calls are fetched from behind the cut; a last call that never got one is taken out."""
+    """Results of parallel calls are fetched from behind the cut; a last call that never got one
+    is taken out."""
     waiting: dict[str, bool] = {}  # call → nothing was said since
     answered = False
     for record in found.before:
-        if pen.asks(record) or (answered and pen.opens(record)):  # the model went on without an answer
+        # the model went on without an answer
+        if pen.asks(record) or (answered and pen.opens(record)):
             waiting = dict.fromkeys(waiting, False)
             answered = False
         waiting |= dict.fromkeys(pen.opens(record), True)
@@ -177,7 +212,9 @@ def _whole(pen: SessionWriter, found: Cut) -> list[Record]:
     for record in found.after if waiting else ():
         if waiting.keys() & pen.answers(record):
             late.append(record)
-            waiting = {call: last for call, last in waiting.items() if call not in pen.answers(record)}
+            waiting = {
+                call: last for call, last in waiting.items() if call not in pen.answers(record)
+            }
     hanging = {call for call, last in waiting.items() if last}
     kept = [pen.without(record, hanging) for record in found.before] if hanging else found.before
     return [*(record for record in kept if record is not None), *late]
@@ -200,20 +237,29 @@ def _forked_from(library: OpenStore, session_id: str) -> Source:
         return _transcripts(library, library.reader.session(session_id))[0]
     except (NotFound, IndexError):
         raise NotFound(
-            f"session {session_id}, which it was forked from, is not kept", "Read it first: whyfor ingest PATH"
+            f"session {session_id}, which it was forked from, is not kept",
+            "Read it first: whyfor ingest PATH",
         ) from None
 
 
 def beside(
     library: OpenStore, pen: SessionWriter, session: Session, content: bytes, place: NewSession
 ) -> Iterator[tuple[str, NewFile]]:
-    """Subagents and large results, with the paths they had: those that the restored records name."""
-    waiting = [s for s in library.reader.files(session) if s.sidecar or s.session_id != session.session_id]
+    """Subagents and large results, with the paths they had: those that the restored records
+    name."""
+    waiting = [
+        s for s in library.reader.files(session) if s.sidecar or s.session_id != session.session_id
+    ]
     more = True
     while more:  # a subagent may have called another
         more = False
         for source in list(waiting):
-            name = Path(source.path).name.removesuffix(".meta.json").removesuffix(".jsonl").removeprefix("agent-")
+            name = (
+                Path(source.path)
+                .name.removesuffix(".meta.json")
+                .removesuffix(".jsonl")
+                .removeprefix("agent-")
+            )
             if name.rsplit(".", 1)[0].encode() not in content:
                 continue
             waiting.remove(source)
@@ -235,5 +281,8 @@ def _copied(
     text = source.framing == "blob"
     return NewFile(
         file.path,
-        b"".join(decode.whole(piece.data, piece.start, piece.gaps, text=text) for piece in _data(library, source)),
+        b"".join(
+            decode.whole(piece.data, piece.start, piece.gaps, text=text)
+            for piece in _data(library, source)
+        ),
     )

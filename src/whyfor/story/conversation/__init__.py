@@ -90,7 +90,8 @@ class PageRange(msgspec.Struct):
 
 
 class SkippedPages(msgspec.Struct):
-    """Pages that are not shown: where the first and the last of them begin, and which turns they hold."""
+    """Pages that are not shown: where the first and the last of them begin, and which turns they
+    hold."""
 
     first: int
     last: int
@@ -176,7 +177,9 @@ def one(settings: Settings, agent: str, session_id: str, seq: int) -> tuple[Sess
         teller = _Teller(library, find(library, agent, session_id), WHOLE)
         found = teller.one(seq) or teller.one(teller.called(seq))
         if not found:
-            raise NotFound(f"there is nothing to show at {seq} in this session", "Go back to the session.")
+            raise NotFound(
+                f"there is nothing to show at {seq} in this session", "Go back to the session."
+            )
         return teller.session, found[0]
 
 
@@ -185,7 +188,9 @@ def find(library: OpenStore, agent: str, session_id: str) -> Session:
         raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
     session = library.reader.session(session_id, agent)
     if session.session_id != session_id:
-        raise NotFound(f"no session is called {session_id[:80]!r}", "List them: whyfor sessions --all")
+        raise NotFound(
+            f"no session is called {session_id[:80]!r}", "List them: whyfor sessions --all"
+        )
     return session
 
 
@@ -218,7 +223,9 @@ class _Teller:
         self.store = Conversations(library.db)
         self.shape = Outline(self.store, session.id)
         self.children = [
-            child for child in library.reader.children([session.session_id]) if child.agent == session.agent
+            child
+            for child in library.reader.children([session.session_id])
+            if child.agent == session.agent
         ]
         self.spent = self._spent()
         self.marks = self._marks()
@@ -233,12 +240,16 @@ class _Teller:
             here = sum(turn.first <= at for turn in asked)
             start = max(0, min(here - OUTLINE // 2, len(asked) - OUTLINE))
         chosen = asked[start : start + OUTLINE]
-        texts = self.store.openings(self.session.id, (turn.prompt for turn in chosen if turn.prompt), _OPENING)
+        texts = self.store.openings(
+            self.session.id, (turn.prompt for turn in chosen if turn.prompt), _OPENING
+        )
         ends: dict[int, list[CommitItem]] = {}
         for mark in self.marks:
             ends.setdefault(self._turn_at(mark.seq), []).append(mark)
         listed = [
-            OutlineEntry(turn, texts.get(turn.prompt or 0, ""), self._tokens(turn), ends.get(turn.number, []))
+            OutlineEntry(
+                turn, texts.get(turn.prompt or 0, ""), self._tokens(turn), ends.get(turn.number, [])
+            )
             for turn in chosen
         ]
         return listed, len(asked) - len(chosen)
@@ -253,10 +264,14 @@ class _Teller:
         counts: dict[str, tuple[int, int]] = {}
         for act in msgspec.msgpack.decode(body, type=SessionActivity).written if body else []:
             added, removed = counts.get(act.path, (0, 0))
-            counts[act.path] = (added + len(act.added) // WIDTH, removed + len(act.removed) // WIDTH)
+            counts[act.path] = (
+                added + len(act.added) // WIDTH,
+                removed + len(act.removed) // WIDTH,
+            )
         paths = self.session.files_modified
         found = [
-            ChangedPath(shorter(path, self.session.cwd), *counts.get(path, (None, None))) for path in paths[:_FILES]
+            ChangedPath(shorter(path, self.session.cwd), *counts.get(path, (None, None)))
+            for path in paths[:_FILES]
         ]
         return found, len(paths) - len(found)
 
@@ -302,8 +317,16 @@ class _Teller:
     def one(self, seq: int) -> list[Item]:
         """What one event is told as."""
         beats = self.shape.within(seq, seq)
-        beats += [tied for tie in self._about(seq) for tied in self.shape.within(tie.seq, tie.seq)] if beats else []
-        return [item for item in self.items(beats, text_max=WHOLE_MAX) if item.seq == seq] if beats else []
+        beats += (
+            [tied for tie in self._about(seq) for tied in self.shape.within(tie.seq, tie.seq)]
+            if beats
+            else []
+        )
+        return (
+            [item for item in self.items(beats, text_max=WHOLE_MAX) if item.seq == seq]
+            if beats
+            else []
+        )
 
     def called(self, seq: int) -> int:
         """The call that an event is about; itself if it is none."""
@@ -312,17 +335,26 @@ class _Teller:
     def _about(self, seq: int) -> list[CallRef]:
         ties = self.store.ties(self.session.id, max(0, seq - _NEAR), seq + _NEAR)
         idents = {tie.ident for tie in ties if tie.seq == seq}
-        return [tie for tie in ties if tie.ident in idents and tie.seq != seq and tie.kind != "tool.result"]
+        return [
+            tie
+            for tie in ties
+            if tie.ident in idents and tie.seq != seq and tie.kind != "tool.result"
+        ]
 
-    def _gathered(self, beats: Sequence[EventHead], text_max: int) -> tuple[list[StoredEvent], PageContext]:
+    def _gathered(
+        self, beats: Sequence[EventHead], text_max: int
+    ) -> tuple[list[StoredEvent], PageContext]:
         """The events, and what they need from elsewhere: results, requests, subagents."""
         session, first, last = self.session, beats[0].seq, beats[-1].seq
         ties = self._ties(first, last)
         answers: dict[str, CallRef] = {}
         requests: dict[str, int] = {}
         for tie in ties:
-            if tie.kind == "tool.result" and (tie.ident not in answers or tie.size > answers[tie.ident].size):
-                answers[tie.ident] = tie  # a program may answer twice: that it goes on, and what came of it
+            if tie.kind == "tool.result" and (
+                tie.ident not in answers or tie.size > answers[tie.ident].size
+            ):
+                # a program may answer twice: that it goes on, and what came of it
+                answers[tie.ident] = tie
             elif tie.kind == "approval.requested":
                 requests.setdefault(tie.ident, tie.seq)
         known = {tie.ident for tie in ties if tie.kind == "tool.call"}
@@ -330,13 +362,19 @@ class _Teller:
         answers = {ident: tie for ident, tie in answers.items() if ident in own and ident in known}
         requests = {ident: seq for ident, seq in requests.items() if ident in own}
         tied = {tie.seq for tie in ties if tie.kind == "tool.result" and tie.ident in known}
-        orphans = [beat.seq for beat in beats if beat.kind == "tool.result" and beat.seq not in tied]
+        orphans = [
+            beat.seq for beat in beats if beat.kind == "tool.result" and beat.seq not in tied
+        ]
         results = [*orphans, *(tie.seq for tie in answers.values())]
         result_max = text_max if text_max > WORDS_MAX else RESULT_MAX
         words = [beat.seq for beat in beats if beat.kind != "tool.result"]
-        loaded = {e.seq: e for e in self.store.events(session.id, [*words, *requests.values()], text_max)}
+        loaded = {
+            e.seq: e for e in self.store.events(session.id, [*words, *requests.values()], text_max)
+        }
         loaded |= {e.seq: e for e in self.store.events(session.id, results, result_max)}
-        sizes = {beat.seq: beat.size for beat in beats} | {tie.seq: tie.size for tie in answers.values()}
+        sizes = {beat.seq: beat.size for beat in beats} | {
+            tie.seq: tie.size for tie in answers.values()
+        }
         before = self.shape.within(0, first - 1)[-1:]
         around = PageContext(
             session,
@@ -353,7 +391,8 @@ class _Teller:
         return events, around
 
     def _ties(self, first: int, last: int) -> list[CallRef]:
-        """Of the events of a range and of those around it; a call's result is looked for to the end."""
+        """Of the events of a range and of those around it; a call's result is looked for to the
+        end."""
         ties = self.store.ties(self.session.id, max(0, first - _NEAR), last + _NEAR)
         answered = {tie.ident for tie in ties if tie.kind == "tool.result"}
         waiting = [
@@ -371,7 +410,9 @@ class _Teller:
         for mark in self.marks:
             if low <= mark.seq <= high:
                 later = (
-                    at for at, item in enumerate(found) if not isinstance(item, CommitItem) and item.seq > mark.seq
+                    at
+                    for at, item in enumerate(found)
+                    if not isinstance(item, CommitItem) and item.seq > mark.seq
                 )
                 at = next(later, len(found))
                 while at and isinstance(found[at - 1], Compaction):
@@ -416,7 +457,10 @@ class _Teller:
         if not started or not self.children:
             return
         by_id = {child.session_id: child for child in self.children}
-        tasks = {text: child for child, (text, _) in self.store.tasks((c.id for c in self.children), _TASK).items()}
+        tasks = {
+            text: child
+            for child, (text, _) in self.store.tasks((c.id for c in self.children), _TASK).items()
+        }
         numbers = {child.id: child for child in self.children}
         for event in started:
             ident = str((event.data or {}).get("id") or "")
@@ -434,7 +478,9 @@ class _Teller:
     def _named(self, by_id: dict[str, Session], name: object) -> Session | None:
         if not isinstance(name, str) or not name:
             return None
-        return by_id.get(name) or by_id.get(f"agent-{name.removeprefix('agent-')}@{self.session.session_id}")
+        return by_id.get(name) or by_id.get(
+            f"agent-{name.removeprefix('agent-')}@{self.session.session_id}"
+        )
 
     def _inside(self, child: Session) -> tuple[list[ToolCallItem], str]:
         """A subagent's first calls and last words."""
@@ -443,7 +489,9 @@ class _Teller:
         closing = self.store.last(child.id, "assistant.message")
         wanted = [*called, *reach, *([closing] if closing else [])]
         loaded = self.store.events(child.id, wanted, RESULT_MAX)
-        results = {str((e.data or {}).get("id")): e for e in reversed(loaded) if e.kind == "tool.result"}
+        results = {
+            str((e.data or {}).get("id")): e for e in reversed(loaded) if e.kind == "tool.result"
+        }
         around = PageContext(child, limits=self.limits)
         found = [
             call_item(event, results.get(str((event.data or {}).get("id"))), around)

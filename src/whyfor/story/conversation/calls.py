@@ -6,7 +6,17 @@ import difflib
 
 from whyfor.model.events import StoredEvent
 
-_TELLING = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "description", "url")
+_TELLING = (
+    "command",
+    "cmd",
+    "file_path",
+    "filePath",
+    "path",
+    "pattern",
+    "query",
+    "description",
+    "url",
+)
 
 
 def argument(call: StoredEvent) -> str:
@@ -24,15 +34,24 @@ def failed(result: StoredEvent | None) -> bool:
 
 
 def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
-    """The lines an edit took away and put in: the agent's own patch if it kept one, else from what it asked for."""
+    """The lines an edit took away and put in: the agent's own patch if it kept one, else from
+    what it asked for."""
     data = (result or call).data or {}
     patch = data.get("patch")
     if isinstance(patch, list):
         return [
-            line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines", []) if isinstance(line, str)
+            line
+            for hunk in patch
+            if isinstance(hunk, dict)
+            for line in hunk.get("lines", [])
+            if isinstance(line, str)
         ]
     if isinstance(data.get("diff"), str):
-        return [line for line in data["diff"].splitlines() if not line.startswith(("---", "+++", "@@", "Index", "==="))]
+        return [
+            line
+            for line in data["diff"].splitlines()
+            if not line.startswith(("---", "+++", "@@", "Index", "==="))
+        ]
     given = (call.data or {}).get("input")
     given = given if isinstance(given, dict) else {}
     old, new = (
@@ -45,5 +64,7 @@ def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
     if isinstance(content, str) and ("file_path" in given or "filePath" in given):
         return ["+" + line for line in content.splitlines()]
     if call.name == "apply_patch" or "*** Begin Patch" in call.text:
-        return [line for line in call.text.splitlines() if line[:1] in "+-" or line.startswith("*** ")]
+        return [
+            line for line in call.text.splitlines() if line[:1] in "+-" or line.startswith("*** ")
+        ]
     return []

@@ -1,4 +1,5 @@
-"""Edits as diffs to look at: which lines of which file, numbered where the agent kept that, and which words differ."""
+"""Edits as diffs to look at: which lines of which file, numbered where the agent kept that, and
+which words differ."""
 
 from __future__ import annotations
 
@@ -57,12 +58,17 @@ def edits(call: StoredEvent) -> bool:
 
 
 def changes(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
-    """The patch the program kept is exact; else what the call asked for. A call that failed changed nothing."""
+    """The patch the program kept is exact; else what the call asked for. A call that failed
+    changed nothing."""
     given, outcome = (call.data or {}).get("input"), (result.data or {}) if result else {}
     if outcome.get("failed") or not is_edit(given, call.text):
         return []
     path = first(given, *PATHS) or first(outcome, "path")
-    text = given if isinstance(given, str) else first(given, "input", "patch", "patchText") or command_of(given)
+    text = (
+        given
+        if isinstance(given, str)
+        else first(given, "input", "patch", "patchText") or command_of(given)
+    )
     if isinstance(outcome.get("patch"), list) and path:
         found = [FileDiff(path, rows=_structured(outcome["patch"]))]
     elif isinstance(outcome.get("diff"), str) and outcome["diff"]:
@@ -76,7 +82,7 @@ def changes(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
     return found
 
 
-# -- in the agents' shapes -------------------------------------------------------------------------
+# -- in the agents' shapes -----------------------------------------------------------------------
 
 
 def _structured(patch: list[Any]) -> list[DiffRow]:
@@ -85,12 +91,15 @@ def _structured(patch: list[Any]) -> list[DiffRow]:
     for hunk in patch:
         if isinstance(hunk, dict) and isinstance(hunk.get("lines"), list):
             start = [_number(hunk.get(name)) for name in ("oldStart", "newStart")]
-            _append(rows, _signed([line for line in hunk["lines"] if isinstance(line, str)], *start))
+            _append(
+                rows, _signed([line for line in hunk["lines"] if isinstance(line, str)], *start)
+            )
     return rows
 
 
 def _unified(diff: str, path: str) -> Iterator[FileDiff]:
-    """One file or several; if the call names none, the diff does. A hunk's head says how many lines are its own."""
+    """One file or several; if the call names none, the diff does. A hunk's head says how many
+    lines are its own."""
     at, rows, lines = path, list[DiffRow](), list[str]()
     start, left = (0, 0), [0, 0]
     for line in diff.split("\n"):
@@ -139,7 +148,8 @@ def _patch(text: str) -> Iterator[FileDiff]:
 
 
 def _told(account: dict[str, Any]) -> Iterator[FileDiff]:
-    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say `type`, older nest."""
+    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
+    `type`, older nest."""
     for name, told in account.items():
         if not isinstance(told, dict):
             continue
@@ -150,14 +160,20 @@ def _told(account: dict[str, Any]) -> Iterator[FileDiff]:
             yield FileDiff(name, "deleted")
         elif diff := first(inner, "unified_diff"):
             rows = [row for change in _unified(diff, name) for row in change.rows]
-            yield FileDiff(moved or name, "moved" if moved else "edited", rows, name if moved else None)
+            yield FileDiff(
+                moved or name, "moved" if moved else "edited", rows, name if moved else None
+            )
         else:
             yield _whole(name, first(inner, "content"))
 
 
 def _asked(path: str, given: dict[str, Any]) -> FileDiff:
     several = given.get("edits")
-    pieces = [piece for piece in several if isinstance(piece, dict)] if isinstance(several, list) else [given]
+    pieces = (
+        [piece for piece in several if isinstance(piece, dict)]
+        if isinstance(several, list)
+        else [given]
+    )
     rows: list[DiffRow] = []
     for piece in pieces:
         old, new = first(piece, *OLD), first(piece, *NEW)
@@ -170,10 +186,12 @@ def _asked(path: str, given: dict[str, Any]) -> FileDiff:
 
 def _whole(path: str, content: str) -> FileDiff:
     lines = content.removesuffix("\n").split("\n") if content else []
-    return FileDiff(path, "written", [DiffRow("+", line, None, number) for number, line in enumerate(lines, 1)])
+    return FileDiff(
+        path, "written", [DiffRow("+", line, None, number) for number, line in enumerate(lines, 1)]
+    )
 
 
-# -- lines -----------------------------------------------------------------------------------------
+# -- lines ---------------------------------------------------------------------------------------
 
 
 def _signed(lines: Iterable[str], old: int | None = None, new: int | None = None) -> list[DiffRow]:
@@ -188,7 +206,9 @@ def _signed(lines: Iterable[str], old: int | None = None, new: int | None = None
             continue
         if sign not in "+- ":
             sign, line = " ", f" {line}"
-        rows.append(DiffRow(sign, line[1:], old if sign != "+" else None, new if sign != "-" else None))
+        rows.append(
+            DiffRow(sign, line[1:], old if sign != "+" else None, new if sign != "-" else None)
+        )
         old = old + 1 if old is not None and sign != "+" else old
         new = new + 1 if new is not None and sign != "-" else new
     while rows and rows[-1].sign == " " and not rows[-1].text and rows[-1].old is None:
@@ -223,14 +243,19 @@ def _difference(old: str, new: str) -> list[DiffRow]:
 
 
 def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else None
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
+        else None
+    )
 
 
-# -- words -----------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------
 
 
 def compare(rows: Sequence[DiffRow]) -> None:
-    """Mark what differs between lines that were taken away and the lines that came in their place."""
+    """Mark what differs between lines that were taken away and the lines that came in their
+    place."""
     at = 0
     while at < len(rows):
         gone = at
@@ -263,7 +288,12 @@ def _words(line: str) -> Counter[str]:
 
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
     """The share of their letters that both have, whatever the order; spaces say nothing."""
-    total = sum(len(word) * number for words in (one, other) for word, number in words.items() if not word.isspace())
+    total = sum(
+        len(word) * number
+        for words in (one, other)
+        for word, number in words.items()
+        if not word.isspace()
+    )
     shared = sum(len(word) * number for word, number in (one & other).items() if not word.isspace())
     return 2 * shared / total if total else 0.0
 
@@ -277,7 +307,8 @@ def _mark(old: DiffRow, new: DiffRow) -> None:
     come = [(to[start], to[stop]) for _, _, start, stop in differ if start < stop]
     if _share(gone, old.text) <= _MARKED and _share(come, new.text) <= _MARKED:
         old.marks = [(start, stop) for start, stop in gone if old.text[start:stop].strip()]
-        new.marks = [(start, stop) for start, stop in come if new.text[start:stop].strip()]  # an indent is no word
+        # an indent is no word
+        new.marks = [(start, stop) for start, stop in come if new.text[start:stop].strip()]
 
 
 def _share(marks: Sequence[tuple[int, int]], text: str) -> float:

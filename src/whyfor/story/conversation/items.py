@@ -1,4 +1,5 @@
-"""What stands on the page: things said and done, each one item; calls with their results, long runs of them as one."""
+"""What stands on the page: things said and done, each one item; calls with their results, long
+runs of them as one."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ class _Builder:
             elif event.kind == "question.asked" and ident:
                 self.asked[ident] = event
         for event in events:
-            handle: Callable[[StoredEvent], None] | None = getattr(self, "_" + event.kind.replace(".", "_"), None)
+            handle: Callable[[StoredEvent], None] | None = getattr(
+                self, "_" + event.kind.replace(".", "_"), None
+            )
             if handle is not None:
                 handle(event)
             self.clock = event.created_at or self.clock
@@ -74,7 +77,9 @@ class _Builder:
 
     def _cut(self, event: StoredEvent) -> int:
         """How much of a text is not here."""
-        return max(0, self.around.sizes.get(event.seq, 0) - len(event.text.encode("utf-8", "replace")))
+        return max(
+            0, self.around.sizes.get(event.seq, 0) - len(event.text.encode("utf-8", "replace"))
+        )
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -95,12 +100,16 @@ class _Builder:
 
     def _assistant_message(self, event: StoredEvent) -> None:
         if event.text.strip():
-            self.found.append(MessageItem(event.seq, event.seq, event.created_at, event.text, self._cut(event)))
+            self.found.append(
+                MessageItem(event.seq, event.seq, event.created_at, event.text, self._cut(event))
+            )
 
     def _assistant_thinking(self, event: StoredEvent) -> None:
         took = self._since(event)
         took = took if took is not None and 1000 <= took <= _THOUGHT else None
-        self.found.append(Thought(event.seq, event.seq, event.created_at, event.text, took, self._cut(event)))
+        self.found.append(
+            Thought(event.seq, event.seq, event.created_at, event.text, took, self._cut(event))
+        )
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -128,7 +137,17 @@ class _Builder:
             self.bare.open, self.bare = False, None
             return
         call = StoredEvent(
-            event.seq, event.turn, "tool.call", "", "", event.created_at, 0, event.actor, "", "Result", None
+            event.seq,
+            event.turn,
+            "tool.call",
+            "",
+            "",
+            event.created_at,
+            0,
+            event.actor,
+            "",
+            "Result",
+            None,
         )
         if event.text.strip():
             self.found.append(call_item(call, event, self.around))
@@ -169,11 +188,17 @@ class _Builder:
     def _question(self, call: StoredEvent, event: StoredEvent, result: StoredEvent | None) -> None:
         last = max(call.seq, event.seq, result.seq if result else 0)
         found = asked(event, result)
-        self.found.append(Question(call.seq, last, call.created_at, found, _between(call, result), result is None))
+        self.found.append(
+            Question(call.seq, last, call.created_at, found, _between(call, result), result is None)
+        )
 
     def _question_asked(self, event: StoredEvent) -> None:
         if _ident(event) not in self.around.known:
-            self.found.append(Question(event.seq, event.seq, event.created_at, asked(event, None), None, open=False))
+            self.found.append(
+                Question(
+                    event.seq, event.seq, event.created_at, asked(event, None), None, open=False
+                )
+            )
 
     def _approval_resolved(self, event: StoredEvent) -> None:
         data, ident = event.data or {}, _ident(event)
@@ -186,21 +211,33 @@ class _Builder:
         what = (request.text if request else "") or (call.argument if call else "") or event.text
         by_rule = event.actor == "system"
         self.found.append(
-            Decision(event.seq, event.seq, event.created_at, approved, plain(what).strip(), after, by_rule)
+            Decision(
+                event.seq,
+                event.seq,
+                event.created_at,
+                approved,
+                plain(what).strip(),
+                after,
+                by_rule,
+            )
         )
 
     # -- the rest --------------------------------------------------------------------------------
 
     def _compaction(self, event: StoredEvent) -> None:
         data = event.data or {}
-        last = next((item for item in reversed(self.found[-3:]) if isinstance(item, Compaction)), None)
+        last = next(
+            (item for item in reversed(self.found[-3:]) if isinstance(item, Compaction)), None
+        )
         if last is not None and not last.summary and event.text:
             last.summary, last.last = event.text, event.seq
             return
         before = _number(data, "preTokens", "preCompactionTokens")
         after = _number(data, "postTokens", "postCompactionTokens")
         by_person = data.get("trigger") == "manual"
-        self.found.append(Compaction(event.seq, event.seq, event.created_at, before, after, by_person, event.text))
+        self.found.append(
+            Compaction(event.seq, event.seq, event.created_at, before, after, by_person, event.text)
+        )
 
     def _error(self, event: StoredEvent) -> None:
         last = self.found[-1] if self.found else None
@@ -219,9 +256,16 @@ class _Builder:
         by_user = event.actor == "user"
         if text:
             line = one_line(text)
-            self._note(event, line[:160] + ("…" if len(line) > 160 else ""), by_user, text if len(line) > 160 else "")
+            self._note(
+                event,
+                line[:160] + ("…" if len(line) > 160 else ""),
+                by_user,
+                text if len(line) > 160 else "",
+            )
         elif isinstance(undone := data.get("rolled_back_turns"), int) and undone > 0:
-            self._note(event, f"Took back {undone} {'turn' if undone == 1 else 'turns'}", by_user=True)
+            self._note(
+                event, f"Took back {undone} {'turn' if undone == 1 else 'turns'}", by_user=True
+            )
         elif data.get("rewound_to"):
             self._note(event, "Went back to an earlier prompt", by_user=True)
         elif data.get("cleared"):
@@ -235,7 +279,7 @@ class _Builder:
         self.found.append(NoticeItem(event.seq, event.seq, event.created_at, text, by_user, more))
 
 
-# -- one call --------------------------------------------------------------------------------------
+# -- one call ------------------------------------------------------------------------------------
 
 
 def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContext) -> ToolCallItem:
@@ -278,7 +322,9 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContex
     return call
 
 
-def _ended(call: ToolCallItem, event: StoredEvent, result: StoredEvent | None, data: dict[str, Any]) -> list[str]:
+def _ended(
+    call: ToolCallItem, event: StoredEvent, result: StoredEvent | None, data: dict[str, Any]
+) -> list[str]:
     """How it ended, in a word or two."""
     if result is None:
         return ["no result yet"]
@@ -289,7 +335,13 @@ def _ended(call: ToolCallItem, event: StoredEvent, result: StoredEvent | None, d
     if call.failed:
         code = data.get("exit_code")
         said = _EXIT.match(result.text)
-        told.append(f"exit {code}" if isinstance(code, int) and code else f"exit {said[1]}" if said else "failed")
+        told.append(
+            f"exit {code}"
+            if isinstance(code, int) and code
+            else f"exit {said[1]}"
+            if said
+            else "failed"
+        )
     elif call.edits:
         pass  # the numbers of lines are told in colour
     elif call.family == "read":
@@ -312,7 +364,8 @@ def _lines(number: int) -> str:
 
 
 def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[str, int]:
-    """The beginning of an output, and how many lines more there are; of a failure its end, which tells most."""
+    """The beginning of an output, and how many lines more there are; of a failure its end, which
+    tells most."""
     text = plain(result.text).strip("\n")
     limits = around.limits
     if failed:
@@ -339,7 +392,9 @@ def edited(change: FileDiff, around: PageContext) -> ShownEdit:
     compare(rows)
     path = one_line(tools.shorter(change.path, around.session.cwd))
     old = one_line(tools.shorter(change.old_path, around.session.cwd)) if change.old_path else None
-    return ShownEdit(path, change.what, old, change.added, change.removed, rows, len(change.rows) - len(rows))
+    return ShownEdit(
+        path, change.what, old, change.added, change.removed, rows, len(change.rows) - len(rows)
+    )
 
 
 def pictures(event: StoredEvent) -> list[Picture]:
@@ -370,12 +425,16 @@ def asked(event: StoredEvent, result: StoredEvent | None) -> list[AnsweredQuesti
     for index, each in enumerate(questions if isinstance(questions, list) else []):
         if not isinstance(each, dict):
             continue
-        text = next((each[name] for name in ("question", "message") if isinstance(each.get(name), str)), "")
+        text = next(
+            (each[name] for name in ("question", "message") if isinstance(each.get(name), str)), ""
+        )
         chosen = _chosen(answers, text, index)
         options = each.get("options") or each.get("choices")
         labels = [_label(option) for option in options] if isinstance(options, list) else []
         found.append(
-            AnsweredQuestion(one_line(text), chosen, [label for label in labels if label and label not in chosen])
+            AnsweredQuestion(
+                one_line(text), chosen, [label for label in labels if label and label not in chosen]
+            )
         )
     found = found or [AnsweredQuestion(one_line(event.text), "", [])]
     if result is not None and not any(each.chosen for each in found):
@@ -401,7 +460,7 @@ def _label(option: Any) -> str:
     return one_line(option) if isinstance(option, str) else ""
 
 
-# -- runs ------------------------------------------------------------------------------------------
+# -- runs ----------------------------------------------------------------------------------------
 
 
 def _folded(found: list[Item]) -> list[Item]:
@@ -423,7 +482,9 @@ def _folded(found: list[Item]) -> list[Item]:
 
     after: list[Item] = []
     for item in found:
-        if (isinstance(item, ToolCallItem) and not item.unfolded) or (run and isinstance(item, Thought)):
+        if (isinstance(item, ToolCallItem) and not item.unfolded) or (
+            run and isinstance(item, Thought)
+        ):
             run.append(item)  # a failure stands by itself: it is not to be missed
         else:
             close()
@@ -458,6 +519,8 @@ def _number(data: dict[str, Any], *names: str) -> int | None:
 
 def total(tokens: Tokens) -> int | None:
     known = [
-        value for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output) if value is not None
+        value
+        for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
+        if value is not None
     ]
     return sum(known) if known else None

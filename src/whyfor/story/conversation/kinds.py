@@ -190,6 +190,7 @@ class PageContext(msgspec.Struct):
     requests: dict[str, StoredEvent] = {}
     known: set[str] = set()  # calls of the whole conversation
     children: dict[str, Session] = {}  # by the call's id
-    inside: dict[int, tuple[list[ToolCallItem], str]] = {}  # of a child: its first calls, its last words
+    # of a child: its first calls, its last words
+    inside: dict[int, tuple[list[ToolCallItem], str]] = {}
     limits: Limits = LIMITS
     before: int | None = None  # when the event before the first was

@@ -1,4 +1,5 @@
-"""The shape of a conversation, from its events without their words: its turns, and the pages it is shown in."""
+"""The shape of a conversation, from its events without their words: its turns, and the pages it
+is shown in."""
 
 from __future__ import annotations
 
@@ -14,7 +15,14 @@ PAGE_WEIGHT = 40_000  # characters that are shown, about
 PAGE_EVENTS = 110
 _NEARLY = PAGE_WEIGHT * 0.6
 _BACK = 4  # events before a prompt, itself included, among which the one it follows is looked for
-_WORK = ("user.prompt", "assistant.message", "assistant.thinking", "tool.call", "tool.result", "turn.completed")
+_WORK = (
+    "user.prompt",
+    "assistant.message",
+    "assistant.thinking",
+    "tool.call",
+    "tool.result",
+    "turn.completed",
+)
 # How much of an event is put on a page, at most: words are shown whole, the rest is folded and cut.
 _SHOWN = {"tool.call": 2500, "tool.result": 2500, "assistant.thinking": 2000}
 _COSTLY = {"assistant.message": 2, "subagent.started": 3}  # times: Markdown takes its time
@@ -43,7 +51,8 @@ class TurnRange(msgspec.Struct):
 
 
 class Outline:
-    """Where everything is. Pages begin at the same events however far the conversation has come since."""
+    """Where everything is. Pages begin at the same events however far the conversation has come
+    since."""
 
     def __init__(self, store: Conversations, session: int) -> None:
         self.beats = store.beats(session)
@@ -108,7 +117,8 @@ def _count(turn: TurnRange, beat: EventHead) -> None:
 
 
 def _left(beats: list[EventHead], store: Conversations, session: int) -> set[int]:
-    """Turns that were abandoned. Mostly there are none: each prompt follows what was said right before it."""
+    """Turns that were abandoned. Mostly there are none: each prompt follows what was said right
+    before it."""
     taken_back = any(beat.undone is not None or beat.rewound is not None for beat in beats)
     if not taken_back and _straight(beats, store, session):
         return set()
@@ -122,7 +132,9 @@ def _left(beats: list[EventHead], store: Conversations, session: int) -> set[int
             data |= {"uuid": uuid, "parent": parent}
         if beat.rewound is not None:
             data["rewound_to"] = beat.rewound
-        stubs.append(StoredEvent(beat.seq, beat.turn, beat.kind, "", "", beat.at, 0, "", "", None, data))
+        stubs.append(
+            StoredEvent(beat.seq, beat.turn, beat.kind, "", "", beat.at, 0, "", "", None, data)
+        )
     return abandoned(stubs)
 
 
@@ -138,7 +150,8 @@ def _straight(beats: list[EventHead], store: Conversations, session: int) -> boo
 
 
 def _pages(beats: list[EventHead]) -> list[int]:
-    """A page ends before a prompt if it can, else between two events; never between a call and its result's words."""
+    """A page ends before a prompt if it can, else between two events; never between a call and
+    its result's words."""
     starts: list[int] = []
     weight = number = 0
     for beat in beats:

@@ -1,4 +1,5 @@
-"""Tool calls in few words: what kind of work, on what, and how it ended; for the tools of all agents."""
+"""Tool calls in few words: what kind of work, on what, and how it ended; for the tools of all
+agents."""
 
 from __future__ import annotations
 
@@ -16,16 +17,24 @@ from whyfor.story.links.edits import PATHS, command_of, first
 
 _FAMILIES = {
     "read": "read read_file view read_many_files view_image notebookread cat open_file",
-    "search": "grep glob ls list list_directory list_dir search search_file_content grep_search rg find codesearch "
-    "toolsearch file_search",
-    "edit": "edit multiedit replace notebookedit apply_patch patch str_replace_editor str_replace update insert",
+    "search": "grep glob ls list list_directory list_dir search search_file_content grep_search "
+    "rg find codesearch toolsearch file_search",
+    "edit": "edit multiedit replace notebookedit apply_patch patch str_replace_editor "
+    "str_replace update insert",
     "write": "write write_file create create_file",
     "web": "webfetch websearch web_search web_fetch google_web_search webfetch_tool fetch",
-    "plan": "todowrite todoread update_plan write_todos taskcreate taskupdate tasklist taskget exitplanmode "
-    "exit_plan_mode enterplanmode",
+    "plan": "todowrite todoread update_plan write_todos taskcreate taskupdate "
+    "tasklist taskget exitplanmode exit_plan_mode enterplanmode",
 }
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
-_VERB = {"read": "Read", "search": "Search", "edit": "Edit", "write": "Write", "run": "Run", "plan": "Plan"}
+_VERB = {
+    "read": "Read",
+    "search": "Search",
+    "edit": "Edit",
+    "write": "Write",
+    "run": "Run",
+    "plan": "Plan",
+}
 _ICON = {
     "read": "i-file",
     "search": "i-find",
@@ -53,7 +62,11 @@ def family(call: StoredEvent) -> str:
     if name in SHELLS or name in ("user_shell", "powershell", "terminal"):
         return "run"
     given = (call.data or {}).get("input")
-    if name == "str_replace_editor" and isinstance(given, dict) and given.get("command") in ("view", "create"):
+    if (
+        name == "str_replace_editor"
+        and isinstance(given, dict)
+        and given.get("command") in ("view", "create")
+    ):
         return "read" if given["command"] == "view" else "write"
     return _FAMILY.get(name, "other")
 
@@ -89,7 +102,9 @@ def argument(call: StoredEvent, kind: str, cwd: str | None) -> str:
         what, where = first(asked, "pattern", "query"), first(asked, "path", "dir_path", "include")
         text = f"{what}  in {where}" if what and where else what or where or call.text
     elif kind == "plan" and isinstance(asked, dict):
-        items = next((asked[name] for name in ("todos", "plan") if isinstance(asked.get(name), list)), None)
+        items = next(
+            (asked[name] for name in ("todos", "plan") if isinstance(asked.get(name), list)), None
+        )
         text = plural(len(items), "item") if items is not None else calls.argument(call)
     else:
         text = first(asked, *PATHS, "url", "query", "prompt") or calls.argument(call)
@@ -107,7 +122,11 @@ def whole(call: StoredEvent, kind: str) -> str:
         command = command_of(asked) or call.text
         return command if "\n" in command.strip() or len(command) > 90 else ""
     if kind in ("read", "edit", "write", "search") or not isinstance(asked, dict):
-        return asked if isinstance(asked, str) and len(asked) > 90 and kind not in ("edit", "write") else ""
+        return (
+            asked
+            if isinstance(asked, str) and len(asked) > 90 and kind not in ("edit", "write")
+            else ""
+        )
     lines = [f"{name}: {_said(value)}" for name, value in list(asked.items())[:_LISTED]]
     return "\n".join(lines) if len(asked) > 1 or len("".join(lines)) > 90 else ""
 
@@ -121,7 +140,9 @@ def lines_read(call: StoredEvent) -> str:
     asked = given(call)
     if not isinstance(asked, dict):
         return ""
-    start, number = (next((asked[n] for n in names if isinstance(asked.get(n), int)), None) for names in _RANGE)
+    start, number = (
+        next((asked[n] for n in names if isinstance(asked.get(n), int)), None) for names in _RANGE
+    )
     if start is None and number is None:
         return ""
     begin = max(1, start or 1)
@@ -135,7 +156,9 @@ def counted(kinds: Iterable[str], denied: int) -> str:
     for kind, (done, noun) in _DONE.items():
         if number := found.pop(kind, 0):
             times = {"time": {1: "once", 2: "twice"}.get(number, f"{number} times")}.get(noun)
-            told.append(f"{done} {times or (str(number) if noun in nouns else plural(number, noun))}")
+            told.append(
+                f"{done} {times or (str(number) if noun in nouns else plural(number, noun))}"
+            )
             nouns.add(noun)
     if others := sum(found.values()):
         told.append(f"{others} other")

@@ -1,4 +1,5 @@
-"""What a session did that a commit may show: lines it wrote and took away, commits it made or named."""
+"""What a session did that a commit may show: lines it wrote and took away, commits it made or
+named."""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ from whyfor.story.links.edits import PATCH, Contents, by_shell, by_tool, command
 from whyfor.story.shell import absolute
 
 SHELLS = frozenset(
-    "bash shell exec_command shell_command run_shell_command local_shell container.exec powershell".split()
+    "bash shell exec_command shell_command run_shell_command local_shell container.exec "
+    "powershell".split()
 )
 OPEN_MAX = 200  # calls without a result that are remembered; older ones are never answered
-COMMAND_MAX = 8000  # characters kept of a command that may have made a commit: enough for its message
+# characters kept of a command that may have made a commit: enough for its message
+COMMAND_MAX = 8000
 _REFUSED = ("The user doesn't want to proceed", "exec command rejected")
 _WORD = r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+"
 _GIT = rf"\bgit(?:\s+(?:-[cC]\s+{_WORD}|-(?![cC]\s)-?[\w-]+(?:={_WORD})?))*\s+"
@@ -84,11 +87,14 @@ class SessionActivity(msgspec.Struct):
         """A subagent's acts, each at the event its main session was at by then."""
         replace = msgspec.structs.replace
         written = [replace(act, seq=seq_at(act.at)) for act in self.written]
-        return replace(self, written=written, made=[replace(act, seq=seq_at(act.at)) for act in self.made])
+        return replace(
+            self, written=written, made=[replace(act, seq=seq_at(act.at)) for act in self.made]
+        )
 
 
 def acts(events: Iterable[StoredEvent], before: SessionActivity | None = None) -> SessionActivity:
-    """All acts in these events; `before` holds those of earlier ones, and the calls that were still open."""
+    """All acts in these events; `before` holds those of earlier ones, and the calls that were
+    still open."""
     found = before or SessionActivity()
     for event in events:
         if event.created_at is not None:
@@ -116,7 +122,7 @@ def merge_activity(parts: Sequence[SessionActivity]) -> SessionActivity:
     )
 
 
-# -- calls and their results -----------------------------------------------------------------------
+# -- calls and their results ---------------------------------------------------------------------
 
 
 def _call(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) -> None:
@@ -150,13 +156,20 @@ def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) ->
     else:
         edits = iter(()) if failed else by_tool(call.given, data, cwd, found.contents)
     found.written += [
-        WrittenEdit(at, event.seq, ident or None, edit.path, edit.added, edit.removed, edit.kind, edit.old)
+        WrittenEdit(
+            at, event.seq, ident or None, edit.path, edit.added, edit.removed, edit.kind, edit.old
+        )
         for edit in edits
     ]
 
 
 def _ran(
-    found: SessionActivity, call: OpenCall, command: str, event: StoredEvent, data: dict[str, Any], at: int
+    found: SessionActivity,
+    call: OpenCall,
+    command: str,
+    event: StoredEvent,
+    data: dict[str, Any],
+    at: int,
 ) -> None:
     names = _printed(event, data)
     makes = _MAKES.search(command)

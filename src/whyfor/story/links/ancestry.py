@@ -1,4 +1,5 @@
-"""Whether one commit comes from another: asked many times about the same few, on histories of any length."""
+"""Whether one commit comes from another: asked many times about the same few, on histories of
+any length."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Ancestry:
     def _visit(self, number: int) -> None:
         start = self._start[number]
         if start not in self._reached:
-            # By its first commit: a run may be met again further up, and what is below counts for all of it.
+            # By its first commit: a run may be met again further up, and what is below counts for
+            # all of it.
             heappush(self._todo, (-start, start))
         self._reached[start] = max(number, self._reached.get(start, -1))
 
@@ -49,7 +51,11 @@ def _sorted(parents: Mapping[str, Sequence[str]]) -> list[str]:
         todo = [sha]
         while todo:
             at = todo[-1]
-            waiting = [p for p in parents[at] if p in parents and p not in order] if at not in order else []
+            waiting = (
+                [p for p in parents[at] if p in parents and p not in order]
+                if at not in order
+                else []
+            )
             if waiting:
                 todo.extend(reversed(waiting))
             else:

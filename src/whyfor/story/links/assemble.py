@@ -1,4 +1,5 @@
-"""From links to checkpoints: ranges, groups, annotations, and what a person said, put together for a repository."""
+"""From links to checkpoints: ranges, groups, annotations, and what a person said, put together
+for a repository."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class LinkOutcome(msgspec.Struct):
     acts: list[tuple[int, int, bytes]] = []
     linked: list[tuple[int, int]] = []
     tips: list[str] | None = None  # where the refs were: what they reach need not be listed again
-    said: list[OverrideEntry | NoteEntry] = []  # of commits that were rewritten; it goes for the new ones too
+    # of commits that were rewritten; it goes for the new ones too
+    said: list[OverrideEntry | NoteEntry] = []
 
 
 class Assembly:
@@ -45,7 +47,9 @@ class Assembly:
         self.db = sessions.db
         self.store = Checkpoints(sessions.db)
         self.repository = sessions.repository
-        self.outcome = LinkOutcome(self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[])
+        self.outcome = LinkOutcome(
+            self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[]
+        )
         self._unkept = unkept
 
     def assemble(
@@ -56,7 +60,9 @@ class Assembly:
         superseded: dict[str, str],
         grown: set[int],
     ) -> None:
-        proved = [link for link in links if link.evidence != "nearby" and not todo[link.commit].is_merge]
+        proved = [
+            link for link in links if link.evidence != "nearby" and not todo[link.commit].is_merge
+        ]
         self._pass_on(superseded)
         proved = self._overridden(todo, proved)
         touched = {link.session for link in proved} | grown
@@ -67,7 +73,10 @@ class Assembly:
             if (row := self.sessions.find(part.agent, part.session_id))
         }
         stored = self._component(touched)
-        superseded = {**{sha: c.superseded_by for sha, c in stored.items() if c.superseded_by}, **superseded}
+        superseded = {
+            **{sha: c.superseded_by for sha, c in stored.items() if c.superseded_by},
+            **superseded,
+        }
         claims = [self._claim(link, todo[link.commit], superseded) for link in proved]
         claims += [
             self._claim(link, known, superseded)
@@ -86,14 +95,19 @@ class Assembly:
         for sha in [*found, *(sha for sha in merges if sha not in found)]:
             before = stored.get(sha)
             own = continue_from(found.get(sha, []), self._parents(todo, before, sha, kept))
-            made = self._checkpoint(sha, todo.get(sha), facts.get(sha), before, own, roots, superseded.get(sha))
+            made = self._checkpoint(
+                sha, todo.get(sha), facts.get(sha), before, own, roots, superseded.get(sha)
+            )
             if made != before:
                 self.outcome.saved.append(made)
-        self.outcome.removed = [sha for sha in stored if sha in todo and sha not in found and sha not in merges]
+        self.outcome.removed = [
+            sha for sha in stored if sha in todo and sha not in found and sha not in merges
+        ]
         self._saw(todo, facts, found, links)
 
     def _pass_on(self, superseded: dict[str, str]) -> None:
-        """What was said of a commit goes for the one that took its place, unless more was said of that."""
+        """What was said of a commit goes for the one that took its place, unless more was said
+        of that."""
         heirs = {old: _last(superseded, old) for old in superseded}
         known = {_about(entry) for entry in self.store.said(set(heirs.values()))}
         for entry in self.store.said(heirs):
@@ -103,7 +117,11 @@ class Assembly:
                 self.outcome.said.append(again)
 
     def _noted(self, sha: str) -> tuple[str, Note] | None:
-        passed = ((e.by, e.note) for e in self.outcome.said if isinstance(e, NoteEntry) and e.commit == sha)
+        passed = (
+            (e.by, e.note)
+            for e in self.outcome.said
+            if isinstance(e, NoteEntry) and e.commit == sha
+        )
         return self.store.notes([sha]).get(sha) or next(passed, None)
 
     def _overridden(self, todo: dict[str, history.Commit], links: list[Link]) -> list[Link]:
@@ -111,7 +129,9 @@ class Assembly:
         overrides = self.store.overrides(todo)
         for entry in self.outcome.said:
             if isinstance(entry, OverrideEntry) and entry.commit in todo:
-                overrides.setdefault(entry.commit, []).append((entry.agent, entry.session_id, entry.action))
+                overrides.setdefault(entry.commit, []).append(
+                    (entry.agent, entry.session_id, entry.action)
+                )
         for sha, said in overrides.items():
             for agent, session_id, action in said:
                 row = self.sessions.find(agent, session_id)
@@ -120,8 +140,14 @@ class Assembly:
                 known = [link for link in links if link.commit == sha and link.session == row.id]
                 links = [link for link in links if link not in known]
                 if action == "link":
-                    cut = known[0].seq if known else self.sessions.outline(row.id).at(todo[sha].committed_at + 999)
-                    links.append(Link(sha, row.id, "person", "high", "made", cut, why="linked by a person"))
+                    cut = (
+                        known[0].seq
+                        if known
+                        else self.sessions.outline(row.id).at(todo[sha].committed_at + 999)
+                    )
+                    links.append(
+                        Link(sha, row.id, "person", "high", "made", cut, why="linked by a person")
+                    )
         return links
 
     def _component(self, sessions: set[int]) -> dict[str, Checkpoint]:
@@ -135,7 +161,9 @@ class Assembly:
             sessions = known | {row.id for name in names if (row := self.sessions.find(*name))}
         return found
 
-    def _claim(self, link: Link, commit: history.Commit | Checkpoint, superseded: dict[str, str]) -> RangeClaim:
+    def _claim(
+        self, link: Link, commit: history.Commit | Checkpoint, superseded: dict[str, str]
+    ) -> RangeClaim:
         row = next(row for row in self.sessions.rows if row.id == link.session)
         return RangeClaim(
             commit=link.commit,
@@ -156,9 +184,15 @@ class Assembly:
         )
 
     def _parents(
-        self, todo: dict[str, history.Commit], before: Checkpoint | None, sha: str, kept: dict[str, list[Part]]
+        self,
+        todo: dict[str, history.Commit],
+        before: Checkpoint | None,
+        sha: str,
+        kept: dict[str, list[Part]],
     ) -> Iterator[list[Part]]:
-        above: Iterable[str] = todo[sha].parents if sha in todo else before.parents if before else ()
+        above: Iterable[str] = (
+            todo[sha].parents if sha in todo else before.parents if before else ()
+        )
         for parent in above:
             if parent in kept:
                 yield kept[parent]
@@ -180,10 +214,20 @@ class Assembly:
             subject, body, files = before.subject, "", before.files
         else:
             subject, body = commit.subject, commit.body
-            files = [ChangedFile(file.path, file.plus, file.minus) for file in facts.files] if facts else []
-        same = before is not None and [(p.first, p.last) for p in before.parts] == [(p.first, p.last) for p in own]
+            files = (
+                [ChangedFile(file.path, file.plus, file.minus) for file in facts.files]
+                if facts
+                else []
+            )
+        same = before is not None and [(p.first, p.last) for p in before.parts] == [
+            (p.first, p.last) for p in own
+        ]
         noted = self._noted(sha)
-        annotation = before.annotation if before is not None and same and commit is None and not noted else None
+        annotation = (
+            before.annotation
+            if before is not None and same and commit is None and not noted
+            else None
+        )
         if own and annotation is None:
             annotation = self._annotation(sha, subject, body, files, own[0])
         base = commit or before
@@ -208,14 +252,18 @@ class Assembly:
             annotation=annotation,
         )
 
-    def _annotation(self, sha: str, subject: str, body: str, files: list[ChangedFile], part: Part) -> Annotation:
+    def _annotation(
+        self, sha: str, subject: str, body: str, files: list[ChangedFile], part: Part
+    ) -> Annotation:
         row = self.sessions.find(part.agent, part.session_id)
         assert row is not None
         asked = [seq for seq in self.sessions.outline(row.id).prompts if seq <= part.last]
         inside = [seq for seq in asked if seq >= part.first] or asked[-1:]
         reader = StoreRows(self.db)
         prompts = [event.text for seq in inside[:1] for event in reader.events(row.id, seq, seq)]
-        derived = annotate.derive(subject, body, files, prompts, reader.events(row.id, part.first, part.last))
+        derived = annotate.derive(
+            subject, body, files, prompts, reader.events(row.id, part.first, part.last)
+        )
         noted = self._noted(sha)
         return annotate.noted(derived, *noted) if noted else derived
 
@@ -240,14 +288,28 @@ class Assembly:
                 reason = self._unkept.get(sha) or (NO_SESSION if then else NOT_THEN)
                 if sha in facts and facts[sha].is_bot:
                     reason = BOT
-            nearby = msgspec.json.encode(hints[sha]).decode() if sha in hints and sha not in found else None
+            nearby = (
+                msgspec.json.encode(hints[sha]).decode()
+                if sha in hints and sha not in found
+                else None
+            )
             self.outcome.seen.append((sha, commit.authored_at, commit.committed_at, reason, nearby))
 
 
 def known_links(sessions: Candidates, checkpoint: Checkpoint) -> list[Link]:
     """The links a kept checkpoint rests on."""
     return [
-        Link(checkpoint.commit, row.id, p.evidence, p.confidence, p.role, p.cut, p.lines, p.share or 0.0, p.why)
+        Link(
+            checkpoint.commit,
+            row.id,
+            p.evidence,
+            p.confidence,
+            p.role,
+            p.cut,
+            p.lines,
+            p.share or 0.0,
+            p.why,
+        )
         for p in checkpoint.parts
         if (row := sessions.find(p.agent, p.session_id))
     ]

@@ -1,7 +1,9 @@
-"""Who wrote each line a commit adds: the last writing of it by a session linked to the commit, else not known.
+"""Who wrote each line a commit adds: the last writing of it by a session linked to the commit,
+else not known.
 
-A line that says little (a bracket, nothing at all) goes with its neighbours. That no session wrote a line does not mean
-that a person did: a formatter that an agent ran writes too. Only where nothing of the kind ran, it was a person.
+A line that says little (a bracket, nothing at all) goes with its neighbours. That no session
+wrote a line does not mean that a person did: a formatter that an agent ran writes too. Only
+where nothing of the kind ran, it was a person.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from whyfor.story.links.activity import WrittenEdit
 from whyfor.story.links.line_keys import each, key, norm, telling
 
 _HARMLESS = frozenset(
-    "git ls cat head tail grep rg wc pwd cd true test stat file tree diff which env date sleep pytest gh jq".split()
+    "git ls cat head tail grep rg wc pwd cd true test stat file tree diff which env date "
+    "sleep pytest gh jq".split()
 )
 _PARTS = re.compile(r"&&|\|\||[;|\n&]")
 _WRITES = re.compile(
@@ -38,7 +41,8 @@ Writings = dict[int, list[LineAuthor]]  # by line, in the order of time
 def attribute(
     blocks: Sequence[Sequence[str]], writes: Iterable[tuple[int, WrittenEdit]]
 ) -> list[list[LineAuthor | None]]:
-    """For each block of lines that stand together in one file, who wrote which; `writes` are those of that file."""
+    """For each block of lines that stand together in one file, who wrote which; `writes` are
+    those of that file."""
     added: Writings = {}
     removed: dict[int, int] = {}
     for session, act in sorted(writes, key=lambda item: item[1].at):
@@ -50,7 +54,9 @@ def attribute(
     return [_block(block, added, removed) for block in blocks]
 
 
-def _block(lines: Sequence[str], added: Writings, removed: dict[int, int]) -> list[LineAuthor | None]:
+def _block(
+    lines: Sequence[str], added: Writings, removed: dict[int, int]
+) -> list[LineAuthor | None]:
     words = [norm(line) for line in lines]
     numbers = [each(key(text))[0] if text else 0 for text in words]
     sure = [at for at, text in enumerate(words) if telling(text)]
@@ -59,9 +65,15 @@ def _block(lines: Sequence[str], added: Writings, removed: dict[int, int]) -> li
         found[at] = _last(numbers[at], added, removed)
     for at, text in enumerate(words) if sure else ():
         if not telling(text) and (beside := _beside(at, sure, found)):
-            wrote = {pen.session for pen in added.get(numbers[at], ())} if text else {pen.session for pen in beside}
+            wrote = (
+                {pen.session for pen in added.get(numbers[at], ())}
+                if text
+                else {pen.session for pen in beside}
+            )
             same = len({pen.session for pen in beside}) == 1
-            found[at] = next((pen for pen in beside if pen.session in wrote and (text or same)), None)
+            found[at] = next(
+                (pen for pen in beside if pen.session in wrote and (text or same)), None
+            )
     return found
 
 
@@ -72,7 +84,8 @@ def _last(number: int, added: Writings, removed: dict[int, int]) -> LineAuthor |
 
 
 def _beside(at: int, sure: list[int], found: list[LineAuthor | None]) -> list[LineAuthor]:
-    """The writers of the nearest lines that say something, above and below; none if one of them is not known."""
+    """The writers of the nearest lines that say something, above and below; none if one of them
+    is not known."""
     place = bisect_left(sure, at)
     pens = [found[near] for near in (*sure[max(0, place - 1) : place], *sure[place : place + 1])]
     known = [pen for pen in pens if pen is not None]
@@ -80,7 +93,8 @@ def _beside(at: int, sure: list[int], found: list[LineAuthor | None]) -> list[Li
 
 
 def traced(commands: Iterable[str]) -> bool:
-    """Whether nothing that ran could have written a line without leaving a trace: only what reads, tests, commits."""
+    """Whether nothing that ran could have written a line without leaving a trace: only what
+    reads, tests, commits."""
     return all(
         not _WRITES.search(command)
         and all(_program(part) in _HARMLESS for part in _PARTS.split(command) if part.strip())

@@ -1,7 +1,8 @@
-"""Content as evidence: lines a session wrote or took away that a commit changes in the same file.
+"""Content as evidence: lines a session wrote or took away that a commit changes in the same
+file.
 
-A writing counts for the first commit that holds it: what an ancestor has committed since is used up. Who wrote a line
-last before the commit gets the credit, unless it was taken away again.
+A writing counts for the first commit that holds it: what an ancestor has committed since is used
+up. Who wrote a line last before the commit gets the credit, unless it was taken away again.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ class Content:
     """Built for the commits to judge: lines none of them changes need not be kept."""
 
     def __init__(
-        self, sessions: Mapping[int, SessionActivity], foreign: Set[int], places: Places, judged: Sequence[CommitFacts]
+        self,
+        sessions: Mapping[int, SessionActivity],
+        foreign: Set[int],
+        places: Places,
+        judged: Sequence[CommitFacts],
     ) -> None:
         self._places = places
         self._added: dict[int, list[Write]] = {}
@@ -87,14 +92,25 @@ class Content:
 
     # -- who wrote what a commit holds -----------------------------------------------------------
 
-    def shares(self, commit: CommitFacts, ancestry: Ancestry) -> tuple[dict[int, ContentOverlap], int]:
+    def shares(
+        self, commit: CommitFacts, ancestry: Ancestry
+    ) -> tuple[dict[int, ContentOverlap], int]:
         """By session what it wrote of the commit, and of how many lines in all."""
         lines = [line for file in commit.files for line in self._lines(file)]
         if sum(not minor for _, _, _, minor in lines) >= SMALL:
             lines = [line for line in lines if not line[3]]
-        moved = {(key, file.path) for file in commit.files for key in set(each(file.added)) & set(each(file.removed))}
-        removers = {f.path: self._remover(commit, f, ancestry) for f in commit.files if f.status == "D"}
-        gone = {f.path: max((w.act.at for w in self._gone_before(commit, f)), default=0) for f in commit.files}
+        moved = {
+            (key, file.path)
+            for file in commit.files
+            for key in set(each(file.added)) & set(each(file.removed))
+        }
+        removers = {
+            f.path: self._remover(commit, f, ancestry) for f in commit.files if f.status == "D"
+        }
+        gone = {
+            f.path: max((w.act.at for w in self._gone_before(commit, f)), default=0)
+            for f in commit.files
+        }
         shares: dict[int, ContentOverlap] = {}
         by_file: Counter[tuple[str, int | None]] = Counter()
         for file, sign, key, minor in lines:
@@ -102,7 +118,9 @@ class Content:
                 write = self._mover(commit, file, ancestry)
             else:
                 again = (key, file.path) in moved
-                write = removers.get(file.path) or self._writer(commit, file, sign, key, again, ancestry)
+                write = removers.get(file.path) or self._writer(
+                    commit, file, sign, key, again, ancestry
+                )
                 if write is not None and sign == "+" and gone[file.path] > write.act.at:
                     write = None  # the file was removed since, and made anew
             by_file[file.path, None] += 1
@@ -115,15 +133,25 @@ class Content:
         return shares, len(lines)
 
     def _lines(self, file: FileFacts) -> Iterator[tuple[FileFacts, str, int, bool]]:
-        """What a commit does to a file, piece by piece: sign, key, and whether it is hardly telling."""
+        """What a commit does to a file, piece by piece: sign, key, and whether it is hardly
+        telling."""
         if file.status == "R":
             yield file, "moved", 0, False
-        for sign, packed, minor in (("+", file.added, file.minor_added), ("-", file.removed, file.minor_removed)):
+        for sign, packed, minor in (
+            ("+", file.added, file.minor_added),
+            ("-", file.removed, file.minor_removed),
+        ):
             yield from ((file, sign, key, key in self._common) for key in each(packed))
             yield from ((file, sign, key, True) for key in each(minor))
 
     def _writer(
-        self, commit: CommitFacts, file: FileFacts, sign: str, key: int, moved: bool, ancestry: Ancestry
+        self,
+        commit: CommitFacts,
+        file: FileFacts,
+        sign: str,
+        key: int,
+        moved: bool,
+        ancestry: Ancestry,
     ) -> Write | None:
         wrote, took = (self._added, self._removed) if sign == "+" else (self._removed, self._added)
         last: Write | None = None
@@ -131,7 +159,9 @@ class Content:
             salted = key ^ _salt(_name(path))
             for write in self._valid(wrote[salted], commit, path) if salted in wrote else ():
                 # A whole file holds old lines too: one that the commit only moves may be such.
-                if (last is None or write.act.at > last.act.at) and not (moved and write.act.kind == "whole"):
+                if (last is None or write.act.at > last.act.at) and not (
+                    moved and write.act.kind == "whole"
+                ):
                     last = write
             if last is not None and salted in took:
                 at = last.act.at
@@ -152,7 +182,9 @@ class Content:
         for path in _folders(file.path) if self._gone else ():
             for write in self._gone.get(_name(path), ()):
                 where = write.act.old or write.act.path
-                if _in_time(write, commit) and self._places.same(where, path, foreign=write.foreign):
+                if _in_time(write, commit) and self._places.same(
+                    where, path, foreign=write.foreign
+                ):
                     yield write
 
     def _mover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
@@ -167,7 +199,9 @@ class Content:
 
     def _valid(self, writes: Iterable[Write], commit: CommitFacts, path: str) -> Iterator[Write]:
         for write in writes:
-            if _in_time(write, commit) and self._places.same(write.act.path, path, foreign=write.foreign):
+            if _in_time(write, commit) and self._places.same(
+                write.act.path, path, foreign=write.foreign
+            ):
                 yield write
 
     # -- what ancestors have committed already ---------------------------------------------------
@@ -175,12 +209,17 @@ class Content:
     def use_up(self, commit: CommitFacts) -> None:
         for file in commit.files:
             if file.status in ("D", "R"):
-                self._use(0, "gone", file.path if file.status == "D" else file.old_path or "", commit)
+                self._use(
+                    0, "gone", file.path if file.status == "D" else file.old_path or "", commit
+                )
             if file.status == "R":
                 self._use(0, "moved", file.path, commit)
             self._paths.setdefault(_name(file.path), set()).add(file.path)
             salt = _salt(_name(file.path))
-            for sign, packed in (("+", file.added + file.minor_added), ("-", file.removed + file.minor_removed)):
+            for sign, packed in (
+                ("+", file.added + file.minor_added),
+                ("-", file.removed + file.minor_removed),
+            ):
                 for key in set(each(packed)):
                     if (key ^ salt) in self._added or (key ^ salt) in self._removed:
                         self._use(key, sign, file.path, commit)
@@ -189,13 +228,24 @@ class Content:
         self._used.setdefault(key ^ _salt(sign + path), []).append(commit)
 
     def _is_used(
-        self, key: int, sign: str, write: Write, commit: CommitFacts, file: FileFacts, ancestry: Ancestry
+        self,
+        key: int,
+        sign: str,
+        write: Write,
+        commit: CommitFacts,
+        file: FileFacts,
+        ancestry: Ancestry,
     ) -> bool:
         paths = {*_paths(file)}
         if write.act.old and write.act.kind != "moved":  # it was written there, then moved
             known = self._paths.get(_name(write.act.old), ())
-            paths |= {path for path in known if self._places.same(write.act.old, path, foreign=write.foreign)}
-        # Of a whole file, a line that was taken out later was there before: not new in that writing.
+            paths |= {
+                path
+                for path in known
+                if self._places.same(write.act.old, path, foreign=write.foreign)
+            }
+        # Of a whole file, a line that was taken out later was there before: not new in that
+        # writing.
         signs = ("+", "-") if write.act.kind == "whole" else (sign,)
         return any(
             other.committed_at >= write.act.at and ancestry.descends(commit.sha, other.sha)
@@ -214,7 +264,9 @@ class Content:
 
     def oldest(self, commits: Iterable[CommitFacts]) -> int | None:
         """The time of the oldest write that may be in one of the commits."""
-        return min((write.act.at for commit in commits for write in self._candidates(commit)), default=None)
+        return min(
+            (write.act.at for commit in commits for write in self._candidates(commit)), default=None
+        )
 
     def _candidates(self, commit: CommitFacts) -> Iterator[Write]:
         for file in commit.files:
@@ -248,7 +300,8 @@ def _all(file: FileFacts) -> bytes:
 
 
 def _common(commits: Sequence[CommitFacts], sessions: Mapping[int, SessionActivity]) -> set[int]:
-    """Lines that stand in so many files that they are nobody's: counted first, looked at only if there are many."""
+    """Lines that stand in so many files that they are nobody's: counted first, looked at only if
+    there are many."""
     committed = [(file.path, file.added) for commit in commits for file in commit.files]
     seen = Counter(key for _, packed in committed for key in set(each(packed)))
     written = [(_short(act.path), act.added) for acts in sessions.values() for act in acts.written]
@@ -267,9 +320,12 @@ def _short(path: str) -> str:
 
 
 def owners(sessions: Mapping[int, SessionActivity]) -> dict[str, int]:
-    """Of a call that stands in several sessions, the one that is no fork, else the one that ended first."""
+    """Of a call that stands in several sessions, the one that is no fork, else the one that
+    ended first."""
     owner: dict[str, int] = {}
-    for number, acts in sorted(sessions.items(), key=lambda item: (item[1].copied, item[1].last_at or 0, item[0])):
+    for number, acts in sorted(
+        sessions.items(), key=lambda item: (item[1].copied, item[1].last_at or 0, item[0])
+    ):
         calls = [*(act.call for act in acts.written), *(act.call for act in acts.made)]
         for call in calls:
             if call is not None:
@@ -286,7 +342,9 @@ def _with_moves(written: list[WrittenEdit]) -> Iterator[WrittenEdit]:
     for act in written:
         if act.kind == "moved" and act.old:
             before += [
-                msgspec.structs.replace(known, path=act.path + known.path[len(act.old) :], old=known.old or known.path)
+                msgspec.structs.replace(
+                    known, path=act.path + known.path[len(act.old) :], old=known.old or known.path
+                )
                 for known in before
                 if known.path == act.old or known.path.startswith(act.old + "/")
             ]

@@ -43,7 +43,8 @@ class _Ran(msgspec.Struct, frozen=True):
 
 
 class CommitCreators:
-    """Commands of all sessions, found by the hash and subject they printed and by the minute they ran in."""
+    """Commands of all sessions, found by the hash and subject they printed and by the minute
+    they ran in."""
 
     def __init__(self, sessions: Mapping[int, SessionActivity], foreign: Set[int]) -> None:
         self._by_sha: dict[str, list[tuple[str, _Ran]]] = {}
@@ -79,7 +80,9 @@ class CommitCreators:
     def _printed(self, commit: CommitFacts) -> Iterator[CommitCreator]:
         for sha, ran in self._by_sha.get(commit.sha[:_SHORT], ()):
             # A log that is shown again prints old hashes; a command of git prints those it makes.
-            trusted = _during(ran.made, commit.committed_at, SLACK) or (ran.made.commits and not ran.foreign)
+            trusted = _during(ran.made, commit.committed_at, SLACK) or (
+                ran.made.commits and not ran.foreign
+            )
             if commit.sha.startswith(sha) and trusted:
                 yield _maker(ran, commit, f"printed {sha}")
         for sha, ran in self._by_subject.get(norm(commit.subject), ()):
@@ -101,17 +104,22 @@ class CommitCreators:
     # -- commits that only all together tell -----------------------------------------------------
 
     def unnamed(self, commits: Iterable[CommitFacts]) -> dict[str, CommitCreator]:
-        """Commits without a trace of their own: a `git commit` that says neither message nor hash ran at that moment.
+        """Commits without a trace of their own: a `git commit` that says neither message nor
+        hash ran at that moment.
 
         Only if no other session ran one then, and no other commit was made then.
         """
         found: dict[int, list[tuple[CommitFacts, _Ran]]] = {}
         for commit in commits:
-            here = [ran for ran in self._at(commit) if _during(ran.made, commit.committed_at, _TIGHT)]
+            here = [
+                ran for ran in self._at(commit) if _during(ran.made, commit.committed_at, _TIGHT)
+            ]
             if len(here) == 1 and _wordless(here[0]):
                 found.setdefault(id(here[0]), []).append((commit, here[0]))
         alone = (pairs[0] for pairs in found.values() if len(pairs) == 1)
-        return {c.sha: _maker(ran, c, "ran git commit at that moment", "medium") for c, ran in alone}
+        return {
+            c.sha: _maker(ran, c, "ran git commit at that moment", "medium") for c, ran in alone
+        }
 
     def learn(self, commit: CommitFacts, makers: Iterable[CommitCreator]) -> None:
         """Subjects a session has committed, for the squashes that list them."""
@@ -120,15 +128,21 @@ class CommitCreators:
                 self._subjects.setdefault(norm(commit.subject), {})[maker.session] = maker
 
     def squashed(self, commit: CommitFacts) -> dict[int, CommitCreator]:
-        """A squash lists the subjects it swallowed, or keeps the only one and adds the number of the request."""
+        """A squash lists the subjects it swallowed, or keeps the only one and adds the number of
+        the request."""
         found: dict[int, CommitCreator] = {}
         listed = [(norm(subject), LOOK_BACK) for subject in _BULLET.findall(commit.body)]
-        if _NUMBER.search(commit.subject) and len(single := norm(_NUMBER.sub("", commit.subject))) >= _PLAIN:
+        if (
+            _NUMBER.search(commit.subject)
+            and len(single := norm(_NUMBER.sub("", commit.subject))) >= _PLAIN
+        ):
             listed.append((single, 7 * DAY))
         for subject, within in listed:
             for maker in self._who(subject):
                 known = found.get(maker.session)
-                if 0 <= commit.committed_at - maker.at <= within and (known is None or known.seq < maker.seq):
+                if 0 <= commit.committed_at - maker.at <= within and (
+                    known is None or known.seq < maker.seq
+                ):
                     found[maker.session] = maker
         return found
 
@@ -136,7 +150,9 @@ class CommitCreators:
         yield from self._subjects.get(subject, {}).values()
         for _, ran in self._by_subject.get(subject, ()):
             if not ran.made.rewrites:
-                yield CommitCreator(ran.session, ran.made.seq, ran.made.at, False, "squashed into it")
+                yield CommitCreator(
+                    ran.session, ran.made.seq, ran.made.at, False, "squashed into it"
+                )
 
 
 def _maker(ran: _Ran, commit: CommitFacts, why: str, confidence: str = "high") -> CommitCreator:
@@ -148,7 +164,13 @@ def _maker(ran: _Ran, commit: CommitFacts, why: str, confidence: str = "high") -
 def _wordless(ran: _Ran) -> bool:
     made = ran.made
     brief = made.done_at - made.called_at <= _LONG
-    return brief and not made.printed and not made.failed and not made.rewrites and not _MESSAGE.search(made.command)
+    return (
+        brief
+        and not made.printed
+        and not made.failed
+        and not made.rewrites
+        and not _MESSAGE.search(made.command)
+    )
 
 
 def _during(made: CommitCommand, at: int, slack: int) -> bool:

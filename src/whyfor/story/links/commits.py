@@ -12,7 +12,8 @@ from whyfor.story.links.line_keys import WIDTH, key, norm, telling
 
 SMALL = 4  # telling lines below which every line counts
 _BOT = re.compile(
-    r"\[bot\]|\bbot@|[-_]bot\b|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|allcontributors", re.I
+    r"\[bot\]|\bbot@|[-_]bot\b|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|allcontributors",
+    re.I,
 )
 _GENERATED = re.compile(
     r"(^|/)(dist|build|vendor|node_modules|third_party)/|(^|/)[^/]*[-.]lock(\.(json|yaml|yml|toml|hcl))?$|"
@@ -83,7 +84,11 @@ def _file(change: FileChange, *, minor: bool) -> FileFacts:
     added, less_added = _keys(change.added)
     removed, less_removed = _keys(change.removed)
     facts = msgspec.structs.replace(facts, added=added, removed=removed)
-    return msgspec.structs.replace(facts, minor_added=less_added, minor_removed=less_removed) if minor else facts
+    return (
+        msgspec.structs.replace(facts, minor_added=less_added, minor_removed=less_removed)
+        if minor
+        else facts
+    )
 
 
 def _keys(lines: Iterable[str]) -> tuple[bytes, bytes]:

@@ -1,4 +1,5 @@
-"""Which lines a tool call put into which files and took out of them, in every shape the agents tell it."""
+"""Which lines a tool call put into which files and took out of them, in every shape the agents
+tell it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ from whyfor.story.shell import absolute, effects
 
 PATCH = "*** Begin Patch"
 _PATCH_FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
-PATHS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "relative_path", "target_file")
+PATHS = (
+    "file_path",
+    "filePath",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "relative_path",
+    "target_file",
+)
 OLD = ("old_string", "oldString", "old_str", "old_text", "oldText")
 NEW = ("new_string", "newString", "new_str", "new_text", "newText", "new_source", "body")
 WHOLE = ("content", "file_text", "contents")
@@ -28,7 +37,8 @@ class Edit(msgspec.Struct, frozen=True):
     path: str
     added: bytes = b""
     removed: bytes = b""
-    kind: str = "edit"  # edit | whole (all of the file; what was there before is not known) | gone | moved
+    # edit | whole (all of the file; what was there before is not known) | gone | moved
+    kind: str = "edit"
     old: str | None = None  # where a moved file was
 
 
@@ -56,7 +66,7 @@ def first(given: Any, *names: str) -> str:
     return next((given[name] for name in names if isinstance(given.get(name), str)), "")
 
 
-# -- through the shell -----------------------------------------------------------------------------
+# -- through the shell ---------------------------------------------------------------------------
 
 
 def by_shell(command: str, cwd: str, contents: Contents, *, failed: bool) -> Iterator[Edit]:
@@ -72,7 +82,8 @@ def by_shell(command: str, cwd: str, contents: Contents, *, failed: bool) -> Ite
 
 
 def _whole(contents: Contents, path: str, lines: Iterable[str]) -> Edit:
-    """All lines of a file; new are those it did not have when the session last wrote it as a whole."""
+    """All lines of a file; new are those it did not have when the session last wrote it as a
+    whole."""
     now = keys(lines)
     before = contents.get(path)
     contents[path] = now
@@ -86,19 +97,28 @@ def _split(packed: bytes) -> list[bytes]:
     return [packed[at : at + WIDTH] for at in range(0, len(packed), WIDTH)]
 
 
-# -- through a tool --------------------------------------------------------------------------------
+# -- through a tool ------------------------------------------------------------------------------
 
 
 def by_tool(given: Any, outcome: dict[str, Any], cwd: str, contents: Contents) -> Iterator[Edit]:
     """The patch the program kept of it is exact; else what the call asked for."""
     path = absolute(first(given, *PATHS) or first(outcome, "path"), cwd)
-    text = given if isinstance(given, str) else first(given, "input", "patch", "patchText") or command_of(given)
+    text = (
+        given
+        if isinstance(given, str)
+        else first(given, "input", "patch", "patchText") or command_of(given)
+    )
     if PATCH in text:
         yield from _patch(text, cwd)
     elif isinstance(given, dict) and isinstance(given.get("changes"), dict):
         yield from _changes(given["changes"], cwd)
     elif isinstance(outcome.get("patch"), list) and path:
-        lines = [line for hunk in outcome["patch"] if isinstance(hunk, dict) for line in hunk.get("lines") or []]
+        lines = [
+            line
+            for hunk in outcome["patch"]
+            if isinstance(hunk, dict)
+            for line in hunk.get("lines") or []
+        ]
         yield _signed(path, [line for line in lines if isinstance(line, str)])
     elif isinstance(outcome.get("diff"), str) and outcome["diff"]:
         yield from _unified(outcome["diff"], path, cwd)
@@ -114,7 +134,9 @@ def _signed(path: str, lines: Sequence[str]) -> Edit:
 
 def _asked(path: str, given: dict[str, Any], contents: Contents) -> Iterator[Edit]:
     edits = given.get("edits")
-    pieces = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [given]
+    pieces = (
+        [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [given]
+    )
     for piece in pieces:
         old, new = first(piece, *OLD), first(piece, *NEW)
         whole = next((piece[name] for name in WHOLE if isinstance(piece.get(name), str)), None)
@@ -177,7 +199,8 @@ def _patched(path: str, kind: str, lines: list[str]) -> Iterator[Edit]:
 
 
 def _changes(changes: dict[str, Any], cwd: str) -> Iterator[Edit]:
-    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say `type`, older nest."""
+    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
+    `type`, older nest."""
     for name, change in changes.items():
         if not isinstance(change, dict):
             continue

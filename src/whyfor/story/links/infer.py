@@ -1,8 +1,9 @@
-"""Which sessions a commit came from, inferred from what they did and what it changes; never from time alone.
+"""Which sessions a commit came from, inferred from what they did and what it changes; never from
+time alone.
 
-Evidence, strongest first: `hook` (it ran inside the agent's process), `output` (the session printed or ran the commit,
-or the one this is a copy of), `content` (lines it wrote are among those the commit changes, same file, not used up by
-an ancestor), `nearby` (a hint, no link).
+Evidence, strongest first: `hook` (it ran inside the agent's process), `output` (the session
+printed or ran the commit, or the one this is a copy of), `content` (lines it wrote are among
+those the commit changes, same file, not used up by an ancestor), `nearby` (a hint, no link).
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ __all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "PriorLink"]
 NEARBY = 600_000
 _SAME_TIME = 2000
 _FEW = 3
-_SECOND_HAND = re.compile(r"^same change|^squashed|since rewritten$")  # links that another commit has given
+# links that another commit has given
+_SECOND_HAND = re.compile(r"^same change|^squashed|since rewritten$")
 _MANY = 10
 
-Hooks = Mapping[str, Iterable[tuple[int, int, bool]]]  # commit → session, seq, whether it only rewrote
+# commit → session, seq, whether it only rewrote
+Hooks = Mapping[str, Iterable[tuple[int, int, bool]]]
 Found = dict[int, "Link"]  # by session
 
 
@@ -56,10 +59,15 @@ class PriorLink(msgspec.Struct, frozen=True):
 
 
 class Linker:
-    """Built once from all sessions' acts. Sessions in `foreign` ran elsewhere: they count below `folders` only."""
+    """Built once from all sessions' acts. Sessions in `foreign` ran elsewhere: they count below
+    `folders` only."""
 
     def __init__(
-        self, sessions: Mapping[int, SessionActivity], *, foreign: Set[int] = frozenset(), folders: Iterable[str] = ()
+        self,
+        sessions: Mapping[int, SessionActivity],
+        *,
+        foreign: Set[int] = frozenset(),
+        folders: Iterable[str] = (),
     ) -> None:
         self._sessions = sessions
         self._foreign = foreign
@@ -73,7 +81,8 @@ class Linker:
         return self._content[1]
 
     def horizon(self, judged: Iterable[CommitFacts]) -> int | None:
-        """How far back ancestors matter to these commits: the oldest writing that may be in them."""
+        """How far back ancestors matter to these commits: the oldest writing that may be in
+        them."""
         commits = list(judged)
         return self._content_for(commits).oldest(commits)
 
@@ -92,13 +101,19 @@ class Linker:
         Other commits are there as ancestors and as originals of copies.
         """
         judged = [commit for commit in commits if todo is None or commit.sha in todo]
-        run = _Run(commits, CommitCreators(self._sessions, self._foreign), self._content_for(judged), seeds)
+        run = _Run(
+            commits, CommitCreators(self._sessions, self._foreign), self._content_for(judged), seeds
+        )
         return run.run({commit.sha for commit in judged}, hooks or {}, list(pairs), unreachable)
 
 
 class _Run:
     def __init__(
-        self, commits: Sequence[CommitFacts], makers: CommitCreators, content: Content, seeds: Iterable[PriorLink]
+        self,
+        commits: Sequence[CommitFacts],
+        makers: CommitCreators,
+        content: Content,
+        seeds: Iterable[PriorLink],
     ) -> None:
         self.ancestry = Ancestry({commit.sha: commit.parents for commit in commits})
         self.commits = sorted(commits, key=lambda commit: self.ancestry.number[commit.sha])
@@ -122,15 +137,23 @@ class _Run:
         for commit in self.commits:
             self.content.use_up(commit)
             self.found.setdefault(commit.sha, direct.get(commit.sha, {}))
-        for commit in sorted(self.commits, key=lambda commit: commit.committed_at):  # originals before their copies
+        # originals before their copies
+        for commit in sorted(self.commits, key=lambda commit: commit.committed_at):
             if commit.sha in todo:
                 self.found[commit.sha] = self._judge(commit, direct.get(commit.sha, {}))
         superseded = self._rewritten(pairs, todo)
         superseded = {**self._replaced(unreachable), **superseded}
         links = [link for sha in todo for link in self._told(sha)]
-        nearby = [link for c in self.commits if c.sha in todo and not self.found[c.sha] for link in self._nearby(c)]
+        nearby = [
+            link
+            for c in self.commits
+            if c.sha in todo and not self.found[c.sha]
+            for link in self._nearby(c)
+        ]
         order = self.ancestry.number
-        return sorted([*links, *nearby], key=lambda link: (order[link.commit], link.session)), superseded
+        return sorted(
+            [*links, *nearby], key=lambda link: (order[link.commit], link.session)
+        ), superseded
 
     def _told(self, sha: str) -> list[Link]:
         """Who only replayed it had no part in it."""
@@ -139,7 +162,8 @@ class _Run:
     # -- output ----------------------------------------------------------------------------------
 
     def _makers(self, hooks: Hooks) -> dict[str, Found]:
-        """Of all commits: what is known of a commit directly goes for its copies, in whatever order they come."""
+        """Of all commits: what is known of a commit directly goes for its copies, in whatever
+        order they come."""
         found: dict[str, Found] = {}
         plain = [commit for commit in self.commits if not commit.is_bot]
         for commit in plain:
@@ -151,7 +175,8 @@ class _Run:
             found[sha] = {maker.session: _output(sha, maker)}
         for sha, told in hooks.items():
             hooked = _hooked(sha, told)
-            # Who made it is known: others that printed it, or ran the like at that time, only looked on.
+            # Who made it is known: others that printed it, or ran the like at that time, only
+            # looked on.
             if made := {session: link for session, link in hooked.items() if link.role == "made"}:
                 found[sha] = made
             else:
@@ -182,15 +207,19 @@ class _Run:
             if known is None or known.role == "rewrote":
                 found[link.session] = link
             else:
-                # A squash holds what was written later too; who made the commit itself wrote nothing of it after that.
+                # A squash holds what was written later too; who made the commit itself wrote
+                # nothing of it after that.
                 seq = max(known.seq, link.seq) if _SECOND_HAND.search(known.why) else known.seq
-                found[link.session] = msgspec.structs.replace(known, lines=link.lines, share=link.share, seq=seq)
+                found[link.session] = msgspec.structs.replace(
+                    known, lines=link.lines, share=link.share, seq=seq
+                )
         if found:
             self.copies.add(commit, found)
         return found
 
     def _is_copy(self, commit: CommitFacts) -> bool:
-        """The very same change was committed before: whoever wrote its lines since then has no part in it."""
+        """The very same change was committed before: whoever wrote its lines since then has no
+        part in it."""
         return self.originals.get((commit.patch_id, commit.authored_at), commit.sha) != commit.sha
 
     def _by_content(self, commit: CommitFacts) -> list[Link]:
@@ -207,20 +236,24 @@ class _Run:
         ]
 
     def _nearby(self, commit: CommitFacts) -> list[Link]:
-        """It wrote one of the files minutes before, but none of these lines: shown as a hint, never counted."""
+        """It wrote one of the files minutes before, but none of these lines: shown as a hint,
+        never counted."""
         if commit.is_bot or commit.is_merge:
             return []
         found: Found = {}
         for path, write in self.content.touches(commit):
             if 0 <= commit.authored_at - write.act.at <= NEARBY:
                 why = f"wrote {path} shortly before"
-                found[write.session] = Link(commit.sha, write.session, "nearby", "low", "wrote", write.act.seq, why=why)
+                found[write.session] = Link(
+                    commit.sha, write.session, "nearby", "low", "wrote", write.act.seq, why=why
+                )
         return list(found.values())
 
     # -- what took the place of what -------------------------------------------------------------
 
     def _rewritten(self, pairs: list[tuple[str, str]], todo: set[str]) -> dict[str, str]:
-        """Git says which commit a rewrite replaced; `rebase --skip` names somebody else's, so content must agree."""
+        """Git says which commit a rewrite replaced; `rebase --skip` names somebody else's, so
+        content must agree."""
         known = {commit.sha: commit for commit in self.commits}
         superseded: dict[str, str] = {}
         for old, new in pairs:
@@ -231,7 +264,9 @@ class _Run:
             superseded[old] = new
             for link in self.found.get(old, {}).values() if new in todo else ():
                 mine = self.found[new].get(link.session)
-                self.found[new][link.session] = _stronger(mine, _copied(link, new)) if mine else _copied(link, new)
+                self.found[new][link.session] = (
+                    _stronger(mine, _copied(link, new)) if mine else _copied(link, new)
+                )
         return superseded
 
     def _replaced(self, unreachable: Set[str]) -> dict[str, str]:
@@ -250,7 +285,8 @@ class _Run:
         return {**(self._heirs(lost, unreachable) if lost else {}), **found}
 
     def _heirs(self, lost: list[CommitFacts], unreachable: Set[str]) -> dict[str, str]:
-        """Of each the first later commit with most of it: amended with more, squashed, reset and committed again."""
+        """Of each the first later commit with most of it: amended with more, squashed, reset and
+        committed again."""
         by_line: dict[tuple[str, int], list[CommitFacts]] = {}
         for old in lost:
             for line in _lines(old):
@@ -259,8 +295,12 @@ class _Run:
         for new in self.commits:
             if new.sha in unreachable or new.is_merge:
                 continue
-            for old in {old.sha: old for line in _lines(new) for old in by_line.get(line, ())}.values():
-                after = new.committed_at >= old.committed_at and not self.ancestry.descends(new.sha, old.sha)
+            for old in {
+                old.sha: old for line in _lines(new) for old in by_line.get(line, ())
+            }.values():
+                after = new.committed_at >= old.committed_at and not self.ancestry.descends(
+                    new.sha, old.sha
+                )
                 if old.sha not in found and after and _continues(old, new):
                     found[old.sha] = new.sha
         return found
@@ -288,21 +328,26 @@ class _Copies:
         self._by_subject.setdefault(norm(commit.subject), {})[commit.sha] = known
 
     def of(self, commit: CommitFacts | PriorLink) -> Iterator[tuple[_Known, bool]]:
-        """Commits this one is a copy of, or that are of it; and whether nothing speaks against it."""
+        """Commits this one is a copy of, or that are of it; and whether nothing speaks against
+        it."""
         patched = self._by_patch.get(commit.patch_id or "", {})
         named = self._by_subject.get(norm(commit.subject), {})
         for sha in {**patched, **named}:
             # After its own ancestor the same change is no copy: it was reverted and made once more.
-            related = self._ancestry.descends(commit.sha, sha) or self._ancestry.descends(sha, commit.sha)
+            related = self._ancestry.descends(commit.sha, sha) or self._ancestry.descends(
+                sha, commit.sha
+            )
             if sha == commit.sha or related:
                 continue
             known = patched.get(sha) or named[sha]
             same_time = abs(known.authored_at - commit.authored_at) <= _SAME_TIME
-            if same_time or (sha in patched and (sha in named or max(known.size, _size(commit)) >= _FEW)):
+            if same_time or (
+                sha in patched and (sha in named or max(known.size, _size(commit)) >= _FEW)
+            ):
                 yield known, same_time and sha in patched
 
 
-# -- small judgements ------------------------------------------------------------------------------
+# -- small judgements ----------------------------------------------------------------------------
 
 
 def _enough(share: ContentOverlap, total: int, age: int) -> bool:
@@ -320,7 +365,9 @@ def _written(sha: str, session: int, share: ContentOverlap, total: int) -> Link:
     part = share.lines / total
     confidence = "high" if part >= 0.5 and share.lines >= _FEW else "medium"
     why = f"{share.lines} of {total} changed lines"
-    return Link(sha, session, "content", confidence, "wrote", share.seq, share.lines, round(part, 3), why)
+    return Link(
+        sha, session, "content", confidence, "wrote", share.seq, share.lines, round(part, 3), why
+    )
 
 
 def _output(sha: str, maker: CommitCreator) -> Link:
@@ -338,15 +385,20 @@ def _hooked(sha: str, told: Iterable[tuple[int, int, bool]]) -> Found:
 
 
 def _stronger(mine: Link, copied: Link) -> Link:
-    """Of one session, what is known of a commit and of the one it replaced; a squash ends where the last did."""
+    """Of one session, what is known of a commit and of the one it replaced; a squash ends where
+    the last did."""
     if mine.role == "rewrote" and copied.role != "rewrote":
         return copied
     best = min(mine, copied, key=lambda link: EVIDENCE.index(link.evidence))
-    return msgspec.structs.replace(best, seq=max(mine.seq, copied.seq), lines=mine.lines, share=mine.share)
+    return msgspec.structs.replace(
+        best, seq=max(mine.seq, copied.seq), lines=mine.lines, share=mine.share
+    )
 
 
 def _copied(link: Link, commit: str) -> Link:
-    return msgspec.structs.replace(link, commit=commit, why=f"same change as {link.commit[:10]}: {link.why}"[:200])
+    return msgspec.structs.replace(
+        link, commit=commit, why=f"same change as {link.commit[:10]}: {link.why}"[:200]
+    )
 
 
 def _continues(before: CommitFacts | PriorLink, after: CommitFacts) -> bool:
@@ -366,10 +418,15 @@ def _lines(commit: CommitFacts) -> set[tuple[str, int]]:
     return {
         (sign, key)
         for file in commit.files
-        for sign, packed in (("+", file.added + file.minor_added), ("-", file.removed + file.minor_removed))
+        for sign, packed in (
+            ("+", file.added + file.minor_added),
+            ("-", file.removed + file.minor_removed),
+        )
         for key in each(packed)
     }
 
 
 def _size(commit: CommitFacts | PriorLink) -> int:
-    return 0 if isinstance(commit, PriorLink) else sum(file.plus + file.minus for file in commit.files)
+    return (
+        0 if isinstance(commit, PriorLink) else sum(file.plus + file.minus for file in commit.files)
+    )

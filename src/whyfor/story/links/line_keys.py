@@ -1,4 +1,5 @@
-"""How lines are compared: white space aside, and by a short key instead of their text, which keeps memory small."""
+"""How lines are compared: white space aside, and by a short key instead of their text, which
+keeps memory small."""
 
 from __future__ import annotations
 

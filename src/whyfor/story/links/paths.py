@@ -1,4 +1,5 @@
-"""Whether a path a session wrote is the file a commit changes: in any worktree or clone, on any machine."""
+"""Whether a path a session wrote is the file a commit changes: in any worktree or clone, on any
+machine."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ class Places:
         self._inside: dict[str, frozenset[str]] = {}
 
     def same(self, written: str, path: str, *, foreign: bool) -> bool:
-        """Below a known folder the rest must be the path; elsewhere, for sessions of the project, its end."""
+        """Below a known folder the rest must be the path; elsewhere, for sessions of the
+        project, its end."""
         inside = self._inside.get(written)
         if inside is None:
             inside = self._inside[written] = self._below(written)

@@ -1,8 +1,9 @@
-"""From links to checkpoints: which part of each session belongs to which commit, and which commits are one request.
+"""From links to checkpoints: which part of each session belongs to which commit, and which
+commits are one request.
 
-Ranges are told by each session's own order of events, never by time, and never overlap: a checkpoint's part begins
-where the session's last one ended. Everything is computed anew from all links of a session, so the order in which
-commits became known does not matter.
+Ranges are told by each session's own order of events, never by time, and never overlap: a
+checkpoint's part begins where the session's last one ended. Everything is computed anew from all
+links of a session, so the order in which commits became known does not matter.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class RangeClaim(msgspec.Struct, frozen=True):
 
 
 def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> dict[str, list[Part]]:
-    """Of each commit its parts, strongest evidence first; `continued` is told by `continue_from`."""
+    """Of each commit its parts, strongest evidence first; `continued` is told by
+    `continue_from`."""
     by_session: dict[int, list[RangeClaim]] = {}
     for claim in claims:
         by_session.setdefault(claim.session, []).append(claim)
@@ -110,7 +112,9 @@ def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> di
             )
             found.setdefault(claim.commit, []).append((claim, part))
     return {
-        commit: [part for _, part in sorted(own, key=lambda item: (*_rank(item[1]), item[0].session))]
+        commit: [
+            part for _, part in sorted(own, key=lambda item: (*_rank(item[1]), item[0].session))
+        ]
         for commit, own in found.items()
     }
 
@@ -123,25 +127,37 @@ def _rank(part: Part) -> tuple[int, int]:
     return EVIDENCE.index(part.evidence), -part.lines
 
 
-def _ranges(claims: list[RangeClaim], shape: EventOutline) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
-    live = sorted((c for c in claims if not c.superseded), key=lambda c: (c.cut, c.committed_at, c.commit))
+def _ranges(
+    claims: list[RangeClaim], shape: EventOutline
+) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
+    live = sorted(
+        (c for c in claims if not c.superseded), key=lambda c: (c.cut, c.committed_at, c.commit)
+    )
     cuts = sorted({claim.cut for claim in live})
     # where the range of each cut ended, one ahead; what a fork was given has been told there
     ends = [min(shape.inherited, cuts[0] - 1) if cuts else 0]
     for index, cut in enumerate(cuts):
-        turn_end = shape.turn_end(cut)  # the agent's closing words belong to the last commit of the turn
+        # the agent's closing words belong to the last commit of the turn
+        turn_end = shape.turn_end(cut)
         last = turn_end if index + 1 == len(cuts) or cuts[index + 1] > turn_end else cut
-        yield from _same_cut(_parents_first([c for c in live if c.cut == cut]), ends[-1] + 1, cut, last)
+        yield from _same_cut(
+            _parents_first([c for c in live if c.cut == cut]), ends[-1] + 1, cut, last
+        )
         ends.append(last)
     for claim in claims:
         if claim.superseded:  # as if what took its place were not there
             heirs = {c.cut for c in live if c.commit == claim.heir}
-            before = [end for cut, end in zip(cuts, ends[1:], strict=True) if cut < claim.cut and cut not in heirs]
+            before = [
+                end
+                for cut, end in zip(cuts, ends[1:], strict=True)
+                if cut < claim.cut and cut not in heirs
+            ]
             yield claim, (min(max(before, default=0) + 1, claim.cut), claim.cut)
 
 
 def _parents_first(claims: list[RangeClaim]) -> list[RangeClaim]:
-    """Commits of one command fall into the same second: only their parents tell which came first."""
+    """Commits of one command fall into the same second: only their parents tell which came
+    first."""
     order: dict[str, RangeClaim] = {}
     known = {claim.commit: claim for claim in claims}
     for claim in claims:
@@ -155,7 +171,8 @@ def _parents_first(claims: list[RangeClaim]) -> list[RangeClaim]:
 def _same_cut(
     claims: list[RangeClaim], first: int, cut: int, last: int
 ) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
-    """Copies of one commit share its range; one edit split over several commits is the last event they share."""
+    """Copies of one commit share its range; one edit split over several commits is the last
+    event they share."""
     own = [claim for claim in claims if not claim.why.startswith("same change")] or claims[:1]
     for claim in claims:
         if claim not in own:
@@ -168,12 +185,15 @@ def _same_cut(
 def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
     """Of each commit the id of its group's first checkpoint.
 
-    The agent went on by itself, or was answered a question of its own: same group. A new request: a new one.
+    The agent went on by itself, or was answered a question of its own: same group. A new
+    request: a new one.
     """
     chains: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
     for commit, own in found.items():
         for part in own:
-            chains.setdefault((part.agent, part.session_id), []).append((part.last, part.first, commit))
+            chains.setdefault((part.agent, part.session_id), []).append(
+                (part.last, part.first, commit)
+            )
     roots: dict[str, str] = {}
     for chain in chains.values():
         chain.sort()
@@ -204,4 +224,7 @@ def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
 def continue_from(own: list[Part], parents: Iterable[list[Part]]) -> list[Part]:
     """Mark the sessions that a parent commit came from too."""
     before = {(part.agent, part.session_id) for parts in parents for part in parts}
-    return [msgspec.structs.replace(part, continued=(part.agent, part.session_id) in before) for part in own]
+    return [
+        msgspec.structs.replace(part, continued=(part.agent, part.session_id) in before)
+        for part in own
+    ]

@@ -1,7 +1,8 @@
-"""Judging: which sessions each commit of a repository came from. One idempotent function over stored records and git.
+"""Judging: which sessions each commit of a repository came from. One idempotent function over
+stored records and git.
 
-It looks and decides, and writes nothing: readers use it for commits that nobody has looked at yet, linking keeps what
-it found.
+It looks and decides, and writes nothing: readers use it for commits that nobody has looked at
+yet, linking keeps what it found.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def compute(
     again: bool = False,
     announce: Announce | None = None,
 ) -> LinkOutcome:
-    """Judge what is new: commits nobody looked at, and those that sessions read since may belong to.
+    """Judge what is new: commits nobody looked at, and those that sessions read since may belong
+    to.
 
     `only` names commits to judge (again); `again` judges all of them.
     """
@@ -56,12 +58,15 @@ class _Run:
         self.store = Checkpoints(db)
         self.sessions = Candidates(db, repository)
         self._unkept: dict[str, str] = {}  # why commits have no story, if there is more to say
-        self._lost: set[str] = set()  # commits with a story that no ref reaches any more, since the last look
+        # commits with a story that no ref reaches any more, since the last look
+        self._lost: set[str] = set()
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> LinkOutcome:
         commits = self._commits(only, again)
         todo = set(commits) if again else self._todo(commits)
-        grown = {self.sessions.main(row).id for row in self.sessions.rows if row.last_seq > row.linked}
+        grown = {
+            self.sessions.main(row).id for row in self.sessions.rows if row.last_seq > row.linked
+        }
         facts: dict[str, CommitFacts] = {}
         links: list[Link] = []
         superseded: dict[str, str] = {}
@@ -88,7 +93,8 @@ class _Run:
     # -- which commits ---------------------------------------------------------------------------
 
     def _commits(self, only: set[str] | None, again: bool) -> dict[str, history.Commit]:
-        """Those to look at: named ones; else all that a session may have a part in, or what is new among them."""
+        """Those to look at: named ones; else all that a session may have a part in, or what is
+        new among them."""
         folder = self.repository.folder
         if only is not None:
             found = history.commits(folder, ["--no-walk=unsorted", *sorted(only)])
@@ -101,33 +107,46 @@ class _Run:
             kept = history.resolve_commits(folder, self.store.live(self.repository.id)).values()
             found = history.commits(folder, ALL, since=begun - DAY)
         else:
-            kept = history.resolve_commits(folder, before).values()  # a tip that is gone says nothing
+            # a tip that is gone says nothing
+            kept = history.resolve_commits(folder, before).values()
             found = history.commits(folder, [*ALL, *(f"^{sha}" for sha in kept)])
             if (since := self.sessions.news_since) is not None:
                 found += history.commits(folder, ALL, since=since - _SLACK)
         gone = self._without_ref(kept)
-        if gone and not again and before is not None:  # one of those since may have taken their place, looked at or not
+        # one of those since may have taken their place, looked at or not
+        if gone and not again and before is not None:
             found += history.commits(folder, ALL, since=min(commit.committed_at for commit in gone))
         known = {commit.sha: commit for commit in (*found, *gone)}
-        rows = [row for row in self.sessions.rows if again or before is None or row.linked < row.last_seq]
+        rows = [
+            row
+            for row in self.sessions.rows
+            if again or before is None or row.linked < row.last_seq
+        ]
         return {**known, **{commit.sha: commit for commit in self._unreachable(set(known), rows)}}
 
     def _without_ref(self, shas: Iterable[str]) -> list[history.Commit]:
-        """Of what these reach, commits whose story has no ref any more, and nothing in its place yet."""
+        """Of what these reach, commits whose story has no ref any more, and nothing in its place
+        yet."""
         gone = {commit.sha: commit for commit in lost(self.repository.folder, shas)}
         stored = self.store.of_commits(gone)
-        self._lost = {sha for sha, known in stored.items() if known.parts and not known.superseded_by}
+        self._lost = {
+            sha for sha, known in stored.items() if known.parts and not known.superseded_by
+        }
         return [gone[sha] for sha in self._lost]
 
     def _possible(self, commits: dict[str, history.Commit]) -> set[str]:
-        """Those that a session may have a part in: made since the first began, or inside one by a hook's account."""
+        """Those that a session may have a part in: made since the first began, or inside one by
+        a hook's account."""
         begun = self.sessions.begun
         told = fetch(
             self.db,
-            "SELECT sha FROM signals WHERE session_id IS NOT NULL AND sha IN (SELECT value FROM json_each(?))",
+            "SELECT sha FROM signals WHERE session_id IS NOT NULL AND sha IN (SELECT value FROM "
+            "json_each(?))",
             (msgspec.json.encode(list(commits)).decode(),),
         )
-        later = {sha for sha, c in commits.items() if begun is not None and c.committed_at >= begun - DAY}
+        later = {
+            sha for sha, c in commits.items() if begun is not None and c.committed_at >= begun - DAY
+        }
         return later | {row[0] for row in told}
 
     def _tips(self) -> list[str]:
@@ -135,26 +154,41 @@ class _Run:
         return sorted(set(listed.split()))
 
     def _unreachable(self, known: set[str], rows: list[CandidateSession]) -> list[history.Commit]:
-        """Commits that sessions printed or hooks saw and no ref reaches any more, as far as git still has them."""
+        """Commits that sessions printed or hooks saw and no ref reaches any more, as far as git
+        still has them."""
         printed = {
-            sha for row in rows for made in self.sessions.acts_of(row).made for sha, _ in made.printed if len(sha) >= 7
+            sha
+            for row in rows
+            for made in self.sessions.acts_of(row).made
+            for sha, _ in made.printed
+            if len(sha) >= 7
         }
         hooked = {
             row[0]
             for row in fetch(
                 self.db,
-                "SELECT DISTINCT sha FROM signals WHERE sha IS NOT NULL AND repository IN (SELECT value FROM "
+                "SELECT DISTINCT sha FROM signals WHERE sha IS NOT NULL AND repository IN (SELECT "
+                "value FROM "
                 "json_each(?)) AND sha NOT IN (SELECT sha FROM commits)",
                 (msgspec.json.encode(self.repository.folders).decode(),),
             )
         }
         begins = {sha[:7] for sha in known}
-        missing = [sha for sha in (*printed, *hooked, *self._rewritten(known)) if sha[:7] not in begins]
-        shas = sorted(set(history.resolve_commits(self.repository.folder, missing).values()) - known) if missing else []
-        return history.commits(self.repository.folder, ["--no-walk=unsorted", *shas]) if shas else []
+        missing = [
+            sha for sha in (*printed, *hooked, *self._rewritten(known)) if sha[:7] not in begins
+        ]
+        shas = (
+            sorted(set(history.resolve_commits(self.repository.folder, missing).values()) - known)
+            if missing
+            else []
+        )
+        return (
+            history.commits(self.repository.folder, ["--no-walk=unsorted", *shas]) if shas else []
+        )
 
     def _rewritten(self, known: set[str]) -> set[str]:
-        """All that these commits were before: what is known of the first of them goes for the last."""
+        """All that these commits were before: what is known of the first of them goes for the
+        last."""
         found: set[str] = set()
         for old, new in reversed(self._pairs):
             if new in known or new in found:
@@ -162,25 +196,33 @@ class _Run:
         return found - known
 
     def _todo(self, commits: dict[str, history.Commit]) -> set[str]:
-        """What nobody looked at, and what a session did something before that nobody had read then."""
+        """What nobody looked at, and what a session did something before that nobody had read
+        then."""
         todo = set(commits) - set(self.store.seen(commits))
         if self._lost:
             todo |= set(commits) - self._lost  # one of them may have taken their place
         if (since := self.sessions.news_since) is not None:
-            todo |= {sha for sha, commit in commits.items() if commit.committed_at >= since - _SLACK}
+            todo |= {
+                sha for sha, commit in commits.items() if commit.committed_at >= since - _SLACK
+            }
         return todo
 
-    def _facts(self, commits: Iterable[history.Commit], progress: Callable[[int], None] | None) -> list[CommitFacts]:
+    def _facts(
+        self, commits: Iterable[history.Commit], progress: Callable[[int], None] | None
+    ) -> list[CommitFacts]:
         listed = list(commits)
         found: dict[str, list[history.FileChange]] = {}
-        for sha, changed in history.changes(self.repository.folder, (c.sha for c in listed if not c.is_merge)):
+        for sha, changed in history.changes(
+            self.repository.folder, (c.sha for c in listed if not c.is_merge)
+        ):
             found[sha] = changed
             if progress:
                 progress(1)
         return [CommitFacts.of(commit, found.get(commit.sha, [])) for commit in listed]
 
     def _paused(self, commits: dict[str, history.Commit]) -> dict[str, bool]:
-        """Those first made while a person wanted nothing recorded here, and whether that is sure: git counts seconds.
+        """Those first made while a person wanted nothing recorded here, and whether that is
+        sure: git counts seconds.
 
         One that was only rewritten meanwhile keeps its story.
         """
@@ -199,18 +241,30 @@ class _Run:
     # -- links -----------------------------------------------------------------------------------
 
     def _infer(
-        self, commits: dict[str, history.Commit], todo: set[str], progress: Callable[[int], None] | None
+        self,
+        commits: dict[str, history.Commit],
+        todo: set[str],
+        progress: Callable[[int], None] | None,
     ) -> tuple[dict[str, CommitFacts], list[Link], dict[str, str]]:
-        since = min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in todo) - REACH
+        since = (
+            min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in todo) - REACH
+        )
         sessions, foreign = self.sessions.since(since)
         linker = Linker(sessions, foreign=foreign, folders=self.repository.tops)
-        judged = {f.sha: f for f in self._facts((commits[sha] for sha in commits if sha in todo), progress)}
+        judged = {
+            f.sha: f
+            for f in self._facts((commits[sha] for sha in commits if sha in todo), progress)
+        }
         seeds = self._seeds(todo, judged.values())
         since = min([since, *(seed.authored_at for seed in seeds)])
         reachable = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=since)}
         horizon = linker.horizon(judged.values())
-        earlier = {s: c for s, c in reachable.items() if horizon is not None and c.committed_at >= horizon} | commits
-        before = {f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)}
+        earlier = {
+            s: c for s, c in reachable.items() if horizon is not None and c.committed_at >= horizon
+        } | commits
+        before = {
+            f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)
+        }
         order = [*before.values(), *judged.values()]
         links, superseded = linker.link(
             order,
@@ -218,68 +272,95 @@ class _Run:
             hooks=self._hooks(todo, commits, sessions),
             pairs=[(old, new) for old, new in self._pairs if new in commits],
             seeds=seeds,
-            unreachable={sha for sha in (*commits, *(seed.sha for seed in seeds)) if sha not in reachable},
+            unreachable={
+                sha for sha in (*commits, *(seed.sha for seed in seeds)) if sha not in reachable
+            },
         )
         return judged, links, superseded
 
     def _hooks(
-        self, todo: set[str], commits: dict[str, history.Commit], sessions: dict[int, SessionActivity]
+        self,
+        todo: set[str],
+        commits: dict[str, history.Commit],
+        sessions: dict[int, SessionActivity],
     ) -> dict[str, list[tuple[int, int, bool]]]:
-        """Commits that ran inside an agent's process: session, the event to cut at, whether it only rewrote."""
+        """Commits that ran inside an agent's process: session, the event to cut at, whether it
+        only rewrote."""
         found: dict[str, list[tuple[int, int, bool]]] = {}
         by_git = self._by_git(todo)
-        known = {row[0] for row in by_git}  # agents also see what others committed; where git told itself, that counts
+        # agents also see what others committed; where git told itself, that counts
+        known = {row[0] for row in by_git}
         by_agent = [row for row in self._by_agent(todo, commits) if row[0] not in known]
         for sha, agent, session_id, data, at in [*(row for row in by_git if row[2]), *by_agent]:
             row = self.sessions.find(agent, session_id)
             if row is None:
-                self._unkept[sha] = f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
+                self._unkept[sha] = (
+                    f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
+                )
                 continue
             when = commits[sha].committed_at
-            # The hook ran after the call began: of several within a second or two, the one that names the commit, else
-            # the last one begun by then.
+            # The hook ran after the call began: of several within a second or two, the one that
+            # names the commit, else the last one begun by then.
             spans = [
                 m
                 for m in (sessions.get(row.id) or self.sessions.acts_of(row)).made
                 if m.called_at <= max(at, when) and when <= m.done_at + 1000
             ]
             named = [m for m in spans if _names(m, commits[sha])]
-            cut = max(m.seq for m in named or spans) if spans else self.sessions.outline(row.id).at(when + 999)
-            found.setdefault(sha, []).append((row.id, cut, bool(msgspec.json.decode(data).get("rebasing"))))
+            cut = (
+                max(m.seq for m in named or spans)
+                if spans
+                else self.sessions.outline(row.id).at(when + 999)
+            )
+            found.setdefault(sha, []).append(
+                (row.id, cut, bool(msgspec.json.decode(data).get("rebasing")))
+            )
         return found
 
     def _by_git(self, todo: set[str]) -> list[tuple[Any, ...]]:
-        """What git's own hook told: commit, agent and session if there was one around it, facts, when."""
+        """What git's own hook told: commit, agent and session if there was one around it, facts,
+        when."""
         return fetch(
             self.db,
-            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE event='post-commit' AND sha IN "
+            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE "
+            "event='post-commit' AND sha IN "
             "(SELECT value FROM json_each(?)) ORDER BY at",
             (msgspec.json.encode(sorted(todo)).decode(),),
         )
 
-    def _by_agent(self, todo: set[str], commits: dict[str, history.Commit]) -> Iterator[tuple[Any, ...]]:
-        """The same from the agents' hooks, which name a commit right after the command that made it."""
+    def _by_agent(
+        self, todo: set[str], commits: dict[str, history.Commit]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The same from the agents' hooks, which name a commit right after the command that made
+        it."""
         begins = {sha[:7]: sha for sha in todo}
         rows = fetch(
             self.db,
-            "SELECT session_agent, session_id, data, at FROM signals WHERE json_extract(data, '$.made') IS NOT NULL "
+            "SELECT session_agent, session_id, data, at FROM signals WHERE json_extract(data, "
+            "'$.made') IS NOT NULL "
             "AND session_id IS NOT NULL AND at >= ? ORDER BY at",
             (min(commits[sha].committed_at for sha in todo) - _SLACK,),
         )
         for agent, session_id, data, at in rows:
             for name in msgspec.json.decode(data)["made"]:
                 sha = begins.get(name)
-                if sha and commits[sha].committed_at - _SLACK <= at <= commits[sha].committed_at + DAY:
+                if (
+                    sha
+                    and commits[sha].committed_at - _SLACK <= at <= commits[sha].committed_at + DAY
+                ):
                     yield sha, agent, session_id, data, at
 
     @cached_property
     def _pairs(self) -> list[tuple[str, str]]:
         """What post-rewrite told: old and new."""
         rows = fetch(self.db, "SELECT data FROM signals WHERE event='post-rewrite' ORDER BY at, id")
-        return [(old, new) for row in rows for old, new in msgspec.json.decode(row[0]).get("pairs", [])]
+        return [
+            (old, new) for row in rows for old, new in msgspec.json.decode(row[0]).get("pairs", [])
+        ]
 
     def _seeds(self, todo: set[str], judged: Iterable[CommitFacts]) -> list[PriorLink]:
-        """Links of earlier runs: a commit that is gone may live on in a copy, of the same author date or change."""
+        """Links of earlier runs: a commit that is gone may live on in a copy, of the same author
+        date or change."""
         since = min(commit.authored_at for commit in judged) - _SLACK
         patches = [commit.patch_id for commit in judged if commit.patch_id]
         found = []
@@ -288,10 +369,18 @@ class _Run:
             if sha in todo or not known.parts:
                 continue
             found.append(
-                PriorLink(sha, known.subject, known.authored_at, known.patch_id, known_links(self.sessions, known))
+                PriorLink(
+                    sha,
+                    known.subject,
+                    known.authored_at,
+                    known.patch_id,
+                    known_links(self.sessions, known),
+                )
             )
         return found
 
 
 def _names(made: CommitCommand, commit: history.Commit) -> bool:
-    return commit.subject in made.command or any(commit.sha.startswith(sha) for sha, _ in made.printed)
+    return commit.subject in made.command or any(
+        commit.sha.startswith(sha) for sha, _ in made.printed
+    )

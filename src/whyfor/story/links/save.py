@@ -1,4 +1,5 @@
-"""Linking: keep which sessions commits came from. Under the ingest lock, in the ingest's own transactions."""
+"""Linking: keep which sessions commits came from. Under the ingest lock, in the ingest's own
+transactions."""
 
 from __future__ import annotations
 
@@ -25,9 +26,12 @@ if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
 
 
 def link_waiting(db: apsw.Connection, journal: Journal, announce: Announce | None = None) -> int:
-    """Every project something new was read of; returns how many commits were judged. Under the ingest lock."""
+    """Every project something new was read of; returns how many commits were judged. Under the
+    ingest lock."""
     newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
-    looked = sum(link_project(db, journal, project, announce).looked for project in projects_to_link(db))
+    looked = sum(
+        link_project(db, journal, project, announce).looked for project in projects_to_link(db)
+    )
     store = Checkpoints(db)
     if newest > store.mark("signals"):
         with journaled_transaction(db, journal):
@@ -39,12 +43,15 @@ def projects_to_link(db: apsw.Connection) -> list[int]:
     """Projects with sessions or git hooks' signals that no run has looked at."""
     grown = fetch(
         db,
-        "SELECT s.id, s.project_id FROM sessions s LEFT JOIN linked l ON l.project_id=s.project_id AND "
-        "l.session_id=s.id WHERE s.project_id IS NOT NULL AND s.last_seq > coalesce(l.last_seq, -1)",
+        "SELECT s.id, s.project_id FROM sessions s LEFT JOIN linked l ON l.project_id=s.project_id "
+        "AND "
+        "l.session_id=s.id WHERE s.project_id IS NOT NULL AND s.last_seq > coalesce(l.last_seq, "
+        "-1)",
     )
     hooked = fetch(
         db,
-        "SELECT p.project_id FROM signals g JOIN places p ON p.cwd=g.repository WHERE g.id > ? AND g.agent='git'",
+        "SELECT p.project_id FROM signals g JOIN places p ON p.cwd=g.repository WHERE g.id > ? "
+        "AND g.agent='git'",
         (Checkpoints(db).mark("signals"),),
     )
     found = {project for _, project in grown} | {row[0] for row in hooked}
@@ -53,10 +60,14 @@ def projects_to_link(db: apsw.Connection) -> list[int]:
 
 def _written_in(db: apsw.Connection, sessions: list[int]) -> set[int]:
     """Projects these sessions wrote in, wherever they ran."""
-    places = {**{p.path: number for number, p in StoreRows(db).projects() if p.path}, **StoreRows(db).places()}
+    places = {
+        **{p.path: number for number, p in StoreRows(db).projects() if p.path},
+        **StoreRows(db).places(),
+    }
     rows = fetch(
         db,
-        "SELECT DISTINCT path FROM touches WHERE action='write' AND session_id IN (SELECT value FROM json_each(?))",
+        "SELECT DISTINCT path FROM touches WHERE action='write' AND session_id IN (SELECT value "
+        "FROM json_each(?))",
         (msgspec.json.encode(sessions).decode(),),
     )
     folders = {path.rpartition("/")[0] for (path,) in rows}
@@ -69,9 +80,11 @@ def _upwards(folder: str) -> Iterator[str]:
         folder = folder.rpartition("/")[0]
 
 
-def link_project(db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None) -> LinkOutcome:
-    """Judge a project's new commits and keep what was found. A repository that git cannot read stops no other: it is
-    asked again next time, and `whyfor log` in it says what is wrong."""
+def link_project(
+    db: apsw.Connection, journal: Journal, project: int, announce: Announce | None = None
+) -> LinkOutcome:
+    """Judge a project's new commits and keep what was found. A repository that git cannot read
+    stops no other: it is asked again next time, and `whyfor log` in it says what is wrong."""
     from whyfor.story.links.assemble import LinkOutcome
     from whyfor.story.links.resolve import compute
     from whyfor.story.repositories import repository_of
@@ -79,7 +92,9 @@ def link_project(db: apsw.Connection, journal: Journal, project: int, announce: 
     found = repository_of(db, project)
     try:
         outcome = (
-            compute(db, found, announce=announce) if found else LinkOutcome(project, linked=_unlinkable(db, project))
+            compute(db, found, announce=announce)
+            if found
+            else LinkOutcome(project, linked=_unlinkable(db, project))
         )
     except BadInput:
         return LinkOutcome(project)
@@ -90,7 +105,10 @@ def link_project(db: apsw.Connection, journal: Journal, project: int, announce: 
 
 def _unlinkable(db: apsw.Connection, project: int) -> list[tuple[int, int]]:
     """Nothing to ask git about: the folder is gone, or was never a repository."""
-    return [(row[0], row[1]) for row in fetch(db, "SELECT id, last_seq FROM sessions WHERE project_id=?", (project,))]
+    return [
+        (row[0], row[1])
+        for row in fetch(db, "SELECT id, last_seq FROM sessions WHERE project_id=?", (project,))
+    ]
 
 
 def save_outcome(db: apsw.Connection, journal: Journal, outcome: LinkOutcome) -> None:
@@ -109,7 +127,10 @@ def save_outcome(db: apsw.Connection, journal: Journal, outcome: LinkOutcome) ->
     if outcome.tips is not None:
         store.set_tips(outcome.project, outcome.tips)
     db.executemany("INSERT OR REPLACE INTO acts VALUES(?,?,?)", outcome.acts)
-    db.executemany("INSERT OR REPLACE INTO linked VALUES(?,?,?)", [(outcome.project, *row) for row in outcome.linked])
+    db.executemany(
+        "INSERT OR REPLACE INTO linked VALUES(?,?,?)",
+        [(outcome.project, *row) for row in outcome.linked],
+    )
     ChangeLog(db).prune()
 
 
@@ -128,14 +149,21 @@ def journaled_transaction(db: apsw.Connection, journal: Journal) -> Iterator[Non
 
 
 def publish(settings: Settings, db: apsw.Connection) -> None:
-    """The list git's checkout hook looks in: one line per story. Only where `whyfor init` made a place for it."""
+    """The list git's checkout hook looks in: one line per story. Only where `whyfor init` made a
+    place for it."""
     folder = settings.home / "hook"
     if not folder.is_dir():
         return
     rows = fetch(
-        db, "SELECT sha, id, coalesce(annotation ->> 'title', subject) FROM checkpoints WHERE evidence IS NOT NULL"
+        db,
+        "SELECT sha, id, coalesce(annotation ->> 'title', subject) FROM checkpoints WHERE "
+        "evidence IS NOT NULL",
     )
-    lines = [f"{sha}\t{ident}\t{_line(title)}\n" for sha, ident, title in rows] if settings.checkout_line else []
+    lines = (
+        [f"{sha}\t{ident}\t{_line(title)}\n" for sha, ident, title in rows]
+        if settings.checkout_line
+        else []
+    )
     replace(folder / "stories", "".join(lines).encode())
 
 

@@ -17,7 +17,8 @@ class ApprovalRequest(msgspec.Struct):
     action: str | None = None
     call: str | None = None
     subagent: str | None = None
-    resolved_at: int | None = None  # for what was allowed: when its tool answered, as nobody tells of a yes
+    # for what was allowed: when its tool answered, as nobody tells of a yes
+    resolved_at: int | None = None
     decision: str | None = None  # allowed | denied | superseded; None: it waits
 
 
@@ -57,19 +58,29 @@ def _joined(waiting: list[_Open], sign: StatusInput) -> bool:
     call = sign.about or sign.call
     for item in waiting:
         asked = item.asked
-        if item.sign.source != sign.source and item.sign.child == sign.child and asked.call in (None, call):
+        if (
+            item.sign.source != sign.source
+            and item.sign.child == sign.child
+            and asked.call in (None, call)
+        ):
             if sign.source == "transcript":
                 item.sign, asked.call = sign, call
-                asked.tool, asked.action = asked.tool or sign.tool or None, sign.text or asked.action
+                asked.tool, asked.action = (
+                    asked.tool or sign.tool or None,
+                    sign.text or asked.action,
+                )
             return True
     return False
 
 
 def _asked(sign: StatusInput, calls: dict[str, StatusInput]) -> ApprovalRequest:
     tool = family(sign.tool)
-    fits = (c for c in calls.values() if c.child == sign.child and (not tool or family(c.tool) == tool))
+    fits = (
+        c for c in calls.values() if c.child == sign.child and (not tool or family(c.tool) == tool)
+    )
     named = sign.about or sign.call
-    likely = sorted(fits, key=lambda call: call.text != sign.text)  # what it names; else the first of them
+    # what it names; else the first of them
+    likely = sorted(fits, key=lambda call: call.text != sign.text)
     call = calls.get(named) if named else next(iter(likely), None)
     return ApprovalRequest(
         at=sign.at,
@@ -80,13 +91,19 @@ def _asked(sign: StatusInput, calls: dict[str, StatusInput]) -> ApprovalRequest:
     )
 
 
-def _unheard(sign: StatusInput, calls: dict[str, StatusInput], found: list[ApprovalRequest]) -> list[ApprovalRequest]:
+def _unheard(
+    sign: StatusInput, calls: dict[str, StatusInput], found: list[ApprovalRequest]
+) -> list[ApprovalRequest]:
     """Where no hook told of a request, its answer does."""
     call = calls.get(sign.call)
     if call is None or any(asked.call == sign.call for asked in found):
         return []
     action = call.text or call.path or None
-    return [ApprovalRequest(call.at, call.tool or None, action, call.call, None, sign.at, _decision(sign, set()))]
+    return [
+        ApprovalRequest(
+            call.at, call.tool or None, action, call.call, None, sign.at, _decision(sign, set())
+        )
+    ]
 
 
 def _decision(sign: StatusInput, denied: set[str]) -> str:

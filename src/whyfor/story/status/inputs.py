@@ -1,4 +1,5 @@
-"""Signs: what a record, a hook or the agent's own process registry says of where a session stands, in one form."""
+"""Signs: what a record, a hook or the agent's own process registry says of where a session
+stands, in one form."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ PLANS = frozenset({"ExitPlanMode", "exit_plan_mode", "plan"})
 _QUESTIONS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "question"})
 # Tools of which the path says what they do; of all others every argument is shown.
 _FILES = frozenset(
-    "read edit multiedit write notebookedit read_file write_file replace create str_replace insert view".split()
+    "read edit multiedit write notebookedit read_file write_file replace create "
+    "str_replace insert view".split()
 )
 _EVENTS: dict[str, str] = {
     "session.started": "started",
@@ -120,9 +122,12 @@ class StatusInput(msgspec.Struct, frozen=True):
 
 
 def of_event(event: StoredEvent, child: str = "") -> StatusInput:
-    """`child` names the subagent whose session the event is in, if it is fed to its parent's state."""
+    """`child` names the subagent whose session the event is in, if it is fed to its parent's
+    state."""
     data = event.data or {}
-    when = event.observed_at if event.created_at is None else min(event.created_at, event.observed_at)
+    when = (
+        event.observed_at if event.created_at is None else min(event.created_at, event.observed_at)
+    )
     sign = StatusInput(
         kind=_EVENTS.get(event.kind, "heard"),
         at=when,
@@ -161,7 +166,9 @@ def of_signal(signal: Signal) -> StatusInput | None:
             child=child,
             call=first(data, "tool_use_id"),
             tool=tool,
-            text=first(asked, "text")[:TEXT_MAX] if kind == "asked" else first(data, "error", "reason"),
+            text=first(asked, "text")[:TEXT_MAX]
+            if kind == "asked"
+            else first(data, "error", "reason"),
             path=first(asked, "path") if kind == "asked" else "",
             cut=kind == "asked" and isinstance(asked, dict) and bool(asked.get("cut")),
             cwd=signal.cwd or "" if kind == "started" else "",
@@ -180,7 +187,8 @@ def of_process(status: str, waiting_for: str, at: int) -> StatusInput:
 
 
 def said(event: StoredEvent) -> str:
-    """What a call or a request would do, whole: the exact command, or all that is given where no path says it."""
+    """What a call or a request would do, whole: the exact command, or all that is given where no
+    path says it."""
     if event.kind != "tool.call":
         return event.text
     given, tool = (event.data or {}).get("input"), event.name or "unknown"
@@ -210,7 +218,7 @@ def _process(told: object) -> tuple[int, int] | None:
     return None
 
 
-# -- what the kinds of events say beside that ------------------------------------------------------
+# -- what the kinds of events say beside that ----------------------------------------------------
 
 
 def _started(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
@@ -221,7 +229,8 @@ def _started(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> Sta
 
 def _prompt(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     own = event.actor == "user" or sign.child
-    return sign if own else msgspec.structs.replace(sign, kind="heard")  # a subagent's task, in an older parent's file
+    # a subagent's task, in an older parent's file
+    return sign if own else msgspec.structs.replace(sign, kind="heard")
 
 
 def _over(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
@@ -236,7 +245,9 @@ def _call(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> Status
     path = _path(data.get("input"), tool)
     cut = len(text) > TEXT_MAX
     ident = sign.call or f"seq {event.seq}"
-    return msgspec.structs.replace(sign, call=ident, tool=tool, text=text[:TEXT_MAX], path=path, cut=cut)
+    return msgspec.structs.replace(
+        sign, call=ident, tool=tool, text=text[:TEXT_MAX], path=path, cut=cut
+    )
 
 
 def _result(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
@@ -245,24 +256,33 @@ def _result(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> Stat
 
 def _asked(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     request, cut = first(data, "request", "id") or f"seq {event.seq}", len(event.text) > TEXT_MAX
-    told = msgspec.structs.replace(sign, call=request, about=first(data, "id"), tool=event.name or "", cut=cut)
+    told = msgspec.structs.replace(
+        sign, call=request, about=first(data, "id"), tool=event.name or "", cut=cut
+    )
     return msgspec.structs.replace(told, text=event.text[:TEXT_MAX])
 
 
 def _answered(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
-    return msgspec.structs.replace(sign, call=first(data, "request", "id"), text=first(data, "decision"))
+    return msgspec.structs.replace(
+        sign, call=first(data, "request", "id"), text=first(data, "decision")
+    )
 
 
 def _question(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
-    return msgspec.structs.replace(sign, call=sign.call or f"seq {event.seq}", text=event.text[:TEXT_MAX])
+    return msgspec.structs.replace(
+        sign, call=sign.call or f"seq {event.seq}", text=event.text[:TEXT_MAX]
+    )
 
 
 def _subagent(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
-    """Only some agents name the session of a subagent; for the others its call says how long it runs."""
+    """Only some agents name the session of a subagent; for the others its call says how long it
+    runs."""
     if child := first(data, "session", "subagent"):
         return msgspec.structs.replace(sign, child=child, call="")
     kind = "call" if event.kind == "subagent.started" and sign.call else "heard"
-    return msgspec.structs.replace(sign, kind=kind, spawns=True, text=event.text[:TEXT_MAX], child=sign.child)
+    return msgspec.structs.replace(
+        sign, kind=kind, spawns=True, text=event.text[:TEXT_MAX], child=sign.child
+    )
 
 
 def _error(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:

@@ -1,8 +1,10 @@
-"""Status: what a session does now, judged from its state, the time and whether its process is alive.
+"""Status: what a session does now, judged from its state, the time and whether its process is
+alive.
 
-`exited > waiting_approval > running > waiting > idle > unknown`: the first that holds. Silence alone is never
-`waiting`; that needs somebody who said that the prompt is free, and lasts until something happens; if only a transcript
-said so, and no process is known that could still be there, for half an hour.
+`exited > waiting_approval > running > waiting > idle > unknown`: the first that holds. Silence
+alone is never `waiting`; that needs somebody who said that the prompt is free, and lasts until
+something happens; if only a transcript said so, and no process is known that could still be
+there, for half an hour.
 """
 
 from __future__ import annotations
@@ -97,14 +99,17 @@ class _View:
         self.alive = alive
         self.silence = max(0, now - state.heard.at)
         self.started = self._started()
-        self.barrier = max(state.closed, state.ready, self.started, state.exited)  # nothing before it is open
+        # nothing before it is open
+        self.barrier = max(state.closed, state.ready, self.started, state.exited)
         self.open = self._open()
         self.calls = self._calls()
         self.waits = PendingRequests(state, self.calls)
 
     def judged(self) -> tuple[str, str, str, int]:
         state = self.state
-        if state.exited.at and not any(_after(mark, state.exited, tie=False) for mark in (state.started, state.prompt)):
+        if state.exited.at and not any(
+            _after(mark, state.exited, tie=False) for mark in (state.started, state.prompt)
+        ):
             why = f" ({state.exited.text})" if state.exited.text else ""
             return "exited", state.exited.word + why, _said_by(state.exited), state.exited.at
         if self.alive is False:
@@ -113,14 +118,24 @@ class _View:
             asked = self.waits.asked
             return "waiting_approval", asked.word, self._aged(_said_by(asked)), asked.at
         if self.waits.question_at:
-            return "waiting", "the agent asked a question", self._aged("high"), self.waits.question_at
+            return (
+                "waiting",
+                "the agent asked a question",
+                self._aged("high"),
+                self.waits.question_at,
+            )
         if self._compacting():
-            return "running", state.compacting.word, "high", self._since() if self.open else state.compacting.at
+            return (
+                "running",
+                state.compacting.word,
+                "high",
+                self._since() if self.open else state.compacting.at,
+            )
         if self.open:
             return self._running()
         return self._resting()
 
-    # -- turns -------------------------------------------------------------------------------------
+    # -- turns ------------------------------------------------------------------------------------
 
     def _started(self) -> LastHeard:
         """Codex says that a session starts when its first turn has begun."""
@@ -146,7 +161,9 @@ class _View:
                 return "running", "a tool is at work and the process is alive", "high", since
             if self.silence <= LONG:
                 return "running", "a tool has not answered yet", "low", since
-        elif self.alive and (state.hooked or state.worked.kind != "spoke" or state.busy > state.worked):
+        elif self.alive and (
+            state.hooked or state.worked.kind != "spoke" or state.busy > state.worked
+        ):
             return "running", "the turn is open and the process is alive", "medium", since
         elif not state.hooked and state.worked.kind == "spoke" and state.worked >= state.prompt:
             if self.silence >= IDLE:
@@ -157,7 +174,8 @@ class _View:
     def _since(self) -> int:
         state = self.state
         since = max(state.prompt.at, self.barrier.at, self.waits.released())
-        if state.prompt.at < self.barrier.at or not state.prompt.at:  # nobody said when the work began
+        # nobody said when the work began
+        if state.prompt.at < self.barrier.at or not state.prompt.at:
             return max(since, state.compacting.at) or state.first
         return since
 
@@ -166,7 +184,9 @@ class _View:
         begun = max(self.started, state.exited)
         if state.closed > begun:
             return self._waiting(self._freed())
-        if state.ready > begun and (state.ready.source == "hook" or max(state.prompt, state.worked) > begun):
+        if state.ready > begun and (
+            state.ready.source == "hook" or max(state.prompt, state.worked) > begun
+        ):
             return self._waiting(state.ready)
         if barrier.at:
             known = begun if begun.at else barrier
@@ -197,15 +217,22 @@ class _View:
     def _compacting(self) -> bool:
         state = self.state
         over = max(self.barrier, state.compacted, state.prompt, state.worked)
-        return _after(state.compacting, over, tie=True) and self.now - state.compacting.at <= COMPACTING
+        return (
+            _after(state.compacting, over, tie=True)
+            and self.now - state.compacting.at <= COMPACTING
+        )
 
     def _calls(self, child: str = "") -> list[OpenToolCall]:
         """Unanswered ones of the open turn, oldest first."""
         start = self.barrier.at if not child else self._child_barrier(child)
-        found = [c for c in self.state.calls.values() if c.child == child and c.at > start and not c.done_at]
+        found = [
+            c
+            for c in self.state.calls.values()
+            if c.child == child and c.at > start and not c.done_at
+        ]
         return sorted(found, key=lambda call: (call.at, call.order))
 
-    # -- what it does ------------------------------------------------------------------------------
+    # -- what it does -----------------------------------------------------------------------------
 
     def activity(self) -> str | None:
         if told := self.waits.approval:
@@ -217,7 +244,11 @@ class _View:
         state = self.state
         if state.erred > max(state.worked, state.prompt):
             return _shortened(f"error: {state.erred.text}")
-        return "writing" if state.worked.kind == "spoke" and state.worked > state.prompt else "thinking"
+        return (
+            "writing"
+            if state.worked.kind == "spoke" and state.worked > state.prompt
+            else "thinking"
+        )
 
     def activity_at(self) -> int | None:
         calls = self._calls()
@@ -236,7 +267,9 @@ class _View:
         for name, child in self.state.children.items():
             quiet = self.now - child.active
             told = self.state.hooked and self.alive is not False and quiet <= LONG
-            yield child.active > self._child_barrier(name) and (quiet <= QUIET or told or bool(self._calls(name)))
+            yield child.active > self._child_barrier(name) and (
+                quiet <= QUIET or told or bool(self._calls(name))
+            )
 
     def _child_barrier(self, name: str) -> int:
         state = self.state
@@ -257,7 +290,13 @@ def _after(one: LastHeard, other: LastHeard, *, tie: bool) -> bool:
 
 
 def _said_by(mark: LastHeard) -> str:
-    return "high" if mark.source in ("hook", "process") else "medium" if mark.source == "transcript" else "low"
+    return (
+        "high"
+        if mark.source in ("hook", "process")
+        else "medium"
+        if mark.source == "transcript"
+        else "low"
+    )
 
 
 def _line(tool: str, path: str, text: str) -> str:

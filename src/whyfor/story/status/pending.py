@@ -1,4 +1,5 @@
-"""What a session waits for from a person: a request to be allowed something, a question to be answered."""
+"""What a session waits for from a person: a request to be allowed something, a question to be
+answered."""
 
 from __future__ import annotations
 
@@ -35,9 +36,14 @@ class PendingRequests:
 
     def _approval(self) -> tuple[PendingApproval | None, LastHeard]:
         """The newest request that nothing has answered, and who told of it."""
-        pending = [ask for ask in self.state.asks.values() if ask.kind != "question" and self._pending(ask)]
+        pending = [
+            ask for ask in self.state.asks.values() if ask.kind != "question" and self._pending(ask)
+        ]
         if pending:
-            ask = max(pending, key=lambda ask: (bool(ask.text or ask.path or self._meant(ask)), ask.at, ask.order))
+            ask = max(
+                pending,
+                key=lambda ask: (bool(ask.text or ask.path or self._meant(ask)), ask.at, ask.order),
+            )
             since = min(ask.at for ask in pending)
             return self._described(ask, self._meant(ask)), LastHeard(
                 since, kind=ask.kind, word=ask.word, source=ask.source
@@ -50,14 +56,17 @@ class PendingRequests:
 
     def _questioned(self) -> bool:
         """What a notice is about, if it is no request."""
-        asks = any(ask.kind == "question" and self._pending(ask) for ask in self.state.asks.values())
+        asks = any(
+            ask.kind == "question" and self._pending(ask) for ask in self.state.asks.values()
+        )
         return asks or any(call.asks for call in self.calls)
 
     def _pending(self, ask: OpenRequest) -> bool:
         return bool(ask.at) and max(self._answers(ask)) <= ask.at
 
     def _answers(self, ask: OpenRequest) -> list[int]:
-        """When a request may have been answered or become pointless; what is not later than it means nothing."""
+        """When a request may have been answered or become pointless; what is not later than it
+        means nothing."""
         state = self.state
         child = state.children.get(ask.child, Child())
         times = [ask.done_at, self._settled(), child.stopped if ask.child else state.closed.at]
@@ -71,16 +80,30 @@ class PendingRequests:
     def _notice_answers(self) -> list[int]:
         state = self.state
         results = [child.result for child in state.children.values()]
-        return [self._settled(), state.closed.at, state.result.at, *results, *(a.done_at for a in state.asks.values())]
+        return [
+            self._settled(),
+            state.closed.at,
+            state.result.at,
+            *results,
+            *(a.done_at for a in state.asks.values()),
+        ]
 
     def _settled(self) -> int:
         """The last moment at which nothing was asked of the person, for all we know."""
         state = self.state
-        marks = (state.prompt, state.busy, state.started, state.exited, state.interrupted, state.ready)
+        marks = (
+            state.prompt,
+            state.busy,
+            state.started,
+            state.exited,
+            state.interrupted,
+            state.ready,
+        )
         return max(mark.at for mark in marks)
 
     def _meant(self, ask: OpenRequest) -> list[OpenToolCall]:
-        """Calls a request may be about, the likeliest first: they wait for their turn in the order they were made."""
+        """Calls a request may be about, the likeliest first: they wait for their turn in the
+        order they were made."""
         if ask.call:
             found = self.state.calls.get(ask.call)
             return [found] if found and found.at else []
@@ -100,7 +123,11 @@ class PendingRequests:
     def _before(self, ask: OpenRequest) -> int:
         """Calls that an end of their turn left open are of no request after it."""
         state = self.state
-        ends = (state.started, state.exited) if ask.child else (state.closed, state.ready, state.started, state.exited)
+        ends = (
+            (state.started, state.exited)
+            if ask.child
+            else (state.closed, state.ready, state.started, state.exited)
+        )
         return max((mark.at for mark in ends if mark.at <= ask.at), default=0)
 
     def _described(self, ask: OpenRequest, meant: list[OpenToolCall]) -> PendingApproval:
@@ -121,18 +148,28 @@ class PendingRequests:
 
     def _questions(self) -> tuple[list[str], int]:
         calls = [call for call in self.calls if call.question and not self._went_on(call)]
-        asks = [ask for ask in self.state.asks.values() if ask.kind == "question" and self._pending(ask)]
+        asks = [
+            ask for ask in self.state.asks.values() if ask.kind == "question" and self._pending(ask)
+        ]
         since = min((*(call.at for call in calls), *(ask.at for ask in asks)), default=0)
         return [line for call in calls for line in call.question.splitlines() if line], since
 
     def _went_on(self, call: OpenToolCall) -> bool:
         """Some questions have no answer of their own; that the agent works again is one."""
-        return self._settled() > call.at or (not call.tool and self.state.worked.at > call.at + GRACE)
+        return self._settled() > call.at or (
+            not call.tool and self.state.worked.at > call.at + GRACE
+        )
 
     def released(self) -> int:
         """When it last went on after it had to wait for a person."""
         state = self.state
         waits = [(ask.at, self._answers(ask)) for ask in state.asks.values() if ask.at]
-        waits += [(c.at, [c.done_at, state.closed.at, self._settled()]) for c in state.calls.values() if c.asks]
+        waits += [
+            (c.at, [c.done_at, state.closed.at, self._settled()])
+            for c in state.calls.values()
+            if c.asks
+        ]
         waits.append((state.noticed.at, self._notice_answers()))
-        return max(min((at for at in answers if at > asked), default=asked) for asked, answers in waits)
+        return max(
+            min((at for at in answers if at > asked), default=asked) for asked, answers in waits
+        )

@@ -1,7 +1,8 @@
 """What is known of a running session, kept small and fed one sign at a time.
 
-Everything here is the newest of its kind or a set that only grows, so that signs may come late, twice and in any
-order: hooks are ahead of the transcript's line about the same thing, and a replay says it all again.
+Everything here is the newest of its kind or a set that only grows, so that signs may come late,
+twice and in any order: hooks are ahead of the transcript's line about the same thing, and a
+replay says it all again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import msgspec
 
 from whyfor.story.status.inputs import PLANS, StatusInput
 
-CALLS_MAX = 64  # calls that are remembered, answered ones too: their call may be told after their answer
+# calls that are remembered, answered ones too: their call may be told after their answer
+CALLS_MAX = 64
 ASKS_MAX = 32
 CHILDREN_MAX = 64
 REASON_MAX = 500
@@ -110,7 +112,9 @@ class State(msgspec.Struct, frozen=True):
 
 
 NEW = State()
-_ALONE = "started prompt busy failed interrupted ready noticed compacting compacted erred exited".split()
+_ALONE = (
+    "started prompt busy failed interrupted ready noticed compacting compacted erred exited".split()
+)
 _WORK = ("thinking", "spoke", "call", "result")
 _CLOSING = ("done", "failed", "interrupted")
 _Entry = TypeVar("_Entry", OpenToolCall, OpenRequest, Child)
@@ -134,7 +138,9 @@ def apply(state: State, sign: StatusInput) -> State:
 
 
 def _reason(sign: StatusInput) -> str:
-    return sign.text[:REASON_MAX] if sign.kind in ("failed", "interrupted", "erred", "exited") else ""
+    return (
+        sign.text[:REASON_MAX] if sign.kind in ("failed", "interrupted", "erred", "exited") else ""
+    )
 
 
 def _registers(sign: StatusInput) -> list[str]:
@@ -157,7 +163,8 @@ def _called(state: State, sign: StatusInput) -> State:
         return state
     known = state.calls.get(sign.call, OpenToolCall(sign.call))
     if sign.kind == "result":
-        # The first to tell of it is the nearest to it: the next request may follow within milliseconds.
+        # The first to tell of it is the nearest to it: the next request may follow within
+        # milliseconds.
         found = msgspec.structs.replace(known, done_at=min(known.done_at or sign.at, sign.at))
     else:
         found = _more(known, sign)
@@ -192,7 +199,13 @@ def _fuller(text: str) -> tuple[int, str]:
 def _asked(state: State, sign: StatusInput) -> State:
     """Hooks do not say which call they are about; of each subagent the last of them counts."""
     if sign.kind == "asked" or (sign.kind == "question" and not sign.call):
-        kind = "question" if sign.kind == "question" else "plan" if sign.tool in PLANS else "permission"
+        kind = (
+            "question"
+            if sign.kind == "question"
+            else "plan"
+            if sign.tool in PLANS
+            else "permission"
+        )
         key = sign.call or f"{sign.kind} {sign.child}"
         told = OpenRequest(
             sign.at,
@@ -209,7 +222,9 @@ def _asked(state: State, sign: StatusInput) -> State:
         )
         known = state.asks.get(key, OpenRequest())
         newer = max(told, msgspec.structs.replace(known, done_at=0), key=msgspec.structs.astuple)
-        return _kept(state, "asks", ASKS_MAX, key, msgspec.structs.replace(newer, done_at=known.done_at))
+        return _kept(
+            state, "asks", ASKS_MAX, key, msgspec.structs.replace(newer, done_at=known.done_at)
+        )
     if sign.kind == "answered" and sign.call:
         known = state.asks.get(sign.call, OpenRequest())
         found = msgspec.structs.replace(known, done_at=max(known.done_at, sign.at))
@@ -233,14 +248,17 @@ def _child(state: State, sign: StatusInput) -> State:
 
 
 def _kept(state: State, name: str, limit: int, key: str, entry: _Entry) -> State:
-    """With an entry, unless it is as old as what was forgotten; the oldest gives way, what is answered first."""
+    """With an entry, unless it is as old as what was forgotten; the oldest gives way, what is
+    answered first."""
     known: dict[str, _Entry] = getattr(state, name)
     if known.get(key) == entry or (key not in known and entry.latest <= state.floor):
         return state
     entries = {**known, key: entry}
     if len(entries) <= limit:
         return msgspec.structs.replace(state, **{name: entries})
-    gone = entries.pop(min(entries, key=lambda key: (not _over(entries[key]), entries[key].latest, key)))
+    gone = entries.pop(
+        min(entries, key=lambda key: (not _over(entries[key]), entries[key].latest, key))
+    )
     return msgspec.structs.replace(state, **{name: entries, "floor": max(state.floor, gone.latest)})
 
 
