@@ -17,7 +17,7 @@ from statistics import median, quantiles
 
 import msgspec
 from whyfor.locks import ingest_lock
-from whyfor.store.sqlite import connect, fetch
+from whyfor.store.sqlite.connection import connect, fetch
 
 from measure import CommandFailed, Cost, Env, clean_env, middle, run, typical
 from report import Cell, Check, Report, Table, ratio

@@ -19,7 +19,7 @@ from whyfor import config
 from whyfor.model.errors import NotFound
 from whyfor.model.signals import Signal
 from whyfor.store.open import reading
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.judge import NEW, Status, apply, process, status, told
 

@@ -24,8 +24,8 @@ from whyfor.capture import decode
 from whyfor.model.events import Event
 from whyfor.model.sources import UnparsedRecord
 from whyfor.service.sessions import Conversation, conversation
-from whyfor.store.sqlite import connect
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.connection import connect
+from whyfor.store.sqlite.write import EventWriter
 
 Cli = Callable[..., Result]
 Keep = Callable[..., None]

@@ -28,7 +28,7 @@ from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, MergedEntry, SegmentEntry
 from whyfor.store.open import reading
-from whyfor.store.sqlite import connect
+from whyfor.store.sqlite.connection import connect
 
 APPENDS = 1000
 FILES = 40

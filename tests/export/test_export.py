@@ -15,7 +15,7 @@ from tests.conftest import Result
 from tests.export.hostile import ALL, Page
 from tests.transcripts import Transcript
 from whyfor import demo as demos
-from whyfor.store.read import StoreRows
+from whyfor.store.sqlite.read import StoreRows
 
 Cli = Callable[..., Result]
 

@@ -24,8 +24,8 @@ from whyfor.service.forget.apply import numbers
 from whyfor.service.forget.plan import ForgetRequest
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import conversation
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect
+from whyfor.store.sqlite.connection import connect
+from whyfor.store.sqlite.read import StoreRows
 
 CODEX = "019d0000-0000-7000-8000-000000000001"
 STAYS = "a word about apples"

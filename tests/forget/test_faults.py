@@ -24,7 +24,7 @@ from whyfor.config import Settings
 from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import SessionFilter, sessions
-from whyfor.store.forget import UNFINISHED
+from whyfor.store.sqlite.forget import UNFINISHED
 
 __all__ = ["strace"]
 POINTS = 3
@@ -204,8 +204,8 @@ def test_two_at_once_and_ingests_beside_them(
 def test_a_reader_goes_on_and_the_next_ingest_removes_what_it_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("whyfor.store.forget.READERS_MS", 100)
-    monkeypatch.setattr("whyfor.store.sqlite.BUSY_MS", 100)
+    monkeypatch.setattr("whyfor.store.sqlite.forget.READERS_MS", 100)
+    monkeypatch.setattr("whyfor.store.sqlite.connection.BUSY_MS", 100)
     machine = prepared(Machine(tmp_path / "machine"))
     reader = apsw.Connection(str(machine.settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     reader.execute("BEGIN")

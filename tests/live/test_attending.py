@@ -21,7 +21,7 @@ from whyfor.config import Settings
 from whyfor.live.loop import LiveLoop
 from whyfor.live.tracker import ACTIVE, StatusTracker
 from whyfor.service.ingest import ingest
-from whyfor.store.sqlite import connect, transaction
+from whyfor.store.sqlite.connection import connect, transaction
 from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary
 

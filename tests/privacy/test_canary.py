@@ -29,7 +29,7 @@ from tests.privacy.canary import (
 )
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.store import schema
+from whyfor.store.sqlite import schema
 
 Cli = Callable[..., Result]
 DAY = 86_400

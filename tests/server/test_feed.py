@@ -16,11 +16,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem, parse_cursor
-from whyfor.store import changes
-from whyfor.store.browse import Browser
-from whyfor.store.changes import ChangeLog
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import connect, fetch, transaction
+from whyfor.store.sqlite import changes
+from whyfor.store.sqlite.browse import Browser
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.connection import connect, fetch, transaction
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)), max_size=12)
 

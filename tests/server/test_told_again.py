@@ -23,7 +23,7 @@ from whyfor.live.hub import _differ
 from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.link import unlink
-from whyfor.store import changes
+from whyfor.store.sqlite import changes
 from whyfor.story.status.standing import LiveStatus
 
 from .pages.sessions import standing

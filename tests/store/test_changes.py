@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from whyfor.store import changes
-from whyfor.store.changes import ChangeLog
-from whyfor.store.sqlite import connect, transaction
+from whyfor.store.sqlite import changes
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.connection import connect, transaction
 
 
 @pytest.fixture

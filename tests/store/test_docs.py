@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from whyfor.model.events import Event, Touch
 from whyfor.model.findings import TITLE_AGENT, Bucket
-from whyfor.store.docs import MAX_DOC
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import connect, fetch, transaction
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.connection import connect, fetch, transaction
+from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.sqlite.search_index import MAX_DOC
+from whyfor.store.sqlite.write import EventWriter
 
 NOW = 1777629600000
 Rows = list[tuple[Any, ...]]

@@ -12,9 +12,9 @@ from whyfor.model.events import Event
 from whyfor.model.findings import Bucket
 from whyfor.model.query import Filters
 from whyfor.service.sessions import conversation
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect, transaction
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.connection import connect, transaction
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.write import EventWriter
 
 NOW = 1777629600000
 SESSIONS = (

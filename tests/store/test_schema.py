@@ -11,11 +11,12 @@ import apsw
 import pytest
 
 from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError
-from whyfor.store import schema, sqlite
-from whyfor.store.browse import Browser
-from whyfor.store.ranges import Ranges
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect, fetch, first, transaction
+from whyfor.store.sqlite import connection as sqlite
+from whyfor.store.sqlite import schema
+from whyfor.store.sqlite.browse import Browser
+from whyfor.store.sqlite.connection import connect, fetch, first, transaction
+from whyfor.store.sqlite.ranges import Ranges
+from whyfor.store.sqlite.read import StoreRows
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from whyfor.model.query import Atom, Filters, Query
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect, fetch, transaction
-from whyfor.store.write import MAX_TEXT, EventWriter
+from whyfor.store.sqlite.connection import connect, fetch, transaction
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.write import MAX_TEXT, EventWriter
 
 NOW = 1777629600000
 ACTORS = {"user.prompt": "user", "tool.result": "tool"}

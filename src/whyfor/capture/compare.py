@@ -13,9 +13,9 @@ from whyfor.model.errors import Disagreement
 from whyfor.model.text import plural
 from whyfor.store.address import parse
 from whyfor.store.blobs import Blobs
-from whyfor.store.commit import load_mark
-from whyfor.store.database_entries import segment_entries
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, MovedEntry, SegmentEntry
+from whyfor.store.sqlite.commit import load_mark
+from whyfor.store.sqlite.entries import segment_entries
 
 HINT = "Make them agree: whyfor rebuild"
 SegmentKey = tuple[str, str, int, int]  # agent, path as it is now, generation, first byte

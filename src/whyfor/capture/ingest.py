@@ -35,11 +35,11 @@ from whyfor.model.ids import fold
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sources import Source
 from whyfor.store.blobs import Blobs
-from whyfor.store.commit import commit_with_journal
-from whyfor.store.forget import Tombstones
 from whyfor.store.journal import Journal, MovedEntry, SegmentEntry
-from whyfor.store.sqlite import explained
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.commit import commit_with_journal
+from whyfor.store.sqlite.connection import explained
+from whyfor.store.sqlite.forget import Tombstones
+from whyfor.store.sqlite.write import EventWriter
 
 BATCH_BYTES = 48 << 20
 BATCH_FILES = 500

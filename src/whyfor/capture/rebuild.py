@@ -14,9 +14,6 @@ from whyfor.model.errors import StoreError
 from whyfor.model.paths import to_path
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.blobs import Blobs
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.commit import save_mark
-from whyfor.store.forget import save_tombstones
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,
@@ -31,9 +28,12 @@ from whyfor.store.journal import (
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.pauses import save_pause
-from whyfor.store.sqlite import transaction
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.commit import save_mark
+from whyfor.store.sqlite.connection import transaction
+from whyfor.store.sqlite.forget import save_tombstones
+from whyfor.store.sqlite.pauses import save_pause
+from whyfor.store.sqlite.write import EventWriter
 
 BATCH_BYTES = 48 << 20
 

@@ -28,15 +28,15 @@ from whyfor.config import Settings
 from whyfor.locks import ingest_lock, open_file
 from whyfor.model.errors import CorruptStore, NewerStore
 from whyfor.model.text import plural
-from whyfor.store import schema
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.changes import ChangeLog
-from whyfor.store.commit import load_mark, save_mark
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
-from whyfor.store.read import StoreRows
-from whyfor.store.segments import has_segments
-from whyfor.store.sqlite import connect, explained, transaction
+from whyfor.store.sqlite import schema
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.commit import load_mark, save_mark
+from whyfor.store.sqlite.connection import connect, explained, transaction
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.segments import has_segments
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
     from whyfor.capture.rebuild import MissingBytes
@@ -170,7 +170,7 @@ def _recover_database(settings: Settings, journal: Journal, announce: Announce |
 @contextmanager
 def _salvaged(settings: Settings) -> Iterator[list[Entry]]:
     """What can still be read of a damaged database."""
-    from whyfor.store.database_entries import all_entries
+    from whyfor.store.sqlite.entries import all_entries
 
     if not settings.database.exists():
         yield []
@@ -288,7 +288,7 @@ def _recover_journal(
     """Complete a journal that lost something the database has; returns what was done, and
     whether the database has to be rebuilt as well."""
     from whyfor.capture.compare import final_segments, segment_key, split_entries
-    from whyfor.store.database_entries import all_entries, segment_entries
+    from whyfor.store.sqlite.entries import all_entries, segment_entries
 
     check = journal.check()
     if mark is not None and check.first > 1 and mark.number < check.first:

@@ -4,8 +4,8 @@ the store all of it."""
 from __future__ import annotations
 
 from whyfor.model.sessions import Session
-from whyfor.store.browse import Browser
 from whyfor.store.open import OpenStore
+from whyfor.store.sqlite.browse import Browser
 from whyfor.story.status.inputs import TEXT_MAX, said
 from whyfor.story.status.pending import PendingApproval
 

@@ -22,10 +22,10 @@ from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.service.pause import Paused, active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
-from whyfor.store.browse import Browser
-from whyfor.store.changes import ChangeLog
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.read import StoreRows
+from whyfor.store.sqlite.browse import Browser
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.read import StoreRows
 from whyfor.story.status.judge import Status
 from whyfor.story.status.standing import LiveStatus
 from whyfor.story.summary import Summary, summary

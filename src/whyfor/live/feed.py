@@ -23,10 +23,10 @@ import msgspec
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.events import StoredEvent
 from whyfor.model.times import to_iso
-from whyfor.store.browse import Browser
-from whyfor.store.changes import ChangeLog, ChangeRecord
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.schema import SEQ_BITS
+from whyfor.store.sqlite.browse import Browser
+from whyfor.store.sqlite.changes import ChangeLog, ChangeRecord
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 TEXT_MAX = 4000  # characters of an event that travel; the whole of it is in the session's events
 _CHUNK = 100

@@ -23,10 +23,10 @@ from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
 from whyfor.service.ingest import catch_up, load_filters, log_error, sound, writable
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.forget import UNFINISHED, Tombstones, load_tombstones, require_salt
 from whyfor.store.open import journal
-from whyfor.store.sqlite import connect, explained, fetch
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import connect, explained, fetch
+from whyfor.store.sqlite.forget import UNFINISHED, Tombstones, load_tombstones, require_salt
 from whyfor.story.links.save import journaled_transaction, link_project, projects_to_link, publish
 
 

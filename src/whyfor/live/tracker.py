@@ -20,11 +20,11 @@ from whyfor.model.sessions import Session, Tokens
 from whyfor.model.signals import Signal
 from whyfor.processes import Ident, Processes
 from whyfor.service.recent_turns import recent_turns
-from whyfor.store.browse import Browser
-from whyfor.store.changes import ChangeLog
 from whyfor.store.open import reading
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.browse import Browser
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.story.status.judge import (
     NEW,
     State,

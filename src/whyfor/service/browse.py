@@ -31,8 +31,8 @@ from whyfor.service.pause import Paused, active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
 from whyfor.service.sessions import SessionFilter, Turn, understand
 from whyfor.service.status import LastCapture
-from whyfor.store.browse import Browser
 from whyfor.store.open import OpenStore, reading
+from whyfor.store.sqlite.browse import Browser
 from whyfor.story.repositories import ALL, repository_of
 from whyfor.story.status.judge import Status
 from whyfor.story.status.standing import LiveStatus

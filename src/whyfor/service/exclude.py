@@ -14,9 +14,9 @@ from whyfor.config import Settings
 from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
 from whyfor.model.text import plural
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import reading
-from whyfor.store.read import StoreRows
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.read import StoreRows
 
 
 def excluded(settings: Settings, db: apsw.Connection | None = None) -> Excluded:

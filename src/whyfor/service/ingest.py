@@ -28,12 +28,12 @@ from whyfor.model.text import label
 from whyfor.service.exclude import excluded, tell_hooks
 from whyfor.service.pause import settle
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.forget import UNFINISHED, load_tombstones, require_salt
 from whyfor.store.open import journal
-from whyfor.store.pauses import load_pauses
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect, explained, transaction
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import connect, explained, transaction
+from whyfor.store.sqlite.forget import UNFINISHED, load_tombstones, require_salt
+from whyfor.store.sqlite.pauses import load_pauses
+from whyfor.store.sqlite.read import StoreRows
 from whyfor.story.links.save import link_waiting, publish
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it

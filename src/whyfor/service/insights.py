@@ -14,8 +14,8 @@ from whyfor.model.errors import BadInput
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
 from whyfor.service.sessions import SessionFilter, understand
-from whyfor.store.insights import STEP, ApprovalWait, Insights, SessionCounts
 from whyfor.store.open import reading
+from whyfor.store.sqlite.insights import STEP, ApprovalWait, Insights, SessionCounts
 from whyfor.story.failures import KINDS, kind_of
 from whyfor.story.links.assemble import NOT_THEN
 from whyfor.story.tokens import total

@@ -25,11 +25,11 @@ from whyfor.model.sessions import Project
 from whyfor.service.ingest import LOCK_WAIT
 from whyfor.service.log import inside, required, stories_of, top
 from whyfor.service.sessions import find_session
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite import fetch
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.write import EventWriter
 from whyfor.story.links.assemble import LinkOutcome
 from whyfor.story.links.resolve import compute
 from whyfor.story.links.save import journaled_transaction, link_project, save_outcome

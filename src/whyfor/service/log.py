@@ -21,8 +21,8 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.times import to_iso
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import OpenStore, reading
+from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.links.assemble import NO_SESSION
 from whyfor.story.links.resolve import compute
 from whyfor.story.repositories import ALL, lost, repository_at

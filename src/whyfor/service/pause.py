@@ -22,9 +22,9 @@ from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.signals import Process
 from whyfor.model.times import to_iso
-from whyfor.store import pauses as stored
 from whyfor.store.journal import Journal, PauseEntry
 from whyfor.store.open import journal, reading
+from whyfor.store.sqlite import pauses as stored
 from whyfor.story.links.save import journaled_transaction
 
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}

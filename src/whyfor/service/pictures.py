@@ -17,8 +17,8 @@ from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
-from whyfor.store.converse import Conversations
 from whyfor.store.open import OpenStore, reading
+from whyfor.store.sqlite.converse import Conversations
 from whyfor.story.conversation import find
 
 LARGEST = 12 << 20  # bytes

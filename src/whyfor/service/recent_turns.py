@@ -4,7 +4,7 @@ short, never kept whole."""
 from __future__ import annotations
 
 from whyfor.model.events import StoredEvent
-from whyfor.store.browse import Browser
+from whyfor.store.sqlite.browse import Browser
 from whyfor.story.summary import TURNS
 from whyfor.story.turns import Turn, turns
 

@@ -21,8 +21,8 @@ from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.search import Hit, held, marked, page
 from whyfor.service.sessions import SessionFilter, understand
-from whyfor.store.facets import Facets, LinkedCommit, TurnMatch
 from whyfor.store.open import OpenStore, reading
+from whyfor.store.sqlite.search_facets import Facets, LinkedCommit, TurnMatch
 
 __all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "find"]
 

@@ -9,8 +9,8 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.model.sessions import Tokens
 from whyfor.service.sessions import SessionFilter, understand
-from whyfor.store.insights import Insights
 from whyfor.store.open import reading
+from whyfor.store.sqlite.insights import Insights
 from whyfor.story.tokens import total
 
 

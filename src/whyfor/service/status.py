@@ -30,10 +30,10 @@ from whyfor.service.log import (
 )
 from whyfor.service.pause import Paused, active_pauses, describe_pause, paused_json
 from whyfor.service.sessions import session_json
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.story.repositories import repository_at
 
 # a session is active if it wrote something in the last half hour and has not said goodbye

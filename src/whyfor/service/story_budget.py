@@ -16,8 +16,8 @@ from whyfor.git.history import Commit
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import WhyforError
 from whyfor.service.log import MERGE, CommitStory, stories_of
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import OpenStore, reading
+from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"

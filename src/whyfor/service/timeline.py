@@ -27,9 +27,9 @@ from whyfor.service.commit import as_commit
 from whyfor.service.log import CommitStory
 from whyfor.service.story_budget import stories_within
 from whyfor.service.timeline_lanes import LaneSlice, SessionSpan, lanes
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.ranges import CommitMark, Ranges, SpokenWord
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.ranges import CommitMark, Ranges, SpokenWord
 from whyfor.story.repositories import ALL, Repository, repository_of
 
 WINDOW = 4000  # commits of a branch that are looked through at a time

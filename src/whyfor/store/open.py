@@ -9,11 +9,11 @@ import apsw
 
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
-from whyfor.store import schema
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect, explained
+from whyfor.store.sqlite import schema
+from whyfor.store.sqlite.connection import connect, explained
+from whyfor.store.sqlite.read import StoreRows
 
 
 class OpenStore:

@@ -13,10 +13,10 @@ from whyfor.git.place import GitDir, GitPlace
 from whyfor.git.run import ask
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import fetch
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.write import EventWriter
 
 ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
-from whyfor.store.converse import Conversations
 from whyfor.store.open import OpenStore
+from whyfor.store.sqlite.converse import Conversations
 from whyfor.story.turns import Turn, turns
 
 

@@ -34,9 +34,9 @@ from whyfor.service.insights import (
 )
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
-from whyfor.store.insights import Insights
-from whyfor.store.sqlite import connect, fetch
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite.connection import connect, fetch
+from whyfor.store.sqlite.insights import Insights
+from whyfor.store.sqlite.write import EventWriter
 from whyfor.story.failures import KINDS, kind_of
 
 from .browser import Complaints, Site

@@ -32,11 +32,11 @@ from whyfor.service.commit.authorship import (
 )
 from whyfor.service.log import CommitStory, reverted
 from whyfor.service.story_budget import stories_within
-from whyfor.store.browse import Browser
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.ranges import Ranges
+from whyfor.store.sqlite.browse import Browser
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.ranges import Ranges
 from whyfor.story.repositories import Repository, repository_of
 
 SHOWN = 1200  # lines of a page's diffs, all files together

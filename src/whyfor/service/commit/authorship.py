@@ -17,7 +17,7 @@ from whyfor.git.patch import Hunk, PatchFile, PatchLine
 from whyfor.model.checkpoints import Part
 from whyfor.model.sessions import Session
 from whyfor.store.open import OpenStore
-from whyfor.store.ranges import Ranges, SpokenWord
+from whyfor.store.sqlite.ranges import Ranges, SpokenWord
 from whyfor.story.links.activity import SHELLS, SessionActivity, WrittenEdit, acts
 from whyfor.story.links.attribution import LineAuthor, attribute, traced
 from whyfor.story.links.by_content import LOOK_BACK, SLACK

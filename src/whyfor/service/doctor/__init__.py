@@ -30,8 +30,8 @@ from whyfor.service.notify import notify_complaints as unsent
 from whyfor.service.pause import Paused, active_pauses, describe_pause
 from whyfor.service.redact.trial import Complaint, rule_complaints
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.forget import LOST, LOST_HINT, load_tombstones
 from whyfor.store.open import OpenStore, journal, reading
+from whyfor.store.sqlite.forget import LOST, LOST_HINT, load_tombstones
 
 
 class AgentHealth(msgspec.Struct):

@@ -18,8 +18,8 @@ from whyfor.model.sessions import Session
 from whyfor.model.text import label, one_line, plain, plural, spent
 from whyfor.service.log import MERGE, CommitStory, FullStory, reverted, said_in
 from whyfor.service.sessions import Conversation
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import OpenStore
+from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.conversation import calls
 
 _LONG = 200  # lines of a diff or a result; the rest is counted

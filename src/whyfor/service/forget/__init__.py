@@ -26,13 +26,13 @@ from whyfor.service.forget.plan import ForgetPlan, ForgetRequest, Name, named_me
 from whyfor.service.ingest import LOCK_WAIT, catch_up, writable
 from whyfor.service.log import is_commit, required
 from whyfor.service.sessions import find_session
-from whyfor.store import forget as stones
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import connect, explained, fetch
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite import forget as stones
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import connect, explained, fetch
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.write import EventWriter
 
 Announce = Callable[[int], Callable[[int], None]]
 DAY = 86_400_000

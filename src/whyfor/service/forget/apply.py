@@ -27,12 +27,8 @@ from whyfor.model.gaps import FILLER
 from whyfor.model.paths import to_path
 from whyfor.model.sources import Source
 from whyfor.service.forget.plan import ForgetPlan, Name, SourceRewrite, merge_forgotten, of_git
-from whyfor.store import forget
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.changes import ChangeLog
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.commit import save_mark
 from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
@@ -41,10 +37,14 @@ from whyfor.store.journal import (
     NoCheckpointEntry,
     SegmentEntry,
 )
-from whyfor.store.read import StoreRows
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import connect, explained, fetch, transaction
-from whyfor.store.write import EventWriter
+from whyfor.store.sqlite import forget
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.commit import save_mark
+from whyfor.store.sqlite.connection import connect, explained, fetch, transaction
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.sqlite.write import EventWriter
 from whyfor.story import annotate
 from whyfor.story.links.save import publish
 

@@ -23,7 +23,6 @@ from whyfor.model.signals import Signal
 from whyfor.model.sources import UnparsedRecord
 from whyfor.store.address import Address, parse
 from whyfor.store.blobs import Blobs
-from whyfor.store.forget import Tombstones
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,
@@ -38,6 +37,7 @@ from whyfor.store.journal import (
     SegmentEntry,
 )
 from whyfor.store.protocol import StoreWriter
+from whyfor.store.sqlite.forget import Tombstones
 
 _UUID = re.compile(rb'"uuid"\s*:\s*"([\w-]{1,64})"')
 _FEW = 20

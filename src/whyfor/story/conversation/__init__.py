@@ -14,9 +14,9 @@ from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.converse import CallRef, Conversations, EventHead
 from whyfor.store.open import OpenStore, reading
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.converse import CallRef, Conversations, EventHead
 from whyfor.story.conversation.items import call_item, items, total
 from whyfor.story.conversation.kinds import (
     LIMITS,

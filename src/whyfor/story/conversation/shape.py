@@ -8,7 +8,7 @@ from bisect import bisect_right
 import msgspec
 
 from whyfor.model.events import StoredEvent
-from whyfor.store.converse import Conversations, EventHead
+from whyfor.store.sqlite.converse import Conversations, EventHead
 from whyfor.story.rewinds import abandoned
 
 PAGE_WEIGHT = 40_000  # characters that are shown, about

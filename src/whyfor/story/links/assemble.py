@@ -10,9 +10,9 @@ import msgspec
 
 from whyfor.git import history
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part, checkpoint_id
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import NoteEntry, OverrideEntry
-from whyfor.store.read import StoreRows
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.read import StoreRows
 from whyfor.story import annotate
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.infer import CommitFacts, Link

@@ -8,9 +8,9 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.store.read import StoreRows
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.story.links.activity import SessionActivity, acts, merge_activity
 from whyfor.story.links.ranges import EventOutline, RangeClaim
 from whyfor.story.links.ranges import outline as outlined

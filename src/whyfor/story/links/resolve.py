@@ -17,10 +17,10 @@ import msgspec
 from whyfor.git import history
 from whyfor.git.run import ask
 from whyfor.model.paths import to_text
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.forget import STORY, reasons
-from whyfor.store.pauses import PauseSet, load_pauses
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.forget import STORY, reasons
+from whyfor.store.sqlite.pauses import PauseSet, load_pauses
 from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
 from whyfor.story.links.candidates import Candidates, CandidateSession

@@ -13,12 +13,12 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.files import replace
 from whyfor.model.errors import BadInput
-from whyfor.store.changes import ChangeLog
-from whyfor.store.checkpoints import Checkpoints
-from whyfor.store.commit import commit_with_journal
 from whyfor.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
-from whyfor.store.read import StoreRows
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.commit import commit_with_journal
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.read import StoreRows
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from whyfor.story.links.assemble import LinkOutcome

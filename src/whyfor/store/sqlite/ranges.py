@@ -9,8 +9,8 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 _MASK = (1 << SEQ_BITS) - 1
 _NEAR = 40  # events after a question among which its answer is

@@ -11,9 +11,9 @@ import msgspec
 from whyfor.model.events import StoredEvent
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.store.read import StoreRows, session_filter
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.read import StoreRows, session_filter
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 _OLDEST = -(1 << 62)  # stands for an unknown beginning: such sessions come last
 

@@ -16,8 +16,8 @@ from whyfor.files import replace
 from whyfor.locks import file_name, open_file
 from whyfor.model.errors import StoreError
 from whyfor.store.journal import ForgottenEntry
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 try:
     from _blake2 import blake2b  # as in model/ids.py: hashlib would bring OpenSSL along

@@ -10,9 +10,9 @@ import msgspec
 
 from whyfor.model.checkpoints import Annotation
 from whyfor.model.query import Filters, Query
-from whyfor.store.read import compile_query, doc_filter
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.read import compile_query, doc_filter
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 
 class TurnMatch(NamedTuple):

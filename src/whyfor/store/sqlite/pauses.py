@@ -13,7 +13,7 @@ import msgspec
 
 from whyfor.model.paths import below, to_name, to_text
 from whyfor.store.journal import PauseEntry
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
 
 
 def load_pauses(db: apsw.Connection) -> list[PauseEntry]:

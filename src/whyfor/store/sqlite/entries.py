@@ -13,7 +13,6 @@ import apsw
 import msgspec
 
 from whyfor.model.sessions import Project
-from whyfor.store.checkpoints import Checkpoints
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,
@@ -24,9 +23,10 @@ from whyfor.store.journal import (
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.pauses import load_pauses
-from whyfor.store.segments import decode_gaps
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.pauses import load_pauses
+from whyfor.store.sqlite.segments import decode_gaps
 
 _SEGMENT = (
     *(

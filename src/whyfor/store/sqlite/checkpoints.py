@@ -11,10 +11,10 @@ import msgspec
 
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part
 from whyfor.model.sessions import Project, Tokens
-from whyfor.store.changes import ChangeLog
 from whyfor.store.journal import AliasEntry, NoteEntry, OverrideEntry
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch, first
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 _CHECKPOINT = (
     "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, "

@@ -15,11 +15,11 @@ from whyfor.model.paths import below
 from whyfor.model.sessions import Project
 from whyfor.model.signals import Process, Signal
 from whyfor.model.sources import Source, UnparsedRecord
-from whyfor.store.changes import ChangeLog
-from whyfor.store.docs import index_session, index_title
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.segments import Segments
-from whyfor.store.sqlite import fetch, first
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.sqlite.search_index import index_session, index_title
+from whyfor.store.sqlite.segments import Segments
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
 _FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")

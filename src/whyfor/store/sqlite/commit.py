@@ -11,7 +11,7 @@ import apsw
 
 from whyfor.model.errors import Disagreement
 from whyfor.store.journal import Journal, JournalMark
-from whyfor.store.sqlite import first
+from whyfor.store.sqlite.connection import first
 
 
 def commit_with_journal(db: apsw.Connection, journal: Journal) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from whyfor.model.gaps import Gap
 from whyfor.model.sources import Source
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.sqlite import fetch, first
+from whyfor.store.sqlite.connection import fetch, first
 
 _encode = msgspec.json.Encoder().encode
 

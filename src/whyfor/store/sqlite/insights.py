@@ -10,8 +10,8 @@ import msgspec
 
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
-from whyfor.store.read import session_filter
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.read import session_filter
 
 STEP = 900_000  # ms: a quarter of an hour divides every time zone's days
 # As in the index events_wrong, word for word: SQLite uses it for nothing else.

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 import apsw
 import msgspec
 
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 KEPT = 5000
 _SPARE = 1000  # more than that before the oldest are dropped: not with every write

@@ -13,7 +13,7 @@ import apsw
 from whyfor.files import need_descriptors
 from whyfor.locks import open_file
 from whyfor.model.errors import Busy, CorruptStore, StoreError, WhyforError
-from whyfor.store import schema
+from whyfor.store.sqlite import schema
 
 BUSY_MS = 10_000
 

@@ -15,8 +15,8 @@ from whyfor.model.gaps import Gap
 from whyfor.model.query import FIELDS, Atom, Filters, Match, Query
 from whyfor.model.sessions import Project, Session, Tokens
 from whyfor.model.sources import Source
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch
+from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 _MASK = (1 << SEQ_BITS) - 1
 _SESSION = (

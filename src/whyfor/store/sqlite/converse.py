@@ -12,8 +12,8 @@ import msgspec
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
-from whyfor.store.schema import SEQ_BITS
-from whyfor.store.sqlite import fetch, first
+from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.schema import SEQ_BITS
 
 _MASK = (1 << SEQ_BITS) - 1
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
