@@ -44,7 +44,8 @@ def command(pages: bool, keep: bool, as_json: bool) -> None:
 
     Nothing of yours is read or written. The folder is deleted afterwards, unless --keep.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor demo
       whyfor demo --serve
       whyfor demo --keep

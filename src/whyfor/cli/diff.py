@@ -30,7 +30,8 @@ def command(old: str, new: str, as_json: bool) -> None:
     """What was said between two commits: sessions, messages, tokens, prompts; after A, up to and
     with B.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor diff main HEAD
       whyfor diff HEAD~3
     """

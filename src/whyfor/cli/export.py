@@ -41,7 +41,8 @@ def command(
     """The story of a branch, a commit or a session in one piece, to be shared. Secrets are taken
     out.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor export main..HEAD                                    for a pull request
       whyfor export HEAD --format html --output story.html
       whyfor export 3f05 --tools

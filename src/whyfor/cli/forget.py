@@ -52,7 +52,8 @@ def command(
     It goes from everything Whyfor keeps, and reading the same file again does not bring it back.
     The agent's own file is not touched.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor forget 3f05a2c1 --dry-run
       whyfor forget HEAD
       whyfor forget --match "Jane Roe"

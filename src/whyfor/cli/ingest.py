@@ -30,7 +30,8 @@ def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_jso
     Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them,
     or a copy of a whole home.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor ingest
       whyfor ingest --agent codex
       whyfor ingest ~/backup/old-laptop

@@ -68,7 +68,8 @@ def command(
     colleagues would ever see. What was there stays and still runs. Run it again as often as you
     like.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor init
       whyfor init --dry-run
       whyfor init --agent claude --no-git

@@ -24,7 +24,8 @@ def command(commit: str | None, session: str | None, as_json: bool) -> None:
     range, those. With a commit and a session the two are linked, whatever the evidence says;
     `whyfor unlink` takes it back.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor link
       whyfor link main..HEAD
       whyfor link 4be07d1 3f05

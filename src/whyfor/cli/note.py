@@ -40,7 +40,8 @@ def command(
     """Write down what a commit is for; HEAD unless told. What you leave out stays as it was
     derived.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor note --title "Retry dropped connections" --tag BUGFIX
       whyfor note 4be07d1 --intent "Charges ran twice → one key per attempt → no double charge" \\
         --alternative "Ask the gateway first: one more request, and still a gap"

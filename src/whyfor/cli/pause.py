@@ -43,7 +43,8 @@ def command(repo: str | None, session: str | None, length: str | None, as_json: 
     What happens meanwhile is never stored, also not when the agent's file is read later. `whyfor
     status` says that it is paused; `whyfor resume` ends it.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor pause
       whyfor pause --for 30m
       whyfor pause --repo

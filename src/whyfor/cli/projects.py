@@ -53,7 +53,8 @@ def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
     For a repository that moved, was cloned anew, or whose sessions came from another machine.
     Its commits are linked at once.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor projects alias /home/me/old/place .
     """
     settings = config.load()

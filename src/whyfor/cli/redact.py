@@ -46,7 +46,8 @@ def command(
     said where the secrets stand, and the text is not printed. With --output, a transcript that
     grew is gone on with where the last run ended.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor redact session.jsonl > shared.jsonl
       git diff | whyfor redact
       whyfor redact notes.txt --json

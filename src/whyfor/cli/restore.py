@@ -32,7 +32,8 @@ def command(
     It is written for the current folder, in the agent's own place, under a new id; no session
     that is there already is touched.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor restore                        what was said for HEAD
       whyfor restore 126e95e --agent codex  go on in another agent
       whyfor restore --session 3f05         a whole session

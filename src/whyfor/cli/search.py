@@ -62,7 +62,8 @@ def command(
     not. Paths and identifiers are found as typed: src/app.py, parse_when(). file:PATH is a file
     a turn read or wrote, tool:NAME a tool it used.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor search retry backoff
       whyfor search '"connection reset" -test' --since 2w
       whyfor search file:auth/login.py token --project .

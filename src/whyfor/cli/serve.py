@@ -29,7 +29,8 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
     The link lets one browser in, once, within a minute. With a server running already, it gives
     another link into it.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor serve
       whyfor serve --port 0 --no-open
       whyfor serve --json

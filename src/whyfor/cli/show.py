@@ -73,7 +73,8 @@ def command(
     Ids and hashes may be abbreviated; agent:id tells equal session ids apart. A commit may be a
     hash, HEAD~2, a branch, or a checkpoint's id (ctx-…).
 
-    \b Examples:
+    \b
+    Examples:
       whyfor show HEAD
       whyfor show 4be07d1 --markdown
       whyfor show 3f05 --thinking --tools

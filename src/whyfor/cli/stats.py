@@ -36,7 +36,8 @@ def command(
     Tokens are counted once however often a response was written down or copied into a fork. "?"
     is unknown: the agent did not write it down.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor stats --since 4w
       whyfor stats --project . --json
     """

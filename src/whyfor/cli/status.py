@@ -31,7 +31,8 @@ def command(as_json: bool) -> None:
     """Where things stand here: the last commit's story, sessions at work, work in no commit yet,
     capture.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor status
       whyfor status --json
     """

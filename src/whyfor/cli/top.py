@@ -25,7 +25,8 @@ def command(once: bool, as_json: bool) -> None:
     j and k choose a session, Enter opens it, / filters, ? shows all keys, q ends. It watches;
     you answer in the session's own terminal. Where there is no terminal, it prints a table once.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor top
       whyfor top --once
       whyfor top --json

@@ -23,7 +23,8 @@ def command(everything: bool, dry_run: bool, as_json: bool) -> None:
     Every file is put back byte for byte; where somebody has changed one since, only what is ours
     is taken out. What was captured stays.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor uninstall
       whyfor uninstall --all --dry-run
     """

@@ -19,7 +19,8 @@ def command(commit: str, session: str | None, as_json: bool) -> None:
     """Say that a session, or every session, has no part in a commit; it stays so, whatever is
     found later.
 
-    \b Examples:
+    \b
+    Examples:
       whyfor unlink 4be07d1
       whyfor unlink HEAD 3f05
     """
