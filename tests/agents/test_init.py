@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Result
-from tests.install.tools import Spool, git
+from tests.service.init.tools import Spool, git
 from whyfor.config import Settings
 
 from . import Agent, Call, Claude, Codex, Gemini, Run, Say, ScriptedModel

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.server.pages.browser import Site
-from tests.server.pages.conftest import browser, complaints, context, opened, page
+from tests.pages.browser import Site
+from tests.pages.conftest import browser, complaints, context, opened, page
 from whyfor import config
 
 from .test_status import Gate, in_terminal

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pause.canary import assert_nowhere
+from tests.service.pause.canary import assert_nowhere
 from whyfor.story.links.resolve import PAUSED
 
 from . import AGENTS, Reply, Say, ScriptedModel

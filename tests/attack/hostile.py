@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.links.workshop import Agent, Clock, Repo, body
+from tests.story.links.workshop import Agent, Clock, Repo, body
 
 KINDS = ("plain", "embedded bare", "embedded work tree", "gitfile", "submodule")
 _HOOKS = (

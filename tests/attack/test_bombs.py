@@ -18,7 +18,7 @@ from typing import BinaryIO
 import pytest
 import zstandard
 
-from tests.agents_read.test_opencode import Writer
+from tests.agents.readers.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.conftest import Result
 from tests.transcripts import Transcript

@@ -11,8 +11,8 @@ import pytest
 
 from tests.attack.hostile import KINDS, Hostile
 from tests.conftest import Result
-from tests.links.workshop import Agent, Repo, body
 from tests.server.wire import served
+from tests.story.links.workshop import Agent, Repo, body
 from whyfor import config
 from whyfor.live.loop import LiveLoop
 from whyfor.story.status.standing import LiveStatus

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.attack.terminal import ATTACKS, LINE, Terminal, foreign, forged, walk
+from tests.cli.top.conftest import Screen, shown
+from tests.cli.top.window import TOP, Window
 from tests.conftest import REPOSITORY, Result
-from tests.server.pages.sessions import asking, standing
-from tests.top.conftest import Screen, shown
-from tests.top.window import TOP, Window
+from tests.pages.sessions import asking, standing
 from tests.transcripts import Transcript
 from whyfor import terminal
 from whyfor.__main__ import main

@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.agents_read.test_opencode import Writer
+from tests.agents.readers.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived
 from tests.conftest import Result
 from tests.transcripts import Transcript

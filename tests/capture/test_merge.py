@@ -14,7 +14,7 @@ import pytest
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.capture.test_ingest import shown
 from tests.capture.test_rebuild import crash_before_commit, everything
-from tests.forget.traces import CANARY, traces
+from tests.service.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor.agents import AGENTS
 from whyfor.capture import compact as merge

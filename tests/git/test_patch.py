@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.links.workshop import Clock, Repo
+from tests.story.links.workshop import Clock, Repo
 from whyfor.git import patch as patches
 from whyfor.git.patch import PatchLine, patch
 

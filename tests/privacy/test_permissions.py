@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.hook import await_that
-from tests.pause.test_hooks import repository
+from tests.service.pause.test_hooks import repository
 from tests.transcripts import Transcript
 
 UMASKS = ("000", "022", "077")

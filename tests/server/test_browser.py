@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.conftest import missing_part
-from tests.server.pages.browser import chromium
+from tests.pages.browser import chromium
 from tests.server.wire import Served
 
 STEAL = """<script>

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from pygments.lexers import get_all_lexers
 
-from tests.export import hostile
+from tests.service.export import hostile
 from whyfor.model.characters import show_code
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean
