@@ -68,6 +68,14 @@ def test_no_page_names_an_option_that_is_not_there(name: str) -> None:
     assert set(re.findall(r"`(--[a-z-]+)", page)) - known == set()
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_in_a_commands_help_stand_on_lines_of_their_own(name: str) -> None:
+    command = _command(name)
+    shown = command.get_help(click.Context(command, info_name=f"whyfor {name}"))
+    assert "\b" not in shown
+    assert "Examples:" not in shown or "  Examples:\n    whyfor" in shown
+
+
 @pytest.mark.parametrize("word", [*KINDS, *FIELDS, *AGENTS, *EVIDENCE, *TAGS])
 def test_every_word_of_the_model_is_in_the_docs(word: str) -> None:
     assert f"`{word}`" in ALL
