@@ -4,8 +4,9 @@ tables and prose."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from whyfor.privacy.rules import NameParts
 from whyfor.privacy.shapes import is_hex, is_password, is_plain, is_random, is_stand_in, surprise
@@ -72,7 +73,7 @@ _MORE = re.compile(  # a value that goes on in the next line, or in the string b
     rb"\t+.&]|\\?\r?\n|\\+n){1,12}\\*[\"'`](?=[\w+/=.~-])"
 )
 _REST = re.compile(rb"[A-Za-z0-9+/_=.~-]{3,512}")
-_SAID_WORD = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&*]{8,512}")
+_PROSE_WORD = re.compile(rb"[^\s\"'`<>\\,;(){}\[\]|&*]{8,512}")
 _BEFORE = re.compile(
     rb"(?<![^\s\"'`<>\\,;(){}\[\]|&*])(?P<value>[^\s\"'`<>\\,;(){}\[\]|&*]{8,200})\\*[\"'`)\]*>]{0,3},?[ \t]+"
     rb"(?P<tie>(?:that's|that is|this is|it's|which "
@@ -110,6 +111,18 @@ def is_value_key(key: str) -> bool:
     return _VALUE_KEY.fullmatch(key) is not None
 
 
+class SecretName(NamedTuple):
+    """A name that promises a secret, where it stands in a text."""
+
+    data: bytes
+    start: int  # of the word in it that promises
+    after: int  # where the name ends
+    low: int  # nothing outside of low and high is read
+    high: int
+    left: bytes  # its part before the word
+    strength: int  # 2: the name of a secret; 1: it may be one
+
+
 class AssignmentFinder:
     """Looks at one kind of name."""
 
@@ -120,155 +133,141 @@ class AssignmentFinder:
     def look(
         self, data: bytes, start: int, end: int, low: int, high: int
     ) -> Iterator[tuple[int, int, str]]:
+        """Yield start, end and rule of each value given to the name around data[start:end]."""
+        name = self._name_around(data, start, end, low, high)
+        if name is None:
+            return
+        word = data[start:end].lower()
+        for begin, finish in self._values(name, word):
+            yield begin, finish, self.rule
+
+    def _name_around(
+        self, data: bytes, start: int, end: int, low: int, high: int
+    ) -> SecretName | None:
+        """Return the whole name this word is in, or None if it promises no secret."""
         lead = data[max(low, start - NAME) : start]
-        left = lead[len(lead.rstrip(_NAME_CHARS)) :]
-        if left[:1] in (b"n", b"r", b"t") and lead[-len(left) - 1 : -len(left)] == b"\\":
-            left = left[1:]  # of an escape
+        left = _name_end(lead)
         rest = data[end : min(high, end + NAME)]
         right = rest[: len(rest) - len(rest.lstrip(_NAME_CHARS))]
-        said = b"" if left else lead[-24:].rpartition(b"\n")[2].rpartition(b"\\n")[2]
-        strength = self._strength(left or said, data[start:end], right)
+        before = left or lead[-24:].rpartition(b"\n")[2].rpartition(b"\\n")[2]
+        strength = self._strength(before, data[start:end], right)
         if not strength or _RESOURCE.search(lead):
-            return
+            return None
         after = end + len(right)
-        if data[max(low, start - len(left) - 1) : start - len(left)] in (b"?", b"&"):
-            mark = data.find(b"#", after, min(high, after + BARE))
-            if mark > 0 and not _STOP.search(data, after, mark):
-                high = mark  # of an address: up to its fragment
-        span = self._assigned(data, start, after, low, high, strength, left)
-        spans = [span] if span is not None else []
-        if (
-            not spans
-            and (span := self._paired(data, start - len(left), after, low, high, strength))
-            is not None
-        ):
-            spans = [span]
-        if not spans and strength == 2 and data[start:end].lower() not in _NEVER_SAID:
-            spans = self._told(data, start, after, low, high)
-        if not spans and strength == 2 and _CELL_END.match(data, after, high):
-            spans = list(self.columns(data, start, after, low, high))
-        for span in spans:
-            yield (*span, self.rule)
+        begin = start - len(left)
+        if data[max(low, begin - 1) : begin] in (b"?", b"&"):
+            high = _fragment_start(data, after, high)
+        return SecretName(data, start, after, low, high, left, strength)
+
+    def _values(self, name: SecretName, word: bytes) -> Iterable[tuple[int, int]]:
+        """Return the values of a name by the first way of writing them that finds one."""
+        span = self._assigned(name) or self._paired(name)
+        if span is not None:
+            return [span]
+        if name.strength < 2:
+            return []
+        if word not in _NEVER_IN_PROSE:
+            spans = self._after_in_prose(name) or self._before_in_prose(name)
+            if spans:
+                return spans
+        if _CELL_END.match(name.data, name.after, name.high):
+            return self._cells_below(name)
+        return []
 
     def _strength(self, left: bytes, word: bytes, right: bytes) -> int:
-        """2: the name of a secret. 1: it may be. 0: it only holds the word."""
-        if (
-            right[:1].isalpha()
-            and right[:1].isupper() == word[-1:].isupper()
-            and right[:1] not in b"sS"
-        ):
+        """Return 2 for the name of a secret, 1 if it may be one, 0 if it only holds the word."""
+        next_letter = right[:1]
+        goes_on = next_letter.isalpha() and next_letter not in b"sS"
+        if goes_on and next_letter.isupper() == word[-1:].isupper():
             return 0
-        before, after = (
-            [w.lower() for w in _WORDS.findall(text.decode("latin-1"))] if text else []
-            for text in (left, right)
-        )
+        before, after = _words_in(left), _words_in(right)
         if not self.words.about.isdisjoint(after) or not self.words.open.isdisjoint(before[-2:]):
             return 0
-        owner = before[-1] if before else ""
         glued = left[-1:].isalpha() and left[-1:].isupper() == word[:1].isupper()
         if self.rule == "api-key":
-            if left.endswith(b".") or (glued and not owner.endswith(_GLUED_KEY)):
-                return 0
-            return (
-                2 if glued or owner in self.words.key_of or not _SURE_KEY.isdisjoint(before) else 1
-            )
+            return self._key_strength(left, before, glued)
         if self.rule == "auth":
-            if glued and not owner.endswith(("api", "basic")):
-                return 0
-            return 2 if word.lower() == b"authorization" else 1
+            return _auth_strength(word, before, glued)
         if self.rule == "password" and len(word) <= len(b"pass"):
-            if glued or (len(left) >= 8 and surprise(left[-24:].decode("latin-1")) > 5.4):
-                return 0  # two letters of a word, or of something drawn by chance
-            joined = left[-1:].isalpha() or left[-1:] in (b"_", b"-", b".")
-            return 2 if joined or owner in self.words.pass_of else 1
+            return self._pass_strength(left, before, glued)
         return 2
 
-    def _assigned(
-        self, data: bytes, start: int, after: int, low: int, high: int, strength: int, left: bytes
-    ) -> tuple[int, int] | None:
-        tries = [_ASSIGNED.match(data, after, high)]
-        if tries[0] is None:
-            tries = [
-                self._spaced(data, start, after, low, high, left),
-                _NAMED.match(data, after, high),
-            ]
-        for found in tries:
-            if found is None or (span := _value(data, found, high)) is None:
+    def _key_strength(self, left: bytes, before: list[str], glued: bool) -> int:
+        owner = before[-1] if before else ""
+        if left.endswith(b"."):
+            return 0
+        if glued:
+            return 2 if owner.endswith(_GLUED_KEY) else 0
+        sure = owner in self.words.key_of or not _SURE_KEY.isdisjoint(before)
+        return 2 if sure else 1
+
+    def _pass_strength(self, left: bytes, before: list[str], glued: bool) -> int:
+        if glued or (len(left) >= 8 and surprise(left[-24:].decode("latin-1")) > 5.4):
+            return 0  # two letters of a word, or of something drawn by chance
+        joined = left[-1:].isalpha() or left[-1:] in (b"_", b"-", b".")
+        owned = bool(before) and before[-1] in self.words.pass_of
+        return 2 if joined or owned else 1
+
+    def _assigned(self, name: SecretName) -> tuple[int, int] | None:
+        """Return the span of the value that follows the name, if it is a secret."""
+        for found in self._assignments(name):
+            if found is None:
                 continue
-            loose = (
-                found.re is not _ASSIGNED
-                or found["made"]
-                or found["op"] in (b">", b"|", b",", b"->", b"(")
-            )
-            word = _MORE.sub(b"", data[span[0] : min(span[1], span[0] + JUDGED)]).decode(
-                "utf-8", "replace"
-            )
-            if _is_secret(word, self.rule, strength, bool(loose) and not left.startswith(b"set")):
-                return _whole(data, span, high)
-            if (inner := _parts(data, span, strength)) is not None:
+            span = _value(name.data, found, name.high)
+            if span is None:
+                continue
+            loose = _is_loose(found) and not name.left.startswith(b"set")
+            judged = name.data[span[0] : min(span[1], span[0] + JUDGED)]
+            word = _MORE.sub(b"", judged).decode("utf-8", "replace")
+            if _is_secret(word, self.rule, name.strength, loose):
+                return _extend(name.data, span, name.high)
+            inner = _parts(name.data, span, name.strength)
+            if inner is not None:
                 return inner
         return None
 
-    def _spaced(
-        self, data: bytes, start: int, after: int, low: int, high: int, left: bytes
-    ) -> re.Match[bytes] | None:
-        """`--token X`, `ENV TOKEN X`, `password X` of a .netrc."""
-        match = _SPACED.match(data, after, high)
-        if match is None or left.startswith(b"-"):
-            return match
-        name = start - len(left)
-        if _SHELL.search(data[max(low, name - 24) : name]):
-            return match
-        netrc = (
-            self.rule == "password"
-            and not left
-            and _NETRC.search(data[max(low, start - 120) : start])
-        )
-        return match if netrc else None
+    def _assignments(self, name: SecretName) -> Iterator[re.Match[bytes] | None]:
+        """Yield what the name is followed by, up to its value, in the ways of writing that."""
+        assigned = _ASSIGNED.match(name.data, name.after, name.high)
+        if assigned is not None:
+            yield assigned
+            return
+        yield self._spaced(name)
+        yield _NAMED.match(name.data, name.after, name.high)
 
-    def _paired(
-        self, data: bytes, name: int, after: int, low: int, high: int, strength: int
-    ) -> tuple[int, int] | None:
-        """The value of a member beside the one that says this name."""
-        if data[max(low, name - 8) : name].rstrip(b" \t\"'\\")[-1:] != b":":
+    def _spaced(self, name: SecretName) -> re.Match[bytes] | None:
+        """Match `--token X`, `ENV TOKEN X`, and `password X` of a .netrc."""
+        match = _SPACED.match(name.data, name.after, name.high)
+        if match is None or name.left.startswith(b"-"):
+            return match
+        begin = name.start - len(name.left)
+        if _SHELL.search(name.data[max(name.low, begin - 24) : begin]):
+            return match
+        if self.rule != "password" or name.left:
             return None
-        lead = data[max(low, name - PAIR) : name]
-        offset = name - len(lead)
-        said = _IS_NAME.search(lead, max(0, len(lead) - 60))
-        if said is None:
-            below = _BELOW_VALUE.search(lead)
-            spans = [(offset + below.start("value"), offset + below.end("value"))] if below else []
-        else:
-            spans = [
-                *_members(
-                    data, after, _object_end(data, after, min(high, after + PAIR)), said["q"], high
-                ),
-                *_members(
-                    data,
-                    _object_start(lead, said.start()) + offset,
-                    offset + said.start(),
-                    said["q"],
-                    high,
-                ),
-            ]
-        for span in spans:
-            word = data[span[0] : min(span[1], span[0] + JUDGED)].decode("utf-8", "replace")
-            if _is_secret(word, self.rule, strength, loose=strength < 2):
+        in_netrc = _NETRC.search(name.data[max(name.low, name.start - 120) : name.start])
+        return match if in_netrc else None
+
+    def _paired(self, name: SecretName) -> tuple[int, int] | None:
+        """Return the value of a member beside the one that holds this name."""
+        data = name.data
+        begin = name.start - len(name.left)
+        if data[max(name.low, begin - 8) : begin].rstrip(b" \t\"'\\")[-1:] != b":":
+            return None
+        for span in _values_beside(name, begin):
+            if _is_secret(_text(data, span), self.rule, name.strength, loose=name.strength < 2):
                 return span
         return None
 
-    def _told(
-        self, data: bytes, start: int, after: int, low: int, high: int
-    ) -> list[tuple[int, int]]:
-        """In prose, after the word, where there may be several, or before it."""
+    def _after_in_prose(self, name: SecretName) -> list[tuple[int, int]]:
+        """Return the values that prose gives behind the word; there may be several."""
+        data, after, high = name.data, name.after, name.high
         spans: list[tuple[int, int]] = []
-        at, limit = after, after + (SAID if self.rule != "auth" else SAID // 3)
-        while (
-            found := _SAID_WORD.search(data, at, min(high, limit + BARE))
-        ) and found.start() < limit:
-            begin, at = found.span()
-            if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
-                begin += 1  # of an escape
+        at, limit = after, after + self._prose_reach
+        while found := _PROSE_WORD.search(data, at, min(high, limit + BARE)):
+            if found.start() >= limit:
+                break
+            begin, at = _skip_escape(data, found.start()), found.end()
             if begin == after:
                 continue  # still the name
             span = _trimmed(data, begin, at)
@@ -277,65 +276,67 @@ class AssignmentFinder:
                 continue
             if between.count(b"\n") + between.count(b"\\n") > 2 or _ELSEWHERE.search(between):
                 break
-            tight = _TIGHT.search(between) or (self.rule != "api-key" and not between.strip(b" \t"))
-            if _is_told(_text(data, span), bool(tight)):
-                spans.append(_whole(data, span, high))
+            if _is_prose_secret(_text(data, span), self._is_tight(between)):
+                spans.append(_extend(data, span, high))
                 at = max(at, spans[-1][1])
                 limit += spans[-1][1] - span[0] - len(LABEL)  # as far as with a label in its place
-        if spans:
-            return spans
-        lead = data[max(low, start - 280) : start]
-        if _TIED.search(lead) and (match := _BEFORE.search(lead)):
-            offset = start - len(lead)
-            begin = offset + match.start("value")
-            if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
-                begin += 1  # of an escape
-            span = _trimmed(data, begin, offset + match.end("value"))
-            plain = match["tie"].startswith(
-                (b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-")
-            )
-            if _is_told(_text(data, span), plain):
-                return [span]
-        return []
+        return spans
 
-    def columns(
-        self, data: bytes, start: int, after: int, low: int, high: int
-    ) -> Iterator[tuple[int, int]]:
-        """The cells below a name that heads a column of a table or of comma separated values."""
-        begin = max(
-            (m.end() for m in _LINE.finditer(data, max(low, start - 400), start)),
-            default=max(low, start - 400),
-        )
-        stop = _LINE.search(data, after, min(high, after + 600))
-        if stop is None:
+    @property
+    def _prose_reach(self) -> int:
+        return PROSE // 3 if self.rule == "auth" else PROSE
+
+    def _is_tight(self, between: bytes) -> bool:
+        """Return whether nothing but a tie stands between a name and a word of prose."""
+        if _TIGHT.search(between):
+            return True
+        return self.rule != "api-key" and not between.strip(b" \t")
+
+    def _before_in_prose(self, name: SecretName) -> list[tuple[int, int]]:
+        """Return the value that prose gives before the word: `X is the password`."""
+        lead = name.data[max(name.low, name.start - 280) : name.start]
+        match = _BEFORE.search(lead) if _TIED.search(lead) else None
+        if match is None:
+            return []
+        offset = name.start - len(lead)
+        begin = _skip_escape(name.data, offset + match.start("value"))
+        span = _trimmed(name.data, begin, offset + match.end("value"))
+        plain = match["tie"].startswith(_PLAIN_TIES)
+        return [span] if _is_prose_secret(_text(name.data, span), plain) else []
+
+    def _cells_below(self, name: SecretName) -> Iterator[tuple[int, int]]:
+        """Yield the secrets below a name that heads a column of a table or of comma separated
+        values."""
+        data, start = name.data, name.start
+        floor = max(name.low, start - 400)
+        begin = max((m.end() for m in _LINE.finditer(data, floor, start)), default=floor)
+        stop = _LINE.search(data, name.after, min(name.high, name.after + 600))
+        if stop is None or not _CELL_END.match(data, name.after, stop.end()):
             return
         head = data[begin : stop.start()]
         mark = next((mark for mark in (b"|", b"\t", b",", b";") if mark in head), None)
-        if mark is None or not _CELL_END.match(data, after, stop.end()):
+        if mark is None:
             return
-        column, cells = data.count(mark, begin, start), head.count(mark)
-        line = stop.end()
-        high = min(high, start + TABLE)
-        for _ in range(ROWS):
-            stop = _LINE.search(data, line, min(high, line + 2000))
-            end = stop.start() if stop else min(high, line + 2000)
-            row = data[line:end].split(mark)
-            if len(row) != cells + 1:
+        column = data.count(mark, begin, start)
+        high = min(name.high, start + TABLE)
+        for line, row in _table_rows(data, stop.end(), high, mark):
+            if len(row) != head.count(mark) + 1:
                 return
             word = row[column].strip(b" \"'`\\*")
-            at = line + sum(len(cell) + 1 for cell in row[:column]) + row[column].find(word)
             if _is_secret(word[:JUDGED].decode("utf-8", "replace"), self.rule, 2, loose=True):
+                left = sum(len(cell) + 1 for cell in row[:column])
+                at = line + left + row[column].find(word)
                 yield at, at + len(word)
-            if stop is None:
-                return
-            line = stop.end()
 
 
 ROWS = 40
-SAID = 120  # bytes of prose between a name and its value
+PROSE = 120  # bytes of prose between a name and its value
 TABLE = 16 << 10  # bytes of one, from the name on
 LABEL = b"[REDACTED:x]"  # all labels count like this one
-_NEVER_SAID = (b"pw", b"psk")
+_NEVER_IN_PROSE = (b"pw", b"psk")
+_PLAIN_TIES = (b"is", b"that", b"it", b"this", b"as", b"which", b"\xe2", b"<-")
+_LOOSE_SIGNS = (b">", b"|", b",", b"->", b"(")
+_ESCAPED_LETTERS = (b"n", b"r", b"t")
 _GLUED_KEY = ("api", "access", "secret", "private", "auth", "my", "account", "license")
 _SURE_KEY = frozenset(("api", "secret", "access", "private"))
 _CELL_END = re.compile(rb"\\*[\"']?[ \t]*(?:[|,;\t]|\r?\n|\\+[rn])")
@@ -343,19 +344,57 @@ _NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}(?:\n|\\n)?[ \t]*$
 _RESOURCE = re.compile(rb":\d{12}:$")  # the name of something at AWS
 
 
+# -- names ---------------------------------------------------------------------------------------
+
+
+def _name_end(lead: bytes) -> bytes:
+    """Return the part of a name that a text ends with."""
+    left = lead[len(lead.rstrip(_NAME_CHARS)) :]
+    if left[:1] in _ESCAPED_LETTERS and lead[-len(left) - 1 : -len(left)] == b"\\":
+        return left[1:]
+    return left
+
+
+def _fragment_start(data: bytes, after: int, high: int) -> int:
+    """Return where the fragment of an address begins, or `high` if it has none."""
+    mark = data.find(b"#", after, min(high, after + BARE))
+    if mark > 0 and not _STOP.search(data, after, mark):
+        return mark
+    return high
+
+
+def _words_in(name: bytes) -> list[str]:
+    if not name:
+        return []
+    return [word.lower() for word in _WORDS.findall(name.decode("latin-1"))]
+
+
+def _auth_strength(word: bytes, before: list[str], glued: bool) -> int:
+    if glued and not (before and before[-1].endswith(("api", "basic"))):
+        return 0
+    return 2 if word.lower() == b"authorization" else 1
+
+
 # -- values --------------------------------------------------------------------------------------
 
 
+def _is_loose(match: re.Match[bytes]) -> bool:
+    """Return whether what ties name and value need not be an assignment."""
+    if match.re is not _ASSIGNED:
+        return True
+    return bool(match["made"]) or match["op"] in _LOOSE_SIGNS
+
+
 def _value(data: bytes, match: re.Match[bytes], high: int) -> tuple[int, int] | None:
-    """What stands after the match: up to the closing quote, or as far as a bare word goes, and
-    what it goes on with."""
+    """Return the span of what stands after the match: up to the closing quote, or as far as a
+    bare word goes, and what it goes on with."""
     start = match.end()
     quote = match["q"]
-    if quote and (end := _closing(data, start, quote, high)) is not None:
-        cut = _INNER_BREAK.search(data, start, end)
-        if cut is None:
-            return _trimmed(data, start, _continued(data, end, high), quoted=True)
-        return _trimmed(data, start, _continued(data, cut.start(), high), quoted=True)
+    closing = _closing(data, start, quote, high) if quote else None
+    if closing is not None:
+        cut = _INNER_BREAK.search(data, start, closing)
+        end = cut.start() if cut else closing
+        return _trimmed(data, start, _continued(data, end, high), quoted=True)
     bare = _BARE.match(data, start, high)
     if bare is None or data[bare.end() : bare.end() + 1] in (b"(", b"["):
         return None
@@ -372,6 +411,35 @@ def _members(
         end = _closing(data, member.end(), quote, high)
         if end is not None and not _INNER_BREAK.search(data, member.end(), end):
             yield _trimmed(data, member.end(), end, quoted=True)
+
+
+def _values_beside(name: SecretName, begin: int) -> Iterator[tuple[int, int]]:
+    """Yield the values that may belong to a name which is itself a value, behind it first."""
+    data, high = name.data, name.high
+    lead = data[max(name.low, begin - PAIR) : begin]
+    offset = begin - len(lead)
+    key = _IS_NAME.search(lead, max(0, len(lead) - 60))
+    if key is not None:
+        quote = key["q"]
+        end = _object_end(data, name.after, min(high, name.after + PAIR))
+        yield from _members(data, name.after, end, quote, high)
+        start = offset + _object_start(lead, key.start())
+        yield from _members(data, start, offset + key.start(), quote, high)
+    elif below := _BELOW_VALUE.search(lead):
+        yield offset + below.start("value"), offset + below.end("value")
+
+
+def _table_rows(
+    data: bytes, start: int, high: int, mark: bytes
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield where each of the next lines starts, and its cells; ROWS at most."""
+    for _ in range(ROWS):
+        stop = _LINE.search(data, start, min(high, start + 2000))
+        end = stop.start() if stop else min(high, start + 2000)
+        yield start, data[start:end].split(mark)
+        if stop is None:
+            return
+        start = stop.end()
 
 
 def _object_end(data: bytes, low: int, high: int) -> int:
@@ -419,14 +487,21 @@ def _is_other(data: bytes, span: tuple[int, int], between: bytes) -> bool:
     return named is not None and surprise(named[1].decode("latin-1")) < 4.6
 
 
-def _whole(data: bytes, span: tuple[int, int], high: int) -> tuple[int, int]:
-    """A value that was judged by its beginning, to its end."""
-    if span[1] - span[0] < BARE and span[1] < high and _STOP.match(data, span[1]):
+def _extend(data: bytes, span: tuple[int, int], high: int) -> tuple[int, int]:
+    """Return the span of the whole value that was judged by its beginning."""
+    start, end = span
+    if end - start < BARE and end < high and _STOP.match(data, end):
         return span
-    if data[span[1] : span[1] + 1] in (b".", b",", b":", b";", b"!", b"?", b"*", b"_", b"'"):
+    if data[end : end + 1] in (b".", b",", b":", b";", b"!", b"?", b"*", b"_", b"'"):
         return span
-    stop = _STOP.search(data, span[1], high)
-    return span[0], stop.start() if stop else high
+    stop = _STOP.search(data, end, high)
+    return start, stop.start() if stop else high
+
+
+def _skip_escape(data: bytes, begin: int) -> int:
+    r"""Return where a word begins that was found behind a backslash: after the n of `\n`."""
+    escaped = data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in _ESCAPED_LETTERS
+    return begin + 1 if escaped else begin
 
 
 def _trimmed(data: bytes, start: int, end: int, *, quoted: bool = False) -> tuple[int, int]:
@@ -441,44 +516,48 @@ def _text(data: bytes, span: tuple[int, int]) -> str:
 
 @lru_cache(4096)
 def _is_secret(word: str, rule: str, strength: int, loose: bool) -> bool:
-    """After an assignment to a name that promises a secret."""
+    """Return whether this word, assigned to a name that promises a secret, is one."""
     if len(word) < 6 or (len(word) < 12 and rule != "password" and not _DIGIT.search(word)):
         return False
     if is_stand_in(word) or is_plain(word):
         return False
+    strict_password = rule == "password" and not loose
     if strength == 1:
-        least = 10 if rule == "password" and not loose and not _SHORT_HEX.fullmatch(word) else 16
-        hexes = any(map(is_hex, [word, *re.split(r"[-_.:/]", word)]))
-        return len(word) >= least and surprise(word) >= 5.0 and not hexes
+        return _is_surprising(word, 10 if strict_password else 16)
     if is_hex(word):
         return not loose or len(word) >= 20
     if word.isdigit():
         return len(word) >= 14 and not loose
-    if is_random(word, 8 if not loose else 12):
+    if is_random(word, 12 if loose else 8):
         return True
-    return rule == "password" and not loose and is_password(word)
+    return strict_password and is_password(word)
+
+
+def _is_surprising(word: str, least: int) -> bool:
+    """Return whether a word of at least so many letters was drawn by chance and is no hash."""
+    if _SHORT_HEX.fullmatch(word):
+        least = 16
+    if len(word) < least or surprise(word) < 5.0:
+        return False
+    return not any(map(is_hex, [word, *re.split(r"[-_.:/]", word)]))
 
 
 def _parts(data: bytes, span: tuple[int, int], strength: int) -> tuple[int, int] | None:
-    """A word in a quoted value that has several."""
-    if strength < 2 or b" " not in data[span[0] : span[1]]:
+    """Return the span of a secret among the several words of a quoted value."""
+    value = data[span[0] : span[1]]
+    if strength < 2 or b" " not in value:
         return None
     at = span[0]
-    for part in data[span[0] : span[1]].split(b" "):
+    for part in value.split(b" "):
         word = part.decode("latin-1")
-        if (
-            is_random(word, 16, 5.0)
-            and not is_hex(word)
-            and not is_stand_in(word)
-            and not is_plain(word)
-        ):
+        if is_random(word, 16, 5.0) and not (is_hex(word) or is_stand_in(word) or is_plain(word)):
             return at, at + len(part)
         at += len(part) + 1
     return None
 
 
 @lru_cache(4096)
-def _is_told(word: str, tight: bool) -> bool:
+def _is_prose_secret(word: str, tight: bool) -> bool:
     """In prose, where anything may follow a word."""
     digits = _DIGIT.search(word) is not None
     if (not digits and len(word) < 16) or is_stand_in(word) or is_plain(word):
