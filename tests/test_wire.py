@@ -68,7 +68,8 @@ def _fields(schema: dict[str, Any], known: dict[str, Any]) -> Any:
     """A schema without its words and names: the fields, their types, and which are always there."""
     if "$ref" in schema:
         return _fields(known[schema["$ref"].rsplit("/", 1)[1]], known)
-    found = {name: schema[name] for name in ("type", "const", "required") if name in schema}
+    kept = ("type", "const", "required")
+    found: dict[str, Any] = {name: schema[name] for name in kept if name in schema}
     if isinstance(found.get("required"), list):
         found["required"] = sorted(found["required"])
     for name in ("anyOf", "oneOf"):

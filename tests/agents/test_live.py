@@ -14,7 +14,7 @@ from tests.agents.test_status import in_terminal
 from tests.agents.test_stories import Desk, shell, work
 from tests.live import Live
 from whyfor import config
-from whyfor.story.status.judge import Status
+from whyfor.model.status import Status
 
 
 @pytest.fixture

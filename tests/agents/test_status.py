@@ -18,10 +18,11 @@ import pytest
 from whyfor import config
 from whyfor.model.errors import NotFound
 from whyfor.model.signals import Signal
+from whyfor.model.status import Status
 from whyfor.store.open import reading
 from whyfor.store.sqlite.connection import fetch
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import NEW, Status, apply, process, status, told
+from whyfor.story.status.judge import NEW, apply, process, status, told
 
 from . import AGENTS, Call, Reply, Request, Say
 from .script import Answer

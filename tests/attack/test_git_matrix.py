@@ -15,7 +15,7 @@ from tests.server.wire import served
 from tests.story.links.workshop import Agent, Repo, body
 from whyfor import config
 from whyfor.live.loop import LiveLoop
-from whyfor.story.status.standing import LiveStatus
+from whyfor.model.status import LiveStatus
 
 Cli = Callable[..., Result]
 BUG = 3  # the exit code of an error nobody expected

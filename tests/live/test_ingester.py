@@ -26,9 +26,9 @@ from whyfor.live.hub import RING_ITEMS, StreamFilter
 from whyfor.live.loop import LiveLoop
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import NotFound
+from whyfor.model.status import LiveStatus
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.open import reading
-from whyfor.story.status.standing import LiveStatus
 
 from . import Live
 

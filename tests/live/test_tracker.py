@@ -20,10 +20,9 @@ from whyfor.capture.doorbell import Doorbell
 from whyfor.config import Settings
 from whyfor.live.loop import LiveLoop
 from whyfor.live.tracker import ACTIVE, StatusTracker
+from whyfor.model.status import LiveStatus, Summary
 from whyfor.service.ingest import ingest
 from whyfor.store.sqlite.connection import connect, transaction
-from whyfor.story.status.standing import LiveStatus
-from whyfor.story.summary import Summary
 
 from .test_ingester import Agent, Quiet
 

@@ -6,8 +6,7 @@ import time
 from typing import Any
 
 from whyfor.model.sessions import Session, Tokens
-from whyfor.story.status.judge import PendingApproval, Status
-from whyfor.story.status.standing import LiveStatus
+from whyfor.model.status import LiveStatus, PendingApproval, Status
 
 
 def now() -> int:

@@ -21,12 +21,11 @@ from whyfor.config import Settings
 from whyfor.demo import build
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
+from whyfor.model.status import LiveStatus, PendingApproval, Summary
 from whyfor.service.ingest import ingest
 from whyfor.service.pause import Scope, pause
 from whyfor.store.open import reading
-from whyfor.story.status.judge import PendingApproval, StatusInput, apply, of_event, status, told
-from whyfor.story.status.standing import LiveStatus
-from whyfor.story.summary import Summary
+from whyfor.story.status.judge import StatusInput, apply, of_event, status, told
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
 from .conftest import Home

@@ -21,11 +21,11 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.live.feed import Feed, FeedItem
 from whyfor.live.hub import _differ
+from whyfor.model.status import LiveStatus
 from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.link import unlink
 from whyfor.store.sqlite import changes
-from whyfor.story.status.standing import LiveStatus
 
 
 @pytest.fixture

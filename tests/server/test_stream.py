@@ -21,10 +21,9 @@ from whyfor.config import Settings
 from whyfor.live import hub as live
 from whyfor.live.hub import Hub
 from whyfor.model.sessions import Session, Tokens
+from whyfor.model.status import LiveStatus, PendingApproval, Status
 from whyfor.server import run
 from whyfor.service.ingest import ingest
-from whyfor.story.status.judge import PendingApproval, Status
-from whyfor.story.status.standing import LiveStatus
 
 
 class Message(dict[str, str]):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from whyfor.agents.hooks import HOOKABLE
 from whyfor.model.events import KINDS, StoredEvent
 from whyfor.model.signals import Signal
+from whyfor.model.status import Status
 from whyfor.story.status import inputs as signs
 from whyfor.story.status import state
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
@@ -27,7 +28,6 @@ from whyfor.story.status.judge import (
     PHASES,
     QUIET,
     State,
-    Status,
     apply,
     process,
     status,

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
-from whyfor.story.status.judge import Status
-from whyfor.story.summary import EVERY, LINE_MAX, Summary, due, summary
-from whyfor.story.turns import Turn, tool_kind, turns
+from whyfor.model.status import Status, Summary
+from whyfor.model.turns import Turn
+from whyfor.story.summary import EVERY, LINE_MAX, due, summary
+from whyfor.story.turns import tool_kind, turns
 
 START = 1_780_000_000_000
 repeatable = settings(deadline=None, derandomize=True, max_examples=100)

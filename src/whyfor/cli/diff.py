@@ -18,8 +18,9 @@ from whyfor.cli.render import (
     print_json,
     table,
 )
+from whyfor.model.reports import CommitRange
 from whyfor.model.text import spent
-from whyfor.service.status import CommitRange, between, between_json
+from whyfor.service.status import between, between_json
 
 
 @click.command()

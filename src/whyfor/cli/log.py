@@ -18,7 +18,8 @@ from whyfor.cli.render import (
     print_json,
     table,
 )
-from whyfor.service.log import CommitStory, commit_story_json, log
+from whyfor.model.stories import CommitStory
+from whyfor.service.log import commit_story_json, log
 
 _SCREEN = 50
 CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}

@@ -8,7 +8,8 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import json_option, label, moment, print_json
-from whyfor.service.pause import Paused, pause, paused_json, scope_of, seconds_of
+from whyfor.model.reports import Paused
+from whyfor.service.pause import pause, paused_json, scope_of, seconds_of
 from whyfor.terminal import say
 
 repo_option = click.option(

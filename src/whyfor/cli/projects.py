@@ -17,7 +17,8 @@ from whyfor.cli.render import (
     progress_bar,
     table,
 )
-from whyfor.service.link import KnownProject, alias, known_json, projects
+from whyfor.model.reports import KnownProject
+from whyfor.service.link import alias, known_json, projects
 
 
 @click.group(invoke_without_command=True)

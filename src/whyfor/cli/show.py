@@ -28,17 +28,10 @@ from whyfor.cli.render import (
 )
 from whyfor.model.characters import show_code
 from whyfor.model.events import StoredEvent
+from whyfor.model.reports import Conversation
 from whyfor.model.text import count, spent
 from whyfor.service.log import is_commit, read, story_json
-from whyfor.service.sessions import (
-    Conversation,
-    Turn,
-    conversation,
-    event_json,
-    raw,
-    session_json,
-    turn_json,
-)
+from whyfor.service.sessions import Turn, conversation, event_json, raw, session_json, turn_json
 from whyfor.story.conversation.calls import argument, diff, failed
 from whyfor.terminal import data_stream, write_data
 

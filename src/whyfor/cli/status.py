@@ -20,7 +20,8 @@ from whyfor.cli.render import (
     print_json,
     table,
 )
-from whyfor.service.status import OpenWork, StatusReport, status, status_json
+from whyfor.model.reports import OpenWork, StatusReport
+from whyfor.service.status import status, status_json
 
 _FILES = 4
 

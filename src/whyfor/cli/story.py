@@ -9,8 +9,8 @@ from rich.text import Text
 
 from whyfor.cli.render import MARK, agent, clean, label, moment, one_line, plural
 from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.stories import FullStory, StoryLine
 from whyfor.model.text import spent
-from whyfor.service.log import FullStory, StoryLine
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words

@@ -13,7 +13,7 @@ from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache
 from whyfor.live.follow import standings
 from whyfor.live.hub import standing_json
-from whyfor.story.status.standing import LiveStatus
+from whyfor.model.status import LiveStatus
 
 
 @click.command()

@@ -13,6 +13,7 @@ import msgspec
 from whyfor.git import run
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import BadInput
+from whyfor.model.stories import Commit as Commit
 
 try:
     from _blake2 import blake2b  # hashlib would bring OpenSSL along
@@ -53,21 +54,6 @@ _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _ESCAPE = re.compile(rb'\\([abfnrtv"\\]|[0-7]{3})')
 _PLAIN = dict(zip(b'abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
-
-
-class Commit(msgspec.Struct, frozen=True):
-    sha: str
-    parents: tuple[str, ...]
-    author: str
-    email: str
-    authored_at: int  # ms; survives a rebase
-    committed_at: int  # ms; does not
-    subject: str
-    body: str
-
-    @property
-    def is_merge(self) -> bool:
-        return len(self.parents) > 1
 
 
 class FileChange(msgspec.Struct):

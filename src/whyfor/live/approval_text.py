@@ -4,10 +4,10 @@ the store all of it."""
 from __future__ import annotations
 
 from whyfor.model.sessions import Session
+from whyfor.model.status import PendingApproval
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.browse import Browser
 from whyfor.story.status.inputs import TEXT_MAX, said
-from whyfor.story.status.pending import PendingApproval
 
 WHOLE = 256 << 10  # characters
 _LATELY = 400  # events among which the call is looked for

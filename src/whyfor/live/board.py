@@ -18,18 +18,19 @@ from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_text
 from whyfor.model.query import Filters
+from whyfor.model.reports import Paused
 from whyfor.model.sessions import Session
+from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.text import one_line
-from whyfor.service.pause import Paused, active_pauses, describe_pause
+from whyfor.model.turns import Turn
+from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.read import StoreRows
-from whyfor.story.status.judge import Status
-from whyfor.story.status.standing import LiveStatus
-from whyfor.story.summary import Summary, summary
-from whyfor.story.turns import Turn, tool_kind
+from whyfor.story.summary import summary
+from whyfor.story.turns import tool_kind
 
 SILENT = 60_000  # ms a hook may be behind the session it should have told of
 ROWS = 12  # of what is idle or over, unless more are asked for

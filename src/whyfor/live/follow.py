@@ -20,9 +20,10 @@ from whyfor.live.loop import LOOK, watch
 from whyfor.live.tracker import StatusTracker
 from whyfor.locks import open_file
 from whyfor.model.errors import NotFound, WhyforError
+from whyfor.model.status import LiveStatus
 from whyfor.service.notify import Notifier
 from whyfor.service.serve import serves
-from whyfor.story.status.standing import LiveStatus, StatusSink
+from whyfor.story.status.standing import StatusSink
 
 ASK = 2.0  # seconds between two questions who reads
 

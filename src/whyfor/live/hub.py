@@ -23,10 +23,10 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem
 from whyfor.model.errors import Busy, NotFound, WhyforError
+from whyfor.model.status import LiveStatus
 from whyfor.model.times import to_iso
 from whyfor.store.open import reading
 from whyfor.store.sqlite.browse import Browser
-from whyfor.story.status.standing import LiveStatus
 
 POLL = 0.5  # seconds between looks, when nobody says that there is news
 HEARTBEAT = 15.0

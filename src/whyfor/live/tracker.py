@@ -18,6 +18,7 @@ from whyfor.config import Settings
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.signals import Signal
+from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.processes import Ident, Processes
 from whyfor.service.recent_turns import recent_turns
 from whyfor.store.open import reading
@@ -28,7 +29,6 @@ from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.story.status.judge import (
     NEW,
     State,
-    Status,
     StatusInput,
     apply,
     of_event,
@@ -37,8 +37,7 @@ from whyfor.story.status.judge import (
     process,
     status,
 )
-from whyfor.story.status.standing import LiveStatus
-from whyfor.story.summary import Summary, due, renewed, summary
+from whyfor.story.summary import due, renewed, summary
 
 ACTIVE = 100  # sessions
 DAY = 86_400_000  # ms: what is silent for longer is not attended to

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from whyfor.model.sessions import Session
+
 FIELDS = ("prompts", "answers", "thinking", "tools")
 
 
@@ -43,3 +45,15 @@ class Match(msgspec.Struct, frozen=True):
     turn: int
     created_at: int | None
     score: float
+
+
+class Hit(msgspec.Struct, frozen=True):
+    session: Session
+    seq: int
+    turn: int
+    kind: str
+    created_at: int | None
+    snippet: str
+    marks: list[tuple[int, int]]  # where the words stand in the snippet
+    score: float
+    named: bool = False  # found in the title that an agent gave the session, which nobody typed

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from whyfor.model.events import StoredEvent
-from whyfor.model.query import FIELDS, Atom, Filters, Match, Query
+from whyfor.model.query import FIELDS, Atom, Filters, Hit, Match, Query
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.recall.query import phrase
@@ -30,18 +30,6 @@ _LEAD = 40
 _LINES = 3
 _WIDTH = 240  # of one of these
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
-
-
-class Hit(msgspec.Struct, frozen=True):
-    session: Session
-    seq: int
-    turn: int
-    kind: str
-    created_at: int | None
-    snippet: str
-    marks: list[tuple[int, int]]  # where the words stand in the snippet
-    score: float
-    named: bool = False  # found in the title that an agent gave the session, which nobody typed
 
 
 def search(

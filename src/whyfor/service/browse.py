@@ -25,18 +25,18 @@ from whyfor.git.run import ask
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path, to_text
+from whyfor.model.reports import LastCapture, Paused
 from whyfor.model.sessions import Project, Session
-from whyfor.service.log import CommitStory, FullStory, full_story, stories_of
-from whyfor.service.pause import Paused, active_pauses, describe_pause
+from whyfor.model.status import LiveStatus, Status, Summary
+from whyfor.model.stories import CommitStory, FullStory
+from whyfor.service.log import full_story, stories_of
+from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
 from whyfor.service.sessions import SessionFilter, Turn, understand
-from whyfor.service.status import LastCapture
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.browse import Browser
 from whyfor.story.repositories import ALL, repository_of
-from whyfor.story.status.judge import Status
-from whyfor.story.status.standing import LiveStatus
-from whyfor.story.summary import Summary, summary
+from whyfor.story.summary import summary
 from whyfor.story.tokens import turns_of
 
 EVENTS_BYTES = 4 << 20  # of text and data in one page of events; one event at least

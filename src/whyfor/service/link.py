@@ -21,7 +21,7 @@ from whyfor.git.place import GitPlace, name_place
 from whyfor.model.checkpoints import TAGS, Checkpoint, Note
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_text
-from whyfor.model.sessions import Project
+from whyfor.model.reports import KnownProject
 from whyfor.service.ingest import LOCK_WAIT
 from whyfor.service.log import inside, required, stories_of, top
 from whyfor.service.sessions import find_session
@@ -179,14 +179,6 @@ def _say(
 
 
 # -- projects ------------------------------------------------------------------------------------
-
-
-class KnownProject(msgspec.Struct, frozen=True):
-    project: Project
-    paths: list[str]
-    aliases: list[str]
-    sessions: int
-    stories: int
 
 
 def projects(settings: Settings) -> list[KnownProject]:

@@ -19,7 +19,8 @@ from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.errors import Ambiguous, BadInput, NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path
-from whyfor.model.sessions import Session, Tokens
+from whyfor.model.sessions import Session
+from whyfor.model.stories import CommitStory, FullStory, StoryLine
 from whyfor.model.times import to_iso
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
@@ -30,38 +31,6 @@ from whyfor.story.repositories import ALL, lost, repository_at
 _SHA = re.compile(r"^[0-9a-f]{7,64}$")
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 MERGE = "context_reset"
-
-
-class CommitStory(msgspec.Struct, frozen=True):
-    """A commit and its story, or why it has none."""
-
-    commit: history.Commit
-    checkpoint: Checkpoint | None
-    reason: str | None
-    nearby: list[dict[str, Any]] = []  # hints, never links
-    beside: list[Checkpoint] = []  # of its group, found only now
-
-
-class StoryLine(msgspec.Struct, frozen=True):
-    """One thing that was said for a commit."""
-
-    role: str  # request | answer | question | closing words
-    by: str  # person | agent
-    agent: str
-    session_id: str
-    turn: int
-    seq: int
-    created_at: int | None
-    text: str
-
-
-class FullStory(msgspec.Struct, frozen=True):
-    told: CommitStory
-    said: list[StoryLine]
-    sessions: dict[str, Session]  # by agent:id
-    tokens: Tokens
-    group: list[Checkpoint]  # all of its group, oldest first
-    reverts: CommitStory | None = None
 
 
 # -- finding a commit ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from whyfor.config import Settings
 from whyfor.hook import FILES
 from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
+from whyfor.model.reports import Paused, PauseReport
 from whyfor.model.signals import Process
 from whyfor.model.times import to_iso
 from whyfor.store.journal import Journal, PauseEntry
@@ -49,40 +50,6 @@ class Scope(msgspec.Struct, frozen=True):
                 not self.agent or pause.agent in ("", self.agent)
             )
         return not pause.session_id and self.repository == pause.repository
-
-
-class Paused(msgspec.Struct, frozen=True):
-    """A pause as it is told."""
-
-    what: str  # everything | repository | session
-    since: int
-    until: int | None
-    repository: str | None = None  # its work tree
-    session: str | None = None  # agent:id
-
-    @property
-    def resume(self) -> str:
-        """The command that ends it."""
-        from shlex import quote  # here, like others below: every ingest imports this module
-
-        if self.session:
-            return f"whyfor resume --session {self.session.lstrip(':')}"
-        return (
-            f"whyfor resume --repo {quote(self.repository)}" if self.repository else "whyfor resume"
-        )
-
-    @property
-    def where(self) -> str:
-        return (
-            f"session {self.session.lstrip(':')}"
-            if self.session
-            else self.repository or "everywhere"
-        )
-
-
-class PauseReport(msgspec.Struct, frozen=True):
-    changed: list[Paused]  # begun or made longer; for resume: ended
-    paused: list[Paused]  # in effect now
 
 
 # -- the verbs -----------------------------------------------------------------------------------

@@ -4,9 +4,10 @@ short, never kept whole."""
 from __future__ import annotations
 
 from whyfor.model.events import StoredEvent
+from whyfor.model.turns import Turn
 from whyfor.store.sqlite.browse import Browser
 from whyfor.story.summary import TURNS
-from whyfor.story.turns import Turn, turns
+from whyfor.story.turns import turns
 
 EVENTS = 150  # of a session's end
 CUT = 1000  # characters of each of them

@@ -15,11 +15,11 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.query import FIELDS, Filters, Query
+from whyfor.model.query import FIELDS, Filters, Hit, Query
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
-from whyfor.recall.search import Hit, held, marked, page
+from whyfor.recall.search import held, marked, page
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.search_facets import Facets, LinkedCommit, TurnMatch

@@ -16,17 +16,17 @@ from whyfor.config import Settings
 from whyfor.git.identity import identify, normalise
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import StoredEvent
-from whyfor.model.query import FIELDS, Filters
+from whyfor.model.query import FIELDS, Filters, Hit
+from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
 from whyfor.model.times import parse_when, to_iso
+from whyfor.model.turns import Turn
 from whyfor.recall import query as queries
-from whyfor.recall.search import Hit
 from whyfor.recall.search import search as find
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import StoreReader
 from whyfor.story.rewinds import abandoned
 from whyfor.story.tokens import turns_of
-from whyfor.story.turns import Turn
 
 __all__ = [
     "Conversation",
@@ -62,14 +62,6 @@ class SessionFamily(msgspec.Struct, frozen=True):
     """A session with its subagents."""
 
     session: Session
-    children: list[Session]
-
-
-class Conversation(msgspec.Struct, frozen=True):
-    session: Session
-    events: list[StoredEvent]
-    turns: list[Turn]
-    abandoned: set[int]
     children: list[Session]
 
 

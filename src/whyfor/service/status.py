@@ -15,11 +15,11 @@ from whyfor.git.place import name_place
 from whyfor.git.run import ask
 from whyfor.git.worktree import WorkTreeState, find_changes
 from whyfor.model.query import Filters
-from whyfor.model.sessions import Session, Tokens
+from whyfor.model.reports import CommitRange, LastCapture, OpenWork, StatusReport
+from whyfor.model.sessions import Session
+from whyfor.model.stories import StoryLine
 from whyfor.model.times import to_iso
 from whyfor.service.log import (
-    CommitStory,
-    StoryLine,
     commit_story_json,
     full_story,
     inside,
@@ -28,7 +28,7 @@ from whyfor.service.log import (
     story_line_json,
     top,
 )
-from whyfor.service.pause import Paused, active_pauses, describe_pause, paused_json
+from whyfor.service.pause import active_pauses, describe_pause, paused_json
 from whyfor.service.sessions import session_json
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
@@ -39,30 +39,6 @@ from whyfor.story.repositories import repository_at
 # a session is active if it wrote something in the last half hour and has not said goodbye
 ACTIVE = 30 * 60_000
 RECENT = 30 * 86_400_000
-
-
-class OpenWork(msgspec.Struct, frozen=True):
-    """Work of a session that no commit holds yet."""
-
-    session: Session
-    prompts: int
-    files: list[str]  # it wrote since, and that differ from the last commit now
-
-
-class LastCapture(msgspec.Struct, frozen=True):
-    agent: str
-    last_record_at: int | None
-    last_hook_at: int | None
-
-
-class StatusReport(msgspec.Struct, frozen=True):
-    head: CommitStory | None
-    active: list[Session]
-    open: list[OpenWork]
-    capture: list[LastCapture]
-    paused: list[Paused]
-    # files sessions wrote that could not be compared with the last commit, and why
-    unread: dict[str, str] = {}
 
 
 def status(settings: Settings, cwd: Path) -> StatusReport:
@@ -181,16 +157,6 @@ def status_json(found: StatusReport) -> dict[str, Any]:
 
 
 # -- between two commits -------------------------------------------------------------------------
-
-
-class CommitRange(msgspec.Struct, frozen=True):
-    """What was said between two commits: after the first, up to and with the second."""
-
-    commits: list[CommitStory]  # newest first
-    sessions: list[tuple[Session, int]]  # with the messages that were new
-    messages: int
-    tokens: Tokens
-    prompts: list[StoryLine]
 
 
 def between(settings: Settings, cwd: Path, old: str, new: str) -> CommitRange:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from whyfor.config import Settings
-from whyfor.git.history import Commit
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import WhyforError
-from whyfor.service.log import MERGE, CommitStory, stories_of
+from whyfor.model.stories import Commit, CommitStory
+from whyfor.service.log import MERGE, stories_of
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from whyfor.model.status import Status, Summary
 from whyfor.model.text import one_line, plural
-from whyfor.story.status.judge import Status
-from whyfor.story.turns import Turn
+from whyfor.model.turns import Turn
 
 TURNS = 5
 EVERY = 30_000  # ms
@@ -25,17 +25,6 @@ _NOUNS = {
 }
 _ENDS = (". ", "! ", "? ", ": ")
 _SHORT = 12  # characters that say nothing alone: `Done.`, `Fixed:`
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """Plain text, bounded, each on one line."""
-
-    current: str
-    recent: str
-    prompt: str
-
-    def __str__(self) -> str:
-        return f"Current: {self.current}\nRecent: {self.recent}\nLast prompt: {self.prompt}"
 
 
 def due(last_made: int | None, completed: int | None, now: int) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
+from whyfor.model.turns import Turn
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.converse import Conversations
-from whyfor.story.turns import Turn, turns
+from whyfor.story.turns import turns
 
 
 def total(parts: Iterable[Tokens]) -> Tokens:

@@ -13,9 +13,10 @@ import msgspec
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
+from whyfor.model.turns import ApprovalRequest, Turn
 from whyfor.story.links.activity import SHELLS
 from whyfor.story.links.edits import PATHS, first, is_edit
-from whyfor.story.status.approvals import ApprovalRequest, approvals
+from whyfor.story.status.approvals import approvals
 from whyfor.story.status.inputs import of_event, of_signal
 
 _KINDS: Mapping[str, frozenset[str]] = {
@@ -44,26 +45,6 @@ _TELLING = _ASKING | {
     "session.exited",
 }
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$")
-
-
-class Turn(msgspec.Struct):
-    turn: int
-    prompt: str | None = None
-    closing: str | None = None  # the agent's last words
-    started_at: int | None = None
-    ended_at: int | None = None
-    duration_ms: int | None = None  # as the agent measured it, else from first to last record
-    tools: dict[str, int] = {}
-    kinds: dict[str, int] = {}  # the same calls by what they do: shell, edit, read, …
-    files: list[str] = []  # it wrote to
-    approvals: list[ApprovalRequest] = []
-    failures: int = 0
-    errors: list[str] = []
-    questions: list[str] = []
-    interrupted: bool = False
-    tokens: Tokens | None = None  # None: nobody said
-    first_seq: int = 0
-    last_seq: int = 0
 
 
 class _Making(msgspec.Struct):

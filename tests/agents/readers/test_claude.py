@@ -22,8 +22,9 @@ from whyfor.agents.base import TITLE_AGENT, TITLE_PERSON, Record, Sink, SourceSh
 from whyfor.agents.claude import AGENT, subagent_id
 from whyfor.capture import decode
 from whyfor.model.events import Event
+from whyfor.model.reports import Conversation
 from whyfor.model.sources import UnparsedRecord
-from whyfor.service.sessions import Conversation, conversation
+from whyfor.service.sessions import conversation
 from whyfor.store.sqlite.connection import connect
 from whyfor.store.sqlite.write import EventWriter
 

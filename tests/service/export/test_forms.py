@@ -7,12 +7,11 @@ import re
 import pytest
 
 from tests.service.export.hostile import ALL, FORGE, PAYLOADS, Page, outside_code, shown
-from whyfor.git.history import Commit
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.sessions import Session, Tokens
+from whyfor.model.stories import Commit, CommitStory, FullStory
 from whyfor.service.export import html, markdown
 from whyfor.service.export.document import Chapter, Document, DocumentCall, DocumentLine
-from whyfor.service.log import CommitStory, FullStory
 
 MENTIONS = "@ada fixes #12, closes acme/shop#3 | `a|b` https://forge.example/o/r/issues/7"
 STARTS = ("# Head", "- item", "1. item", "===", "/close", "    code")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from typing import Any
 
-from whyfor.git.history import Commit, FileChange
+from whyfor.git.history import FileChange
+from whyfor.model.stories import Commit
 from whyfor.story.links.activity import CommitCommand, SessionActivity, WrittenEdit
 from whyfor.story.links.infer import CommitFacts, Link, Linker
 from whyfor.story.links.line_keys import keys

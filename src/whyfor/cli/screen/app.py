@@ -32,8 +32,8 @@ from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
 from whyfor.live.follow import follow, standings
 from whyfor.model.errors import WhyforError
+from whyfor.model.status import LiveStatus
 from whyfor.model.text import label
-from whyfor.story.status.standing import LiveStatus
 
 ColorSystem = Literal["auto", "standard", "256", "truecolor", "windows"]
 PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"

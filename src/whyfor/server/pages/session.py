@@ -12,13 +12,13 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from whyfor.live.hub import Hub
+from whyfor.model.status import LiveStatus
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.pages import diffs
 from whyfor.server.render import at_home, prose
 from whyfor.service.pictures import picture
 from whyfor.story import conversation
 from whyfor.story.conversation.diffs import DiffRow
-from whyfor.story.status.standing import LiveStatus
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
 COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded

@@ -21,6 +21,7 @@ from whyfor.git.place import GitPlace
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Project, Tokens
+from whyfor.model.stories import CommitStory
 from whyfor.service.commit.authorship import (
     PERSON,
     UNKNOWN,
@@ -30,7 +31,7 @@ from whyfor.service.commit.authorship import (
     Pens,
     PromptReason,
 )
-from whyfor.service.log import CommitStory, reverted
+from whyfor.service.log import reverted
 from whyfor.service.story_budget import stories_within
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import msgspec
 
-from whyfor.git.history import Commit
 from whyfor.git.patch import Hunk, PatchFile, PatchLine
 from whyfor.model.checkpoints import Part
 from whyfor.model.sessions import Session
+from whyfor.model.stories import Commit
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.ranges import Ranges, SpokenWord
 from whyfor.story.links.activity import SHELLS, SessionActivity, WrittenEdit, acts

@@ -21,13 +21,14 @@ from whyfor.capture.unreadable import UnreadableFiles
 from whyfor.config import Settings
 from whyfor.model.errors import CorruptStore, NotFound, StoreError, WhyforError
 from whyfor.model.paths import to_path, to_text
+from whyfor.model.reports import Paused
 from whyfor.model.text import plural
 from whyfor.model.times import to_iso
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
 from whyfor.service.exclude import excluded, excluded_note, passed_over, stored
 from whyfor.service.notify import HINT as NOTIFY_HINT
 from whyfor.service.notify import notify_complaints as unsent
-from whyfor.service.pause import Paused, active_pauses, describe_pause
+from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.redact.trial import Complaint, rule_complaints
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading

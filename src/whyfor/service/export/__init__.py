@@ -13,6 +13,7 @@ from whyfor.git import history
 from whyfor.git.place import GitPlace, name_place
 from whyfor.git.run import ask
 from whyfor.model.errors import BadInput, NotFound, StoreError
+from whyfor.model.stories import CommitStory, FullStory
 from whyfor.service.export import html, markdown
 from whyfor.service.export.document import (
     Chapter,
@@ -23,15 +24,7 @@ from whyfor.service.export.document import (
     said_lines,
 )
 from whyfor.service.export.redacted import RedactedSecrets, redacted
-from whyfor.service.log import (
-    CommitStory,
-    FullStory,
-    inside,
-    is_commit,
-    required,
-    stories_of,
-    story_json,
-)
+from whyfor.service.log import inside, is_commit, required, stories_of, story_json
 from whyfor.service.sessions import conversation, event_json, session_json
 from whyfor.store.open import OpenStore, reading
 

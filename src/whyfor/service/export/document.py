@@ -14,10 +14,11 @@ from whyfor.agents import AGENTS
 from whyfor.git.place import GitPlace
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.events import StoredEvent
+from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
+from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.text import label, one_line, plain, plural, spent
-from whyfor.service.log import MERGE, CommitStory, FullStory, reverted, said_in
-from whyfor.service.sessions import Conversation
+from whyfor.service.log import MERGE, reverted, said_in
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.conversation import calls

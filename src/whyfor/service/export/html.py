@@ -8,6 +8,7 @@ from pathlib import Path
 
 from whyfor.model.characters import show_code
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
+from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.text import clean, label, one_line, spent
 from whyfor.service.export import prose
 from whyfor.service.export.document import (
@@ -22,7 +23,6 @@ from whyfor.service.export.document import (
     reason,
     sure,
 )
-from whyfor.service.log import CommitStory, FullStory
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STEPS = ("Problem", "Solution", "Effect")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
+from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.text import one_line, spent
 from whyfor.service.export.document import (
     Chapter,
@@ -19,7 +20,6 @@ from whyfor.service.export.document import (
     sure,
 )
 from whyfor.service.export.prose import cell, code, fenced, inline, prose, quoted
-from whyfor.service.log import CommitStory, FullStory
 
 
 def document(found: Document) -> str:

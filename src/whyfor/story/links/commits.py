@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from whyfor.git.history import Commit, FileChange, patch_id
+from whyfor.git.history import FileChange, patch_id
+from whyfor.model.stories import Commit
 from whyfor.story.links.line_keys import WIDTH, key, norm, telling
 
 SMALL = 4  # telling lines below which every line counts

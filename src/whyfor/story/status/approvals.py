@@ -6,20 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from whyfor.model.turns import ApprovalRequest
 from whyfor.story.status.inputs import StatusInput, family
 
 _ENDS = ("prompt", "done", "failed", "interrupted", "ready", "started", "exited")
-
-
-class ApprovalRequest(msgspec.Struct):
-    at: int
-    tool: str | None = None
-    action: str | None = None
-    call: str | None = None
-    subagent: str | None = None
-    # for what was allowed: when its tool answered, as nobody tells of a yes
-    resolved_at: int | None = None
-    decision: str | None = None  # allowed | denied | superseded; None: it waits
 
 
 class _Open(msgspec.Struct):

@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
+from whyfor.model.status import PendingApproval, Status
 from whyfor.model.text import one_line
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.pending import PendingApproval, PendingRequests
+from whyfor.story.status.pending import PendingRequests
 from whyfor.story.status.state import GRACE, NEW, Child, LastHeard, OpenToolCall, State, apply
 
 __all__ = [
     "NEW",
     "PHASES",
-    "PendingApproval",
     "State",
-    "Status",
     "StatusInput",
     "apply",
     "of_event",
@@ -40,21 +37,6 @@ IDLE = 120_000
 COMPACTING = 180_000  # a compaction that has nothing to do never says that it is over
 LONG = 30 * 60_000  # what nobody has confirmed for so long is no longer sure
 SHOWN = 120  # characters of one line
-
-
-class Status(msgspec.Struct, frozen=True):
-    phase: str
-    evidence: str
-    confidence: str
-    since: int | None = None
-    heard_at: int | None = None
-    activity: str | None = None
-    approval: PendingApproval | None = None
-    questions: list[str] = []
-    subagent: bool = False  # one is at work
-    interrupted: bool = False
-    failed: str | None = None  # why the last turn did not end as it should
-    activity_at: int | None = None  # when what it does began; None: nobody said
 
 
 def told(signs: Iterable[StatusInput | None], state: State = NEW) -> State:

@@ -3,26 +3,11 @@ answered."""
 
 from __future__ import annotations
 
-import msgspec
-
+from whyfor.model.status import PendingApproval
 from whyfor.story.status.inputs import family
 from whyfor.story.status.state import GRACE, Child, LastHeard, OpenRequest, OpenToolCall, State
 
 SLACK = 2_000  # ms: a call's record may be dated a moment after the request to run it
-
-
-class PendingApproval(msgspec.Struct, frozen=True):
-    """What a person is asked to allow."""
-
-    kind: str  # permission | plan
-    asked_at: int
-    tool: str | None = None
-    action: str | None = None  # the exact command or what else it would do; None: not told yet
-    path: str | None = None
-    call: str | None = None
-    subagent: str | None = None  # who asks, if it is not the session itself
-    cut: bool = False  # there is more of the action than is kept
-    certain: bool = True  # False: several calls could be meant
 
 
 class PendingRequests:

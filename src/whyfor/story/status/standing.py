@@ -1,28 +1,11 @@
-"""A session with what it does now, and who is told of it."""
+"""Who is told what sessions do now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Protocol
 
-import msgspec
-
-from whyfor.model.sessions import Session
-from whyfor.story.status.judge import Status
-from whyfor.story.summary import Summary
-
-
-class LiveStatus(msgspec.Struct, frozen=True):
-    """A session and what it does now."""
-
-    session: Session
-    status: Status
-    summary: Summary | None = None  # the last turns in a few lines
-    pid: int | None = None  # of the agent, if it said
-
-    @property
-    def name(self) -> str:
-        return f"{self.session.agent}:{self.session.session_id}"
+from whyfor.model.status import LiveStatus
 
 
 class StatusSink(Protocol):

@@ -1,0 +1,60 @@
+"""What a session does now, and how we know."""
+
+from __future__ import annotations
+
+import msgspec
+
+from whyfor.model.sessions import Session
+
+
+class PendingApproval(msgspec.Struct, frozen=True):
+    """What a person is asked to allow."""
+
+    kind: str  # permission | plan
+    asked_at: int
+    tool: str | None = None
+    action: str | None = None  # the exact command or what else it would do; None: not told yet
+    path: str | None = None
+    call: str | None = None
+    subagent: str | None = None  # who asks, if it is not the session itself
+    cut: bool = False  # there is more of the action than is kept
+    certain: bool = True  # False: several calls could be meant
+
+
+class Status(msgspec.Struct, frozen=True):
+    phase: str
+    evidence: str
+    confidence: str
+    since: int | None = None
+    heard_at: int | None = None
+    activity: str | None = None
+    approval: PendingApproval | None = None
+    questions: list[str] = []
+    subagent: bool = False  # one is at work
+    interrupted: bool = False
+    failed: str | None = None  # why the last turn did not end as it should
+    activity_at: int | None = None  # when what it does began; None: nobody said
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Plain text, bounded, each on one line."""
+
+    current: str
+    recent: str
+    prompt: str
+
+    def __str__(self) -> str:
+        return f"Current: {self.current}\nRecent: {self.recent}\nLast prompt: {self.prompt}"
+
+
+class LiveStatus(msgspec.Struct, frozen=True):
+    """A session and what it does now."""
+
+    session: Session
+    status: Status
+    summary: Summary | None = None  # the last turns in a few lines
+    pid: int | None = None  # of the agent, if it said
+
+    @property
+    def name(self) -> str:
+        return f"{self.session.agent}:{self.session.session_id}"

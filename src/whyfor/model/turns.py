@@ -1,0 +1,38 @@
+"""A turn: from a real user prompt to the next one, and what was asked to be allowed in it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from whyfor.model.sessions import Tokens
+
+
+class ApprovalRequest(msgspec.Struct):
+    at: int
+    tool: str | None = None
+    action: str | None = None
+    call: str | None = None
+    subagent: str | None = None
+    # for what was allowed: when its tool answered, as nobody tells of a yes
+    resolved_at: int | None = None
+    decision: str | None = None  # allowed | denied | superseded; None: it waits
+
+
+class Turn(msgspec.Struct):
+    turn: int
+    prompt: str | None = None
+    closing: str | None = None  # the agent's last words
+    started_at: int | None = None
+    ended_at: int | None = None
+    duration_ms: int | None = None  # as the agent measured it, else from first to last record
+    tools: dict[str, int] = {}
+    kinds: dict[str, int] = {}  # the same calls by what they do: shell, edit, read, …
+    files: list[str] = []  # it wrote to
+    approvals: list[ApprovalRequest] = []
+    failures: int = 0
+    errors: list[str] = []
+    questions: list[str] = []
+    interrupted: bool = False
+    tokens: Tokens | None = None  # None: nobody said
+    first_seq: int = 0
+    last_seq: int = 0
