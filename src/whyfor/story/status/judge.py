@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from whyfor.model.status import PendingApproval, Status
+from whyfor.model.status import Status
 from whyfor.model.text import one_line
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.pending import PendingRequests
