@@ -25,7 +25,9 @@ from whyfor.model.status import LiveStatus, PendingApproval, Summary
 from whyfor.service.ingest import ingest
 from whyfor.service.pause import Scope, pause
 from whyfor.store.open import reading
-from whyfor.story.status.judge import StatusInput, apply, of_event, status, told
+from whyfor.story.status.inputs import StatusInput, of_event
+from whyfor.story.status.judge import status, told
+from whyfor.story.status.state import apply
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
 from .conftest import Home

@@ -8,7 +8,8 @@ import pytest
 
 from tests.server.wire import Served, served
 from whyfor import config
-from whyfor.demo import Demo, build
+from whyfor.demo import build
+from whyfor.demo.places import Demo
 from whyfor.service.ingest import ingest
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.server.wire import Served, served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.demo import Demo
+from whyfor.demo.places import Demo
 from whyfor.service.ingest import ingest
 from whyfor.service.log import commit_story_json, log
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.server.wire import Served
-from whyfor.demo import Demo
+from whyfor.demo.places import Demo
 from whyfor.server.guard import REFUSED
 from whyfor.service.sessions import SessionFilter, sessions
 

@@ -27,12 +27,11 @@ from whyfor.story.status.judge import (
     NEW,
     PHASES,
     QUIET,
-    State,
-    apply,
     process,
     status,
     told,
 )
+from whyfor.story.status.state import State, apply
 
 START = 1_780_000_000_000
 SECOND = 1000

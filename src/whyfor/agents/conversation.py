@@ -10,8 +10,9 @@ from typing import Protocol
 
 import msgspec
 
-from whyfor.agents.base import MARKER, Record
+from whyfor.agents.base import MARKER
 from whyfor.model.events import StoredEvent
+from whyfor.model.findings import Record
 
 WRITERS = ("claude", "codex", "gemini")
 RESULT_MAX = 8000  # characters of a tool's result that another agent is told

@@ -11,13 +11,9 @@ from typing import Any
 import msgspec
 
 from whyfor.agents.base import (
-    TITLE_AGENT,
-    Bucket,
     FileAgent,
     OnError,
-    Record,
     RecordReader,
-    Sink,
     SourceShape,
     as_dict,
     as_int,
@@ -28,6 +24,7 @@ from whyfor.agents.base import (
     walk,
 )
 from whyfor.model.events import Event, Touch, Usage
+from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
 

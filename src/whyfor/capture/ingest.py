@@ -12,7 +12,7 @@ import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Record, Rows, SourceShape
+from whyfor.agents.base import Agent, Rows, SourceShape
 from whyfor.capture import session_cwd, spool, tail
 from whyfor.capture.compact import SegmentCompactor
 from whyfor.capture.discover import FoundFile, sniff
@@ -31,6 +31,7 @@ from whyfor.capture.unreadable import (
 )
 from whyfor.config import Exclude
 from whyfor.model.errors import NotFound
+from whyfor.model.findings import Record
 from whyfor.model.ids import fold
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sources import Source

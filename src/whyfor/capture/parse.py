@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import cast
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Framing, RecordReader, Sink, SourceShape
+from whyfor.agents.base import Agent, Framing, RecordReader, SourceShape
 from whyfor.capture import decode, spool
+from whyfor.model.findings import Sink
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import Journal, PlaceEntry, SegmentEntry
 from whyfor.store.protocol import StoreWriter

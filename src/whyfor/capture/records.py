@@ -7,8 +7,9 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from whyfor.agents.base import Agent, Framing, Record, Sink, SourceShape
+from whyfor.agents.base import Agent, Framing, SourceShape
 from whyfor.capture import decode
+from whyfor.model.findings import Record, Sink
 from whyfor.model.gaps import Gap, between, runs
 from whyfor.model.sources import Source, UnparsedRecord
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ import apsw
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock, open_file
 from whyfor.model.errors import CorruptStore, NewerStore
+from whyfor.model.progress import Announce
 from whyfor.model.text import plural
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
@@ -42,7 +43,6 @@ if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays fo
     from whyfor.capture.rebuild import MissingBytes
 
 # told how many bytes lie ahead, gives what to call as they pass
-Announce = Callable[[int], Callable[[int], None]]
 _REBUILT = "the database was damaged or lost: rebuilt from the journal"
 _SUFFIXES = ("", "-wal", "-shm")
 

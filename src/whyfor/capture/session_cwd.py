@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import cast
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Framing, Record, Sink, SourceShape
+from whyfor.agents.base import Framing, SourceShape
 from whyfor.capture import decode, tail
+from whyfor.model.findings import Record, Sink
 from whyfor.model.sources import Source, UnparsedRecord
 
 

@@ -16,9 +16,10 @@ from whyfor.model.paths import to_text
 from whyfor.model.printed import printed, reported
 from whyfor.model.signals import Process, Signal
 from whyfor.model.sources import Source, UnparsedRecord
+from whyfor.model.times import DAY
 
 HOOK = "hook"  # whose files these are, where transcripts have an agent
-KEPT = 2 * 86_400_000  # ms a file stays after its last line, though all of it is stored
+KEPT = 2 * DAY  # ms a file stays after its last line, though all of it is stored
 _ENDING = ".spool"
 _SHELLS = frozenset("sh bash dash zsh fish ksh mksh ash busybox tcsh csh nu pwsh cmd".split())
 _FACTS = (

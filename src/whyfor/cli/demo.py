@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from whyfor.cli.render import console, json_option, note, print_json
-from whyfor.demo import Demo, build, fill
+from whyfor.demo import build, fill
+from whyfor.demo.places import Demo
 
 # Where things are looked for and kept; while the demo runs, none of it is yours.
 PLACES = (

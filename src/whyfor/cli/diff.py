@@ -7,19 +7,9 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import (
-    agent,
-    console,
-    fitted,
-    json_option,
-    note,
-    one_line,
-    plural,
-    print_json,
-    table,
-)
+from whyfor.cli.render import agent, console, fitted, json_option, note, print_json, table
 from whyfor.model.reports import CommitRange
-from whyfor.model.text import spent
+from whyfor.model.text import one_line, plural, spent
 from whyfor.service.status import between, between_json
 
 

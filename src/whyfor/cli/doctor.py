@@ -9,18 +9,8 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import (
-    age,
-    agent,
-    console,
-    fitted,
-    json_option,
-    label,
-    plural,
-    print_json,
-    size,
-    table,
-)
+from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, size, table
+from whyfor.model.text import label, plural
 from whyfor.model.times import to_iso
 from whyfor.service.doctor import DoctorReport, examine
 from whyfor.service.pause import paused_json

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import json_option, note, plural
+from whyfor.cli.render import json_option, note
+from whyfor.model.text import plural
 from whyfor.terminal import write_data
 
 if TYPE_CHECKING:

@@ -9,17 +9,9 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import (
-    console,
-    json_option,
-    note,
-    one_line,
-    plural,
-    print_json,
-    progress_bar,
-    size,
-)
+from whyfor.cli.render import console, json_option, note, print_json, progress_bar, size
 from whyfor.model.errors import BadInput
+from whyfor.model.text import one_line, plural
 from whyfor.service.forget import ForgetArguments, ForgetReport, forget
 from whyfor.terminal import confirm
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, plural, print_json, progress_bars, size
+from whyfor.cli.render import console, json_option, print_json, progress_bars, size
 from whyfor.model.errors import WhyforError
+from whyfor.model.text import plural
 from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks
 
 if TYPE_CHECKING:

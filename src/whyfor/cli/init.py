@@ -10,16 +10,8 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import (
-    agent,
-    console,
-    fitted,
-    json_option,
-    plural,
-    print_json,
-    progress_bars,
-    table,
-)
+from whyfor.cli.render import agent, console, fitted, json_option, print_json, progress_bars, table
+from whyfor.model.text import plural
 from whyfor.service.init import InitReport, init
 from whyfor.service.init.manifest import InstallStep
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, note, plural, print_json, progress_bar
+from whyfor.cli.render import console, json_option, note, print_json, progress_bar
+from whyfor.model.text import plural
 from whyfor.service.link import link, link_history
 from whyfor.service.log import checkpoint_json
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from whyfor import config
-from whyfor.cli.render import (
-    age,
-    agent,
-    console,
-    fitted,
-    json_option,
-    note,
-    one_line,
-    print_json,
-    table,
-)
+from whyfor.cli.render import age, agent, console, fitted, json_option, note, print_json, table
+from whyfor.model.checkpoints import Part
 from whyfor.model.stories import CommitStory
+from whyfor.model.text import one_line
 from whyfor.service.log import commit_story_json, log
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _SCREEN = 50
 CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
@@ -50,71 +47,77 @@ def command(revisions: str | None, everywhere: bool, limit: int | None, as_json:
     found = log(config.load(), Path.cwd(), revisions, limit, everywhere=everywhere)
     if as_json:
         print_json([commit_story_json(told) for told in found])
-        return
-    if not found:
+    elif found:
+        _render(found, limit)
+    else:
         note("No commits here." if revisions is None else f"No commits in {revisions}.")
-        return
+
+
+def _render(found: list[CommitStory], limit: int) -> None:
     _table(found)
-    stories = sum(1 for told in found if told.checkpoint and told.checkpoint.parts)
+    stories = sum(1 for told in found if _parts(told))
     note(f"{stories} of {len(found)} commits have a story. Read one: whyfor show COMMIT")
     if limit and len(found) == limit:
         note(f"The newest {limit}. More: --limit 0")
 
 
+def _parts(told: CommitStory) -> list[Part]:
+    return told.checkpoint.parts if told.checkpoint else []
+
+
 def _table(found: list[CommitStory]) -> None:
-    right = ("prompts", "turns")
-    made = table(
-        "", "commit", "when", "", "title", "prompts", "turns", "sure", "evidence", right=right
+    rows = table(
+        *("", "commit", "when", "", "title", "prompts", "turns", "sure", "evidence"),
+        right=("prompts", "turns"),
     )
-    for told, depth, last in _nested(found):
-        _row(made, told, ("└ " if last else "├ ") if depth else "")
+    for told, branch in _nested(found):
+        rows.add_row(*_row(told, branch))
     out = console()
-    out.print(fitted(made, 4, out))
+    out.print(fitted(rows, 4, out))
 
 
-def _nested(found: list[CommitStory]) -> list[tuple[CommitStory, int, bool]]:
-    """Where the newest of a group stands, the group stands: its root first, then what followed."""
+def _nested(found: list[CommitStory]) -> Iterator[tuple[CommitStory, str]]:
+    """Yield commits with the lines that tie them to their group: it stands where its newest
+    does, its root first, then what followed."""
     groups: dict[str, list[CommitStory]] = {}
     for told in found:
-        key = (
-            told.checkpoint.group_root
-            if told.checkpoint and told.checkpoint.parts
-            else told.commit.sha
-        )
+        key = told.commit.sha
+        if told.checkpoint and told.checkpoint.parts:
+            key = told.checkpoint.group_root
         groups.setdefault(key, []).append(told)
-    rows: list[tuple[CommitStory, int, bool]] = []
     for members in groups.values():
         root, *rest = reversed(members)
-        rows.append((root, 0, False))
-        rows += [(told, 1, told is rest[-1]) for told in rest]
-    return rows
+        yield root, ""
+        for told in rest:
+            yield told, "└ " if told is rest[-1] else "├ "
 
 
-def _row(made: object, told: CommitStory, branch: str) -> None:
+def _row(told: CommitStory, branch: str) -> list[Text | str]:
     from rich.text import Text
 
-    checkpoint = told.checkpoint
-    parts = checkpoint.parts if checkpoint else []
-    marks = Text()
-    for index, name in enumerate(dict.fromkeys(part.agent for part in parts)):
-        marks.append(" " if index else "")
-        marks.append_text(agent(name))
-    title = (
-        checkpoint.annotation.title if checkpoint and checkpoint.annotation else told.commit.subject
-    )
+    checkpoint, parts = told.checkpoint, _parts(told)
+    marks = Text(" ").join(agent(name) for name in dict.fromkeys(part.agent for part in parts))
+    title = told.commit.subject
+    if checkpoint and checkpoint.annotation:
+        title = checkpoint.annotation.title
     text = Text.assemble((branch, "dim"), (one_line(title), "" if parts else "dim"))
     if checkpoint and checkpoint.superseded_by:
         text.append(f"  superseded by {checkpoint.superseded_by[:8]}", style="yellow")
-    made.add_row(  # type: ignore[attr-defined]
-        Text("●", style="bold")
-        if parts
-        else Text("⋈" if told.commit.is_merge else "·", style="dim"),
-        Text(told.commit.sha[:8], style="bold" if parts else "dim"),
+    style = "bold" if parts else "dim"
+    return [
+        Text(_sign(told), style=style),
+        Text(told.commit.sha[:8], style=style),
         age(told.commit.committed_at),
         marks,
         text,
         str(sum(part.prompts for part in parts)) if parts else "",
         str(sum(part.turns for part in parts)) if parts else "",
         CONFIDENCE.get(checkpoint.confidence or "", "") if checkpoint else "",
-        Text((checkpoint.evidence or "") if checkpoint else "", style="dim"),
-    )
+        Text((checkpoint and checkpoint.evidence) or "", style="dim"),
+    ]
+
+
+def _sign(told: CommitStory) -> str:
+    if _parts(told):
+        return "●"
+    return "⋈" if told.commit.is_merge else "·"

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import json_option, label, moment, print_json
+from whyfor.cli.render import json_option, moment, print_json
 from whyfor.model.reports import Paused
+from whyfor.model.text import label
 from whyfor.service.pause import pause, paused_json, scope_of, seconds_of
 from whyfor.terminal import say
 

@@ -7,17 +7,9 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import (
-    console,
-    fitted,
-    json_option,
-    note,
-    plural,
-    print_json,
-    progress_bar,
-    table,
-)
+from whyfor.cli.render import console, fitted, json_option, note, print_json, progress_bar, table
 from whyfor.model.reports import KnownProject
+from whyfor.model.text import plural
 from whyfor.service.link import alias, known_json, projects
 
 

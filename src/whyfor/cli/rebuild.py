@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, plural, print_json, progress_bar, size
+from whyfor.cli.render import console, json_option, print_json, progress_bar, size
+from whyfor.model.text import plural
 from whyfor.service.ingest import rebuild
 
 

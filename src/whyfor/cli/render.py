@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whyfor.model.progress import Announce
 from whyfor.model.text import clean as clean
 from whyfor.model.text import count as count
 from whyfor.model.text import label as label
@@ -133,7 +134,6 @@ def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
 
 
 # told how much lies ahead, gives what to call as it passes
-Announce = Callable[[int], Callable[[int], None]]
 
 
 @contextmanager

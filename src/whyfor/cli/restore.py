@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, plural, print_json
+from whyfor.cli.render import console, json_option, print_json
 from whyfor.model.errors import Busy
+from whyfor.model.text import plural
 from whyfor.service.restore import ActiveSession, RestoreReport, active, restore, wanted
 from whyfor.terminal import confirm
 

@@ -8,7 +8,8 @@ import click
 
 from whyfor import config
 from whyfor.cli.pause import paused_line, repo_option, session_option
-from whyfor.cli.render import json_option, label, moment, print_json
+from whyfor.cli.render import json_option, moment, print_json
+from whyfor.model.text import label
 from whyfor.service.pause import paused_json, resume, scope_of
 from whyfor.terminal import say
 

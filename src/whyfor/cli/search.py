@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import (
-    age,
-    agent,
-    clean,
-    console,
-    json_option,
-    label,
-    note,
-    one_line,
-    print_json,
-    project,
-)
+from whyfor.cli.render import age, agent, console, json_option, note, print_json, project
+from whyfor.model.text import clean, label, one_line
 from whyfor.service.sessions import Hit, SessionFilter, hit_json, search
 
 _LABEL = {

@@ -13,12 +13,12 @@ from whyfor.cli.render import (
     fitted,
     json_option,
     note,
-    one_line,
     print_json,
     project,
     table,
 )
 from whyfor.model.sessions import Session
+from whyfor.model.text import one_line
 from whyfor.service.exclude import excluded_note
 from whyfor.service.sessions import SessionFamily, SessionFilter, session_json, sessions
 

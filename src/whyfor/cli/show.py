@@ -14,24 +14,21 @@ from rich.text import Text
 from whyfor import config
 from whyfor.cli.render import (
     agent,
-    clean,
     console,
     duration,
     json_option,
-    label,
     moment,
     note,
-    one_line,
-    plural,
     print_json,
     project,
 )
 from whyfor.model.characters import show_code
 from whyfor.model.events import StoredEvent
 from whyfor.model.reports import Conversation
-from whyfor.model.text import count, spent
+from whyfor.model.text import clean, count, label, one_line, plural, spent
+from whyfor.model.turns import Turn
 from whyfor.service.log import is_commit, read, story_json
-from whyfor.service.sessions import Turn, conversation, event_json, raw, session_json, turn_json
+from whyfor.service.sessions import conversation, event_json, raw, session_json, turn_json
 from whyfor.story.conversation.calls import argument, diff, failed
 from whyfor.terminal import data_stream, write_data
 

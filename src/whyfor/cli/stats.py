@@ -5,16 +5,8 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import (
-    COLOUR,
-    console,
-    count,
-    json_option,
-    plural,
-    print_json,
-    project,
-    table,
-)
+from whyfor.cli.render import COLOUR, console, count, json_option, print_json, project, table
+from whyfor.model.text import plural
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, StatsRow, stats
 

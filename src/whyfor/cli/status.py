@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.cli.pause import paused_line
-from whyfor.cli.render import (
-    age,
-    agent,
-    console,
-    fitted,
-    json_option,
-    one_line,
-    plural,
-    print_json,
-    table,
-)
-from whyfor.model.reports import OpenWork, StatusReport
+from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, table
+from whyfor.model.reports import LastCapture, OpenWork, StatusReport
+from whyfor.model.sessions import Session
+from whyfor.model.stories import CommitStory
+from whyfor.model.text import one_line, plural
 from whyfor.service.status import status, status_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _FILES = 4
 
@@ -41,70 +38,82 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json(status_json(found))
         return
-    _tell(found)
+    _render(found)
 
 
-def _tell(found: StatusReport) -> None:
-    from rich.text import Text
-
+def _render(found: StatusReport) -> None:
     out = console()
     for pause in found.paused:
         out.print(paused_line(pause), style="yellow")
         out.print(f"  Record again: {pause.resume}", style="dim")
-    head = found.head
-    if head is None:
+    if found.head is None:
         out.print("No commit here.", style="dim")
     else:
-        line = Text.assemble(
-            ("HEAD  ", "dim"), (head.commit.sha[:8], "bold"), f"  {one_line(head.commit.subject)}"
-        )
-        out.print(line)
-        parts = head.checkpoint.parts if head.checkpoint else []
-        for part in parts:
-            told = agent(part.agent)
-            told.append(f" {part.session_id[:8]}  {plural(part.new_messages, 'message')}", style="")
-            told.append(f"  {part.evidence}, {part.confidence} confidence", style="dim")
-            out.print(Text.assemble("      ", told))
-        if not parts:
-            out.print(f"      no story: {head.reason}", style="dim")
+        _render_head(out, found.head)
     out.print()
     if found.active:
-        made = table("", "active", "last word", "title", "messages", right=("messages",))
-        for session in found.active:
-            title = one_line(session.title) or "(no prompt)"
-            made.add_row(
-                agent(session.agent),
-                session.session_id[:8],
-                age(session.ended_at),
-                title,
-                str(session.messages),
-            )
-        out.print(fitted(made, 3, out))
+        _render_active(out, found.active)
     else:
         out.print("No session was active here in the last half hour.", style="dim")
     for item in found.open:
-        out.print()
-        out.print(
-            Text.assemble("Not in a commit yet: ", agent(item.session.agent), f" {_open(item)}")
-        )
-        for path in item.files[:_FILES]:
-            out.print(f"      {path}", style="dim")
-        if len(item.files) > _FILES:
-            out.print(f"      … {len(item.files) - _FILES} more", style="dim")
+        _render_open(out, item)
     if found.unread:
         out.print()
         out.print(_unread(found.unread), style="yellow")
     out.print()
-    made = table("", "agent", "last record", "last hook")
-    for capture in found.capture:
+    _render_capture(out, found.capture)
+
+
+def _render_head(out: Console, head: CommitStory) -> None:
+    from rich.text import Text
+
+    sha, subject = head.commit.sha[:8], one_line(head.commit.subject)
+    out.print(Text.assemble(("HEAD  ", "dim"), (sha, "bold"), f"  {subject}"))
+    parts = head.checkpoint.parts if head.checkpoint else []
+    for part in parts:
+        line = agent(part.agent)
+        line.append(f" {part.session_id[:8]}  {plural(part.new_messages, 'message')}", style="")
+        line.append(f"  {part.evidence}, {part.confidence} confidence", style="dim")
+        out.print(Text.assemble("      ", line))
+    if not parts:
+        out.print(f"      no story: {head.reason}", style="dim")
+
+
+def _render_active(out: Console, sessions: list[Session]) -> None:
+    rows = table("", "active", "last word", "title", "messages", right=("messages",))
+    for session in sessions:
+        rows.add_row(
+            agent(session.agent),
+            session.session_id[:8],
+            age(session.ended_at),
+            one_line(session.title) or "(no prompt)",
+            str(session.messages),
+        )
+    out.print(fitted(rows, 3, out))
+
+
+def _render_open(out: Console, item: OpenWork) -> None:
+    from rich.text import Text
+
+    out.print()
+    out.print(Text.assemble("Not in a commit yet: ", agent(item.session.agent), f" {_open(item)}"))
+    for path in item.files[:_FILES]:
+        out.print(f"      {path}", style="dim")
+    if len(item.files) > _FILES:
+        out.print(f"      … {len(item.files) - _FILES} more", style="dim")
+
+
+def _render_capture(out: Console, captures: list[LastCapture]) -> None:
+    rows = table("", "agent", "last record", "last hook")
+    for capture in captures:
         if capture.last_record_at or capture.last_hook_at:
-            made.add_row(
+            rows.add_row(
                 agent(capture.agent),
                 AGENTS[capture.agent].title,
                 age(capture.last_record_at) if capture.last_record_at else "never",
                 age(capture.last_hook_at) if capture.last_hook_at else "never",
             )
-    out.print(made)
+    out.print(rows)
 
 
 def _unread(unread: dict[str, str]) -> str:

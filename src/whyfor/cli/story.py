@@ -7,10 +7,10 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from whyfor.cli.render import MARK, agent, clean, label, moment, one_line, plural
+from whyfor.cli.render import MARK, agent, moment
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.stories import FullStory, StoryLine
-from whyfor.model.text import spent
+from whyfor.model.text import clean, label, one_line, plural, spent
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words

@@ -27,28 +27,9 @@ _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b")
 _FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
 # Plumbing heeds little of people's configuration (colours, external diffs, prefixes, submodules);
 # this is the rest.
-_DIFF = (
-    *(
-        "--stdin",
-        "--always",
-        "--root",
-        "-r",
-        "--raw",
-        "-p",
-        "-U0",
-        "-M",
-        "-l400",
-        "--full-index",
-        "--abbrev=40",
-    ),
-    *(
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--submodule=short",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    ),
+_DIFF = tuple(
+    "--stdin --always --root -r --raw -p -U0 -M -l400 --full-index --abbrev=40 --no-color "
+    "--no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/".split()
 )
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
@@ -79,9 +60,11 @@ def commits(
     limit: int | None = None,
     since: int | None = None,
 ) -> list[Commit]:
-    """Oldest first, parents before children; `since` in ms, by committer date. With a limit the
-    newest, by date alone: to be sure of parents, git walks the whole history."""
-    asked = [*revisions]
+    """Return commits, oldest first, parents before children; `since` in ms, by committer date.
+
+    With a limit the newest, by date alone: to be sure of parents, git walks the whole history.
+    """
+    asked = list(revisions)
     options = [name for name in asked if name.startswith("-")]
     if limit is not None:
         options = ["--reverse", f"--max-count={limit}", *options]
@@ -90,14 +73,21 @@ def commits(
     if since is not None:
         options.append(f"--max-age={since // 1000}")
     names = "".join(f"{name}\n" for name in asked if not name.startswith("-"))
-    command = ["rev-list", *options, "--encoding=UTF-8", f"--format={_FORMAT}", "--stdin"]
-    done = _run(folder, command, names.encode("utf-8", "surrogateescape"))
+    done = _run(
+        folder,
+        ["rev-list", *options, "--encoding=UTF-8", f"--format={_FORMAT}", "--stdin"],
+        names.encode("utf-8", "surrogateescape"),
+    )
     if not done.ok:
         raise BadInput(
             f"git does not understand {' '.join(asked)[:200]!r}: {done.complaint}",
             "Give a commit, a branch, or a range such as main..HEAD.",
         )
-    fields = done.text.split("\0")
+    return _commits_of(done.text)
+
+
+def _commits_of(text: str) -> list[Commit]:
+    fields = text.split("\0")
     width = len(_FIELDS)
     return [_commit(fields[at : at + width]) for at in range(0, len(fields) - width + 1, width)]
 
@@ -133,31 +123,31 @@ def contains(folder: GitPlace, sha: str) -> bool:
 
 
 def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
-    """Full names of the commits that are (still) there, by abbreviated hash; others are left
-    out."""
+    """Return the full names of the commits that are (still) there, by abbreviated hash."""
     asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
     if not asked:
         return {}
     lines = "".join(f"{name}^{{commit}}\n" for name in asked).encode()
     done = _run(folder, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], lines)
-    answers = done.text.splitlines()
-    found = (answer.split(" ") for answer in answers)
-    return {
-        name: words[0] for name, words in zip(asked, found, strict=False) if words[1:] == ["commit"]
-    }
+    found = {}
+    for name, answer in zip(asked, done.text.splitlines(), strict=False):
+        sha, *kind = answer.split(" ")
+        if kind == ["commit"]:
+            found[name] = sha
+    return found
 
 
 # -- what they change ----------------------------------------------------------------------------
 
 
 def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
-    """Each commit's files with the lines it adds and takes away; none for merges, and where a
-    shallow clone ends."""
+    """Yield each commit's files with the lines it adds and takes away; none for merges, and where
+    a shallow clone ends."""
     edge = _edge(folder)
-    left = list(dict.fromkeys(shas))
-    for sha in edge.intersection(left):
+    wanted = list(dict.fromkeys(shas))
+    for sha in edge.intersection(wanted):
         yield sha, []
-    left = [sha for sha in left if sha not in edge]
+    left = [sha for sha in wanted if sha not in edge]
     while left:
         done = 0
         for sha, found in _diffed(folder, left):
@@ -184,7 +174,7 @@ def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[F
     wanted = "".join(f"{sha}\n" for sha in shas).encode()
     with run.stream(folder, ["diff-tree", *_DIFF], given=wanted) as git:
         last: tuple[str, list[FileChange]] | None = None
-        for found in _parsed(git.lines):
+        for found in _DiffReader().read(git.lines):
             if last is not None:
                 yield last
             last = found
@@ -192,46 +182,68 @@ def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[F
             yield last
 
 
-def _parsed(stream: Iterable[bytes]) -> Iterator[tuple[str, list[FileChange]]]:
-    sha: str | None = None
-    found: list[FileChange] = []
-    parts: Iterator[FileChange] = iter(
-        ()
-    )  # the change each part of the patch belongs to, in the order of the raw lines
-    change = FileChange("")
-    left = 0  # lines of the current hunk still to come: inside a hunk nothing is a header
-    budget = MAX_LINES
-    for raw in stream:
-        if left > 0:
-            sign = raw[:1]
-            if sign == b"\\":
-                continue  # "\ No newline at end of file" is not one of the hunk's lines
-            left -= 1
-            budget -= 1
-            if sign == b"+":
-                change.plus += 1
+class _DiffReader:
+    """Reads what `git diff-tree --raw -p` prints, line by line."""
+
+    def __init__(self) -> None:
+        self._begin(None)
+
+    def _begin(self, sha: str | None) -> None:
+        self.sha = sha
+        self.found: list[FileChange] = []
+        # the change each part of the patch belongs to, in the order of the raw lines
+        self.parts: Iterator[FileChange] = iter(())
+        self.change = FileChange("")
+        self.budget = MAX_LINES
+
+    def read(self, stream: Iterable[bytes]) -> Iterator[tuple[str, list[FileChange]]]:
+        """Yield each commit and its files when all of its lines were read."""
+        left = 0  # lines of the current hunk still to come: inside a hunk nothing is a header
+        for raw in stream:
+            if left > 0:
+                # "\ No newline at end of file" is not one of the hunk's lines
+                if raw[:1] != b"\\":
+                    left -= 1
+                    self._line(raw)
+            elif raw.startswith(b"@@ "):
+                left = _hunk(raw)
+            elif _NAME.fullmatch(raw):
+                if self.sha is not None:
+                    yield self.sha, self.found
+                self._begin(raw.strip().decode())
             else:
-                change.minus += 1
-            if budget > 0:
-                line = raw[1:].rstrip(b"\r\n").decode("utf-8", "replace")
-                (change.added if sign == b"+" else change.removed).append(line)
-        elif raw.startswith(b"@@ "):
-            left = _hunk(raw)
-        elif raw.startswith(b":"):
-            found.append(_listed(raw))
+                self._header(raw)
+        if self.sha is not None:
+            yield self.sha, self.found
+
+    def _line(self, raw: bytes) -> None:
+        self.budget -= 1
+        change = self.change
+        if raw[:1] == b"+":
+            change.plus += 1
+            lines = change.added
+        else:
+            change.minus += 1
+            lines = change.removed
+        if self.budget > 0:
+            lines.append(raw[1:].rstrip(b"\r\n").decode("utf-8", "replace"))
+
+    def _header(self, raw: bytes) -> None:
+        if raw.startswith(b":"):
+            self.found.append(_listed(raw))
         elif raw.startswith(b"diff --git "):
-            change = next(parts, change)
+            self.change = next(self.parts, self.change)
         elif raw == b"\n":
-            # A file that became a link, or the other way round, is two parts of the patch.
-            parts = iter(
-                [change for change in found for _ in range(2 if change.status == "T" else 1)]
-            )
-        elif _NAME.fullmatch(raw):
-            if sha is not None:
-                yield sha, found
-            sha, found, budget = raw.strip().decode(), [], MAX_LINES
-    if sha is not None:
-        yield sha, found
+            self.parts = _patch_parts(self.found)
+
+
+def _patch_parts(found: list[FileChange]) -> Iterator[FileChange]:
+    """Yield the file of each part of a patch: one that became a link, or the other way round, has
+    two."""
+    for change in found:
+        yield change
+        if change.status == "T":
+            yield change
 
 
 def _listed(raw: bytes) -> FileChange:
@@ -260,8 +272,8 @@ def _unquoted(name: bytes) -> str:
 
 
 def patch_id(changed: Iterable[FileChange]) -> str | None:
-    """The same for the same change, wherever it is applied: paths and lines, without positions
-    and white space."""
+    """Return a hash of paths and lines, without positions and white space: the same wherever the
+    change is applied. None if nothing changed."""
     digest = blake2b(digest_size=16)
     empty = True
     for change in sorted(changed, key=lambda change: change.path):
@@ -270,13 +282,14 @@ def patch_id(changed: Iterable[FileChange]) -> str | None:
         blob = "" if known else change.blob  # a binary file has no lines to tell it by
         about = (change.old_path, change.path, change.plus, change.minus, blob)
         digest.update("\0".join(map(str, about)).encode("utf-8", "replace"))
-        for sign, lines in (("+", change.added), ("-", change.removed)):
-            digest.update(
-                "".join(f"{sign}{''.join(line.split())}\n" for line in lines).encode(
-                    "utf-8", "replace"
-                )
-            )
+        digest.update(_without_blanks("+", change.added))
+        digest.update(_without_blanks("-", change.removed))
     return None if empty else digest.hexdigest()
+
+
+def _without_blanks(sign: str, lines: list[str]) -> bytes:
+    text = "".join(f"{sign}{''.join(line.split())}\n" for line in lines)
+    return text.encode("utf-8", "replace")
 
 
 def patch_ids(folder: GitPlace, shas: Iterable[str]) -> dict[str, str]:

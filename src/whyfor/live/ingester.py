@@ -11,11 +11,12 @@ import apsw
 
 from whyfor.agents import NAMES
 from whyfor.capture import spool
-from whyfor.capture.discover import FoundFile, Unreadable
+from whyfor.capture.discover import FoundFile
 from whyfor.capture.doorbell import answer
 from whyfor.capture.ingest import Ingest, wall_clock
 from whyfor.capture.permissions import tighten
 from whyfor.capture.recover import agrees, recover
+from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import Busy, CorruptStore, StoreError

@@ -19,6 +19,7 @@ from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.signals import Signal
 from whyfor.model.status import LiveStatus, Status, Summary
+from whyfor.model.times import DAY
 from whyfor.processes import Ident, Processes
 from whyfor.service.recent_turns import recent_turns
 from whyfor.store.open import reading
@@ -26,21 +27,12 @@ from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.schema import SEQ_BITS
-from whyfor.story.status.judge import (
-    NEW,
-    State,
-    StatusInput,
-    apply,
-    of_event,
-    of_process,
-    of_signal,
-    process,
-    status,
-)
+from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
+from whyfor.story.status.judge import NEW, process, status
+from whyfor.story.status.state import State, apply
 from whyfor.story.summary import due, renewed, summary
 
 ACTIVE = 100  # sessions
-DAY = 86_400_000  # ms: what is silent for longer is not attended to
 EVENTS = 200  # of a session's past that its state is made from; signals too
 _CHANGES = 500  # that are read at a time
 _SOON = 1.0  # seconds between two judgements of a session at work

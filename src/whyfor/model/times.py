@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from whyfor.model.errors import BadInput
 
+DAY = 86_400_000  # ms
 _RELATIVE = re.compile(r"^(\d+)\s*(min|h|d|w|m|y)$")
 _UNIT = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 # 9999-12-30: a day before the end of all calendars, whatever the time zone

@@ -29,10 +29,11 @@ from whyfor.model.reports import LastCapture, Paused
 from whyfor.model.sessions import Project, Session
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.stories import CommitStory, FullStory
+from whyfor.model.turns import Turn
 from whyfor.service.log import full_story, stories_of
 from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
-from whyfor.service.sessions import SessionFilter, Turn, understand
+from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.browse import Browser
 from whyfor.story.repositories import ALL, repository_of

@@ -14,16 +14,18 @@ import apsw
 import msgspec
 
 from whyfor.capture import spool, tail
-from whyfor.capture.discover import Unreadable, at_home, at_paths, chosen
+from whyfor.capture.discover import at_home, at_paths, chosen
 from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
 from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
 from whyfor.capture.permissions import tighten
-from whyfor.capture.recover import Announce, is_damaged, rebuild_database, recover
+from whyfor.capture.recover import is_damaged, rebuild_database, recover
+from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import CorruptStore, Disagreement, NotFound, StoreError, WhyforError
 from whyfor.model.paths import to_text
+from whyfor.model.progress import Announce
 from whyfor.model.text import label
 from whyfor.service.exclude import excluded, tell_hooks
 from whyfor.service.pause import settle

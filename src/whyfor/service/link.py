@@ -4,7 +4,6 @@ journal: it is truth."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from whyfor.git.place import GitPlace, name_place
 from whyfor.model.checkpoints import TAGS, Checkpoint, Note
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_text
+from whyfor.model.progress import Announce
 from whyfor.model.reports import KnownProject
 from whyfor.service.ingest import LOCK_WAIT
 from whyfor.service.log import inside, required, stories_of, top
@@ -34,9 +34,6 @@ from whyfor.story.links.assemble import LinkOutcome
 from whyfor.story.links.resolve import compute
 from whyfor.story.links.save import journaled_transaction, link_project, save_outcome
 from whyfor.story.repositories import Repository, repository_at
-
-Announce = Callable[[int], Callable[[int], None]]
-
 
 _THERE = "Go to one, then try again."
 

@@ -4,7 +4,7 @@ on the spot."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from whyfor.model.stories import CommitStory, FullStory, StoryLine
 from whyfor.model.times import to_iso
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.story.links.assemble import NO_SESSION
+from whyfor.story.links.assemble import NO_SESSION, LinkOutcome
 from whyfor.story.links.resolve import compute
 from whyfor.story.repositories import ALL, lost, repository_at
 
@@ -53,47 +53,46 @@ def inside(cwd: GitPlace, hint: str = "Go to one, or list sessions: whyfor sessi
 
 
 def resolve(library: OpenStore, reference: str | None, cwd: GitPlace) -> str | None:
-    """The whole sha of a commit: HEAD, a branch, an abbreviation, a checkpoint's id; None if it
-    is nothing of those."""
+    """Return the whole sha of HEAD, a branch, an abbreviation or a checkpoint's id; None if it is
+    none of those."""
     name = "HEAD" if reference is None else reference
     store = Checkpoints(library.db)
     if name.startswith("ctx-"):
-        found = store.beginning("id", name)
-        if len(found) > 1:
-            raise Ambiguous(f"{name} fits {len(found)} checkpoints", "Give more of the id.")
-        return found[0] if found else None
+        return _only_one(store.beginning("id", name), f"{name} fits %d checkpoints", "id")
     if name.startswith("-"):
         raise BadInput(
             f"not a commit: {name}", "Give a commit, a branch, HEAD~2, or a checkpoint's id."
         )
-    if sha := ask(
-        cwd, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
-    ):
+    commit = f"{name}^{{commit}}"
+    sha = ask(cwd, "rev-parse", "--verify", "--quiet", "--end-of-options", commit)
+    if sha:
         return sha
     if _SHA.match(name):
-        found = store.beginning("sha", name)
-        if len(found) > 1:
-            raise Ambiguous(f"{name} fits {len(found)} commits", "Give more of the hash.")
-        return found[0] if found else None
+        return _only_one(store.beginning("sha", name), f"{name} fits %d commits", "hash")
     return None
 
 
+def _only_one(found: list[str], ambiguous: str, wanted: str) -> str | None:
+    if len(found) > 1:
+        raise Ambiguous(ambiguous % len(found), f"Give more of the {wanted}.")
+    return found[0] if found else None
+
+
 def required(library: OpenStore, reference: str | None, cwd: GitPlace) -> str:
+    """Return what `resolve` returns; raise NotFound where that is None."""
     sha = resolve(library, reference, cwd)
-    if sha is None:
-        name = "HEAD" if reference is None else reference
-        hint = (
-            "Run it inside the repository, or give a commit: whyfor log"
-            if top(cwd) is None
-            else "See: whyfor log"
-        )
-        raise NotFound(f"no commit is called {name!r} here", hint)
-    return sha
+    if sha is not None:
+        return sha
+    name = "HEAD" if reference is None else reference
+    hint = "See: whyfor log"
+    if top(cwd) is None:
+        hint = "Run it inside the repository, or give a commit: whyfor log"
+    raise NotFound(f"no commit is called {name!r} here", hint)
 
 
 def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
-    """Whether people mean a commit by it, or a session; an error if it may be both, or is
-    neither."""
+    """Return whether a reference means a commit rather than a session; raise Ambiguous if it may
+    be both, NotFound if it is neither."""
     agent, _, rest = reference.partition(":")
     if agent in AGENTS and rest:
         return False
@@ -102,24 +101,24 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
         try:
             session = library.reader.session(reference)
         except NotFound:
-            if sha is None:
-                raise NotFound(
-                    f"no session and no commit begins with {reference!r}",
-                    "See: whyfor sessions, whyfor log",
-                ) from None
-            return True
+            if sha is not None:
+                return True
+            raise NotFound(
+                f"no session and no commit begins with {reference!r}",
+                "See: whyfor sessions, whyfor log",
+            ) from None
         except Ambiguous:
-            if sha is None:
-                raise
-            return True
+            if sha is not None:
+                return True
+            raise
     if sha is None or session.session_id == reference:
         return False
     if len(reference) in (40, 64):
         return True
+    name = f"{session.agent}:{session.session_id}"
     raise Ambiguous(
         f"{reference!r} is a commit and a session",
-        f"Give more of it: whyfor show {sha[:12]}, or whyfor show "
-        f"{session.agent}:{session.session_id}",
+        f"Give more of it: whyfor show {sha[:12]}, or whyfor show {name}",
     )
 
 
@@ -135,72 +134,81 @@ def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
     return told.checkpoint
 
 
-# -- telling -------------------------------------------------------------------------------------
+# -- stories -------------------------------------------------------------------------------------
 
 
 def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[CommitStory]:
-    """Commits in the order given. What is not in git any more is told from what was kept."""
+    """Return the stories of commits in the order given; of one that git does not have any more,
+    what was stored of it. Raise NotFound for one that is neither in git nor stored."""
     store = Checkpoints(library.db)
     folder = top(cwd)
-    there = history.resolve_commits(folder, shas) if folder else {}
-    found = (
-        {c.sha: c for c in history.commits(folder, ["--no-walk=unsorted", *there.values()])}
-        if folder and there
-        else {}
-    )
-    kept = store.of_commits(shas)
-    seen = store.seen(shas)
+    commits = _commits_in_git(folder, shas) if folder else {}
+    kept, seen = store.of_commits(shas), store.seen(shas)
     judged: dict[str, Checkpoint] = {}
-    fresh = [sha for sha in shas if sha in found and sha not in seen and sha not in kept]
-    live = [
-        sha
-        for sha, known in kept.items()
-        if sha in found and known.parts and not known.superseded_by
-    ]
-    # perhaps rewritten, and nobody has looked since
-    gone = bool(folder and live and lost(folder, live))
-    if (fresh or gone) and (repository := repository_at(library.db, folder or cwd)):
-        # Everything new, not only what was asked for: where a story begins depends on the commit
-        # before.
-        outcomes = [compute(library.db, repository)]
-        known = {row[0] for row in outcomes[0].seen}
-        if older := [sha for sha in fresh if sha not in known]:
-            outcomes.append(compute(library.db, repository, only=older))
-        for outcome in outcomes:
+    fresh = [sha for sha in shas if sha in commits and sha not in seen and sha not in kept]
+    if fresh or (folder and _are_rewritten(folder, commits, kept)):
+        for outcome in _judge(library, folder or cwd, fresh):
             judged |= {checkpoint.commit: checkpoint for checkpoint in outcome.saved}
             for sha, _, _, reason, nearby in outcome.seen:
                 seen[sha] = (reason, msgspec.json.decode(nearby) if nearby else [])
-        kept.update({sha: judged[sha] for sha in shas if sha in judged})
-    return [_told(sha, found.get(sha), kept.get(sha), seen.get(sha), judged) for sha in shas]
-
-
-def _told(
-    sha: str,
-    commit: history.Commit | None,
-    checkpoint: Checkpoint | None,
-    seen: tuple[str | None, list[dict[str, Any]]] | None,
-    judged: dict[str, Checkpoint],
-) -> CommitStory:
-    if commit is None:
-        if checkpoint is None:
+    stories = []
+    for sha in shas:
+        checkpoint = judged.get(sha) or kept.get(sha)
+        if checkpoint is not None:
+            stories.append(_with_checkpoint(commits.get(sha), checkpoint, judged))
+        elif sha in commits:
+            why, hints = seen.get(sha, (None, []))
+            stories.append(CommitStory(commits[sha], None, why or NO_SESSION, hints))
+        else:
             raise NotFound(f"commit {sha[:10]} is not in this repository", "See: whyfor log")
-        c = checkpoint
-        commit = history.Commit(
-            sha, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, ""
-        )
-    reason, nearby = seen or (None, [])
-    if checkpoint is not None:
-        reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
-    elif reason is None:
-        reason = NO_SESSION
-    if checkpoint is None:
-        return CommitStory(commit, None, reason, nearby)
-    return CommitStory(
-        commit,
-        checkpoint,
-        reason,
-        [],
-        [c for c in judged.values() if c.group_root == checkpoint.group_root],
+    return stories
+
+
+def _commits_in_git(folder: GitPlace, shas: list[str]) -> dict[str, history.Commit]:
+    there = history.resolve_commits(folder, shas)
+    if not there:
+        return {}
+    found = history.commits(folder, ["--no-walk=unsorted", *there.values()])
+    return {commit.sha: commit for commit in found}
+
+
+def _are_rewritten(
+    folder: GitPlace, commits: dict[str, history.Commit], kept: dict[str, Checkpoint]
+) -> bool:
+    """Return whether a linked commit is on no branch any more, and nobody has looked since."""
+    live = []
+    for sha, known in kept.items():
+        if sha in commits and known.parts and not known.superseded_by:
+            live.append(sha)
+    return bool(live and lost(folder, live))
+
+
+def _judge(library: OpenStore, place: GitPlace, fresh: list[str]) -> Iterator[LinkOutcome]:
+    """Infer the links of everything new, not only of what was asked for: where a story begins
+    depends on the commit before."""
+    repository = repository_at(library.db, place)
+    if repository is None:
+        return
+    outcome = compute(library.db, repository)
+    yield outcome
+    known = {row[0] for row in outcome.seen}
+    older = [sha for sha in fresh if sha not in known]
+    if older:
+        yield compute(library.db, repository, only=older)
+
+
+def _with_checkpoint(
+    commit: history.Commit | None, checkpoint: Checkpoint, judged: dict[str, Checkpoint]
+) -> CommitStory:
+    reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
+    beside = [c for c in judged.values() if c.group_root == checkpoint.group_root]
+    return CommitStory(commit or as_commit(checkpoint), checkpoint, reason, [], beside)
+
+
+def as_commit(c: Checkpoint) -> history.Commit:
+    """Return what is left of a commit that git does not have any more."""
+    return history.Commit(
+        c.commit, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, ""
     )
 
 
@@ -229,14 +237,18 @@ def read(settings: Settings, reference: str | None, cwd: Path) -> FullStory:
 
 
 def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStory:
-    own = told.checkpoint.parts if told.checkpoint else []
-    sessions = {part.name: _session(library, part) for part in own}
-    said = [item for part in own for item in said_in(part, _asked_for(library, part, sessions))]
+    """Return a commit's story with what was said for it, its sessions, tokens and group."""
     store = Checkpoints(library.db)
-    kept = store.of_group(told.checkpoint.group_root) if told.checkpoint else {}
-    members = {**kept, **{checkpoint.commit: checkpoint for checkpoint in told.beside}}
+    sessions: dict[str, Session] = {}
+    said: list[StoryLine] = []
+    spans: list[tuple[int, int, int]] = []
+    for part in told.checkpoint.parts if told.checkpoint else []:
+        session = sessions[part.name] = _session(library, part)
+        said += said_in(part, _asked_for(library, part, session.id))
+        spans.append((session.id, part.first, part.last))
+    members = store.of_group(told.checkpoint.group_root) if told.checkpoint else {}
+    members |= {checkpoint.commit: checkpoint for checkpoint in told.beside}
     group = sorted(members.values(), key=lambda member: (member.committed_at, member.commit))
-    spans = [(sessions[part.name].id, part.first, part.last) for part in own]
     return FullStory(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
 
 
@@ -244,49 +256,55 @@ def _session(library: OpenStore, part: Part) -> Session:
     return library.reader.session(part.session_id, part.agent)
 
 
-def _asked_for(
-    library: OpenStore, part: Part, sessions: dict[str, Session]
-) -> Iterable[StoredEvent]:
-    """The range, from the last prompt before it on."""
-    session = sessions[part.name].id
-    return library.reader.events(
-        session, library.reader.prompt_before(session, part.first), part.last
-    )
+def _asked_for(library: OpenStore, part: Part, session: int) -> Iterable[StoredEvent]:
+    """Return the events of the range, from the last prompt before it on."""
+    first = library.reader.prompt_before(session, part.first)
+    return library.reader.events(session, first, part.last)
 
 
 def said_in(part: Part, events: Iterable[StoredEvent]) -> list[StoryLine]:
-    """Prompts, answers, questions and closing words of a range; with no prompt in it, the one it
-    stems from."""
-
-    def item(event: StoredEvent, role: str, by: str, text: str) -> StoryLine:
-        return StoryLine(
-            role, by, part.agent, part.session_id, event.turn, event.seq, event.created_at, text
-        )
-
+    """Return prompts, answers, questions and closing words of a range; if it has no prompt, the
+    one before it too."""
     found: list[StoryLine] = []
     before: StoryLine | None = None
     closing: dict[int, StoryLine] = {}
     for event in events:
-        data = event.data or {}
-        if event.kind == "user.prompt" and event.actor == "user" and event.text.strip():
-            asked = item(event, "request", "person", event.text)
-            if event.seq < part.first:
-                before = asked
-            else:
-                found.append(asked)
-        elif event.seq < part.first:
+        line = _story_line(part, event)
+        if line is None:
             continue
-        elif event.kind == "question.asked":
-            found.append(item(event, "question", "agent", event.text))
-        elif event.kind == "tool.result" and isinstance(data.get("answers"), dict):
-            said = "; ".join(map(str, data["answers"].values()))
-            if said:
-                found.append(item(event, "answer", "person", said))
-        elif event.kind == "assistant.message" and event.text.strip():
-            closing[event.turn] = item(event, "closing words", "agent", event.text)
-    if before is not None and not any(s.role == "request" for s in found):
+        if event.seq < part.first:
+            if line.role == "request":
+                before = line
+        elif line.role == "closing words":
+            closing[event.turn] = line
+        else:
+            found.append(line)
+    if before is not None and not any(line.role == "request" for line in found):
         found.insert(0, before)
-    return sorted([*found, *closing.values()], key=lambda said: said.seq)
+    return sorted([*found, *closing.values()], key=lambda line: line.seq)
+
+
+def _story_line(part: Part, event: StoredEvent) -> StoryLine | None:
+    """Return what an event says for a commit, or None."""
+    by, text = "agent", event.text
+    if event.kind == "user.prompt" and event.actor == "user" and text.strip():
+        role, by = "request", "person"
+    elif event.kind == "question.asked":
+        role = "question"
+    elif event.kind == "assistant.message" and text.strip():
+        role = "closing words"
+    elif event.kind == "tool.result":
+        answers = (event.data or {}).get("answers")
+        if not isinstance(answers, dict):
+            return None
+        role, by, text = "answer", "person", "; ".join(map(str, answers.values()))
+        if not text:
+            return None
+    else:
+        return None
+    return StoryLine(
+        role, by, part.agent, part.session_id, event.turn, event.seq, event.created_at, text
+    )
 
 
 def reverted(library: OpenStore, cwd: GitPlace, told: CommitStory) -> CommitStory | None:
@@ -351,17 +369,18 @@ def part_json(part: Part) -> dict[str, Any]:
 
 
 def conversation_json(settings: Settings, told: CommitStory) -> list[dict[str, Any]]:
-    """Everything said and done in the ranges, by time."""
+    """Return everything said and done in the ranges of a commit, by time."""
     if told.checkpoint is None:
         return []
-    found: list[tuple[int, int, dict[str, Any]]] = []
+    found: list[tuple[StoredEvent, Part]] = []
     with reading(settings) as library:
         for part in told.checkpoint.parts:
             session = _session(library, part)
             for event in library.reader.events(session.id, part.first, part.last):
                 if event.kind in _CONVERSATION and (event.text or event.kind.startswith("tool.")):
-                    found.append((event.created_at or 0, event.seq, _line_json(event, part)))
-    return [line for _, _, line in sorted(found, key=lambda item: item[:2])]
+                    found.append((event, part))
+    found.sort(key=lambda item: (item[0].created_at or 0, item[0].seq))
+    return [_line_json(event, part) for event, part in found]
 
 
 _CONVERSATION = (

@@ -15,6 +15,7 @@ from whyfor.config import Settings
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import WhyforError
 from whyfor.model.stories import Commit, CommitStory
+from whyfor.model.times import DAY
 from whyfor.service.log import MERGE, stories_of
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
@@ -22,7 +23,7 @@ from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"
 WAIT = 1.0  # seconds a page waits for it
-DAY = 86_400_000
+
 _lock = threading.Lock()
 # one look per repository at a time
 _running: dict[tuple[str, str], Future[dict[str, CommitStory]]] = {}
@@ -31,16 +32,13 @@ _running: dict[tuple[str, str], Future[dict[str, CommitStory]]] = {}
 def stories_within(
     library: OpenStore, folder: GitPlace | None, commits: Sequence[Commit], begun: int | None
 ) -> list[CommitStory]:
-    """In the order given; `begun` is when the project's first session began."""
+    """Return the stories of commits in the order given, after WAIT at most; `begun` is when the
+    project's first session began."""
     store = Checkpoints(library.db)
     shas = [commit.sha for commit in commits]
     kept, seen = store.of_commits(shas), store.seen(shas)
     unseen = [c for c in commits if c.sha not in kept and c.sha not in seen]
-    fresh = [
-        c.sha
-        for c in unseen
-        if begun is not None and c.committed_at >= begun - DAY and not c.is_merge
-    ]
+    fresh = [c.sha for c in unseen if _may_have_story(c, begun)]
     judged = _judged(library.settings, folder, fresh) if fresh and folder else {}
     found = []
     for commit in commits:
@@ -56,20 +54,25 @@ def stories_within(
     return found
 
 
+def _may_have_story(commit: Commit, begun: int | None) -> bool:
+    return begun is not None and commit.committed_at >= begun - DAY and not commit.is_merge
+
+
 def _unseen(commit: Commit, fresh: list[str]) -> str:
-    return MERGE if commit.is_merge else NOT_YET if commit.sha in fresh else NOT_THEN
+    if commit.is_merge:
+        return MERGE
+    return NOT_YET if commit.sha in fresh else NOT_THEN
 
 
 def _judged(settings: Settings, folder: GitPlace, shas: list[str]) -> dict[str, CommitStory]:
-    """What a look finds within a moment; whoever asks again finds what it has found since."""
+    """Return what can be judged within WAIT, else nothing: the next call gets it."""
     key = (str(settings.home), str(folder))
     with _lock:
         future = _running.get(key)
         if future is None:
             future = _running[key] = Future()
-            threading.Thread(
-                target=_look, args=(settings, folder, shas, future), daemon=True
-            ).start()
+            given = (settings, folder, shas, future)
+            threading.Thread(target=_look, args=given, daemon=True).start()
     try:
         found = future.result(WAIT)
     except (TimeoutError, WhyforError):
@@ -87,7 +90,7 @@ def _look(
     try:
         with reading(settings) as library:
             found = {told.commit.sha: told for told in stories_of(library, folder, shas)}
-    except Exception as error:  # whoever waits for it is told
+    except Exception as error:
         future.set_exception(error)
     else:
         future.set_result(found)

@@ -24,7 +24,7 @@ from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitStory
 from whyfor.service.browse import CommitFilter
-from whyfor.service.commit import as_commit
+from whyfor.service.log import as_commit
 from whyfor.service.story_budget import stories_within
 from whyfor.service.timeline_lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading

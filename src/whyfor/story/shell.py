@@ -6,7 +6,9 @@ from __future__ import annotations
 import os.path
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import ClassVar
 
 import msgspec
 
@@ -32,6 +34,7 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 def effects(command: str, cwd: str) -> list[Effect]:
+    """Return what a command run in `cwd` does to files; nothing if its quotes do not match."""
     if not _WORTH.search(command):
         return []
     text, bodies = _without_bodies(command)
@@ -43,28 +46,32 @@ def effects(command: str, cwd: str) -> list[Effect]:
 
 
 def _without_bodies(command: str) -> tuple[str, list[list[str]]]:
-    """Here-documents taken out, each replaced by a mark."""
+    """Return the command with a mark for each here-document, and their lines."""
     kept: list[str] = []
     bodies: list[list[str]] = []
-    waiting: list[tuple[str, bool]] = []
-    body: list[str] = []
-    for line in command.split("\n"):
-        if waiting:
-            end, tabs = waiting[0]
-            if (line.lstrip("\t") if tabs else line).rstrip("\r") == end:
-                bodies.append(body)
-                body = []
-                waiting.pop(0)
-            else:
-                body.append(line.lstrip("\t") if tabs else line)
-            continue
+    lines = iter(command.split("\n"))
+    for line in lines:
         found = list(_HERE.finditer(line))
-        waiting = [(match[4], bool(match[1])) for match in found]
-        for number, match in reversed(list(enumerate(found, len(bodies)))):
+        first = len(bodies)
+        for match in found:
+            bodies.append(_body(lines, end=match[4], tabs=bool(match[1])))
+        for number, match in reversed(list(enumerate(found, first))):
             line = f"{line[: match.start()]} {_MARK}{number} {line[match.end() :]}"
         kept.append(line)
-    bodies += [body] * len(waiting)
     return "\n".join(kept), bodies
+
+
+def _body(lines: Iterator[str], *, end: str, tabs: bool) -> list[str]:
+    """Read a here-document up to its last line; with `tabs`, those a line begins with are not
+    part of it."""
+    body: list[str] = []
+    for line in lines:
+        if tabs:
+            line = line.lstrip("\t")
+        if line.rstrip("\r") == end:
+            break
+        body.append(line)
+    return body
 
 
 def _words(text: str) -> list[str]:
@@ -74,6 +81,24 @@ def _words(text: str) -> list[str]:
     lexer.whitespace_split = True
     lexer.commenters = ""
     return list(lexer)
+
+
+class _Command(msgspec.Struct):
+    """One simple command: its name, its words, and what its redirections say."""
+
+    name: str
+    words: list[str]
+    given: list[str] | None  # lines on its standard input
+    out: str  # the file its output goes to
+    append: bool
+
+    @property
+    def flags(self) -> list[str]:
+        return [word for word in self.words if word.startswith("-")]
+
+    @property
+    def names(self) -> list[str]:
+        return [word for word in self.words if not word.startswith("-")]
 
 
 class _Shell:
@@ -95,53 +120,78 @@ class _Shell:
                 simple.append(word)
 
     def _simple(self, words: list[str]) -> Iterator[Effect]:
-        given, out, append, plain = self.piped, "", False, list[str]()
+        command = self._parse(words)
+        self.piped = None
+        run = self._COMMANDS.get(command.name)
+        if run is not None:
+            yield from run(self, command)
+        elif _SCRIPTS.match(command.name):
+            yield from self._script(command)
+
+    def _parse(self, words: list[str]) -> _Command:
+        """Tell a command's own words from its redirections and what stands before it."""
+        command = _Command("", [], self.piped, "", False)
+        plain: list[str] = []
         rest = iter(words)
         for word in rest:
             if word.startswith(_MARK):
-                given = self.bodies[int(word.removeprefix(_MARK))]
+                command.given = self.bodies[int(word.removeprefix(_MARK))]
             elif word and not word.strip("<>&|"):
                 target = next(rest, "")
                 if plain and plain[-1].isdigit():
                     plain.pop()  # the 2 of 2>
                 if ">" in word and "&" not in word:
-                    out, append = target, word == ">>"
+                    command.out, command.append = target, word == ">>"
             else:
                 plain.append(word)
         while plain and (plain[0] in _BEFORE or _ASSIGNMENT.match(plain[0])):
             plain.pop(0)
-        self.piped = None
         if plain:
-            yield from self._command(plain[0].rsplit("/", 1)[-1], plain[1:], given, out, append)
+            command.name = plain[0].rsplit("/", 1)[-1]
+            command.words = plain[1:]
+        if command.name == "git" and command.words[:1] in (["rm"], ["mv"]):
+            command.name = command.words.pop(0)
+        return command
 
-    def _command(
-        self, name: str, words: list[str], given: list[str] | None, out: str, append: bool
-    ) -> Iterator[Effect]:
-        flags = [word for word in words if word.startswith("-")]
-        names = [word for word in words if not word.startswith("-")]
-        if name == "git" and words[:1] in (["rm"], ["mv"]):
-            name, names = words[0], names[1:]
-        if name == "cd" and names:
-            self.cwd = self._path(names[0])
-        elif name == "cat" and given is not None:
-            self.piped = given
-            yield from self._written(out, given, append)
-        elif name == "tee" and given is not None:
-            for path in names:
-                yield from self._written(path, given, "-a" in flags)
-        elif name in ("echo", "printf") and out:
-            said = " ".join(word for word in words if word not in ("-e", "-n", "-en", "-ne"))
-            yield from self._written(out, said.replace("\\n", "\n").split("\n"), append)
-        elif name == "rm" and "--cached" not in flags:
-            yield from (Effect("gone", self._path(path)) for path in names if not _glob(path))
-        elif name == "mv" and len(names) > 1:
-            yield from self._moved(names[:-1], names[-1])
-        elif name == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags):
-            yield from (
-                Effect("touched", self._path(path)) for path in names[1:] if not _glob(path)
-            )
-        elif _SCRIPTS.match(name):
-            yield from self._script(given, words)
+    def _cd(self, command: _Command) -> Iterator[Effect]:
+        if command.names:
+            self.cwd = self._path(command.names[0])
+        yield from ()
+
+    def _cat(self, command: _Command) -> Iterator[Effect]:
+        if command.given is not None:
+            self.piped = command.given
+            yield from self._written(command.out, command.given, command.append)
+
+    def _tee(self, command: _Command) -> Iterator[Effect]:
+        if command.given is None:
+            return
+        for path in command.names:
+            yield from self._written(path, command.given, "-a" in command.flags)
+
+    def _echo(self, command: _Command) -> Iterator[Effect]:
+        if command.out:
+            words = [word for word in command.words if word not in ("-e", "-n", "-en", "-ne")]
+            lines = " ".join(words).replace("\\n", "\n").split("\n")
+            yield from self._written(command.out, lines, command.append)
+
+    def _rm(self, command: _Command) -> Iterator[Effect]:
+        if "--cached" in command.flags:
+            return
+        for path in command.names:
+            if not _glob(path):
+                yield Effect("gone", self._path(path))
+
+    def _mv(self, command: _Command) -> Iterator[Effect]:
+        if len(command.names) > 1:
+            yield from self._moved(command.names[:-1], command.names[-1])
+
+    def _sed(self, command: _Command) -> Iterator[Effect]:
+        if not any(flag.startswith(("-i", "--in-place")) for flag in command.flags):
+            return
+        for path in command.names[1:]:
+            if not _glob(path):
+                yield Effect("touched", self._path(path))
 
     def _written(self, path: str, lines: list[str], append: bool) -> Iterator[Effect]:
         if path and path != "/dev/null" and not _glob(path):
@@ -149,26 +199,44 @@ class _Shell:
 
     def _moved(self, sources: list[str], target: str) -> Iterator[Effect]:
         for source in sources:
-            if not _glob(source) and not _glob(target):
-                old = self._path(source)
-                inside = f"{self._path(target)}/{source.rstrip('/').rsplit('/', 1)[-1]}"
-                if len(sources) == 1 and not target.endswith(("/", ".")):
-                    yield Effect("moved", self._path(target), old=old)
-                yield Effect("moved", inside, old=old)  # the target may be a folder
+            if _glob(source) or _glob(target):
+                continue
+            old = self._path(source)
+            if len(sources) == 1 and not target.endswith(("/", ".")):
+                yield Effect("moved", self._path(target), old=old)
+            # the target may be a folder
+            inside = f"{self._path(target)}/{source.rstrip('/').rsplit('/', 1)[-1]}"
+            yield Effect("moved", inside, old=old)
 
-    def _script(self, given: list[str] | None, words: list[str]) -> Iterator[Effect]:
-        """A script that names a file and holds the text it puts there."""
-        inline = next(
-            (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-c", "-e")), None
-        )
-        lines = inline.split("\n") if inline is not None else given
-        if lines:
-            lines = [*lines, *(part for line in lines for part in _QUOTES.split(line)[1:])]
-            named = dict.fromkeys(match[2] for match in _NAMED.finditer("\n".join(lines)))
-            yield from (Effect("script", self._path(path), lines) for path in named)
+    def _script(self, command: _Command) -> Iterator[Effect]:
+        """Yield the files that a script names; it may hold the text it puts there."""
+        lines = command.given
+        for option, text in pairwise(command.words):
+            if option in ("-c", "-e"):
+                lines = text.split("\n")
+                break
+        if not lines:
+            return
+        quoted: list[str] = []
+        for line in lines:
+            quoted += _QUOTES.split(line)[1:]
+        lines = [*lines, *quoted]
+        for path in dict.fromkeys(match[2] for match in _NAMED.finditer("\n".join(lines))):
+            yield Effect("script", self._path(path), lines)
 
     def _path(self, path: str) -> str:
         return absolute(path, self.cwd)
+
+    _COMMANDS: ClassVar[dict[str, Callable[[_Shell, _Command], Iterator[Effect]]]] = {
+        "cd": _cd,
+        "cat": _cat,
+        "tee": _tee,
+        "echo": _echo,
+        "printf": _echo,
+        "rm": _rm,
+        "mv": _mv,
+        "sed": _sed,
+    }
 
 
 def absolute(path: str, cwd: str) -> str:

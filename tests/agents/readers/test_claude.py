@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import Result
 from whyfor import config
-from whyfor.agents.base import TITLE_AGENT, TITLE_PERSON, Record, Sink, SourceShape
+from whyfor.agents.base import SourceShape
 from whyfor.agents.claude import AGENT, subagent_id
 from whyfor.capture import decode
 from whyfor.model.events import Event
+from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Record, Sink
 from whyfor.model.reports import Conversation
 from whyfor.model.sources import UnparsedRecord
 from whyfor.service.sessions import conversation

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from whyfor.agents.base import Sink, SourceShape
+from whyfor.agents.base import SourceShape
 from whyfor.agents.copilot import AGENT, SILENT, EventsReader
 from whyfor.model.events import Event, Touch, Usage
+from whyfor.model.findings import Sink
 from whyfor.model.ids import fold
 
 Lines = list[dict[str, Any]]

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from whyfor.agents.base import Record, Sink, SourceShape
+from whyfor.agents.base import SourceShape
 from whyfor.agents.gemini import AGENT
 from whyfor.model.events import Event
+from whyfor.model.findings import Record, Sink
 from whyfor.model.ids import fold
 
 SESSION = "5e551011-0000-4000-8000-000000000001"

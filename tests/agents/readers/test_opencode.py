@@ -15,10 +15,11 @@ from typing import Any
 import apsw
 import pytest
 
-from whyfor.agents.base import Record, Rows, Sink, SourceShape
+from whyfor.agents.base import Rows, SourceShape
 from whyfor.agents.opencode import AGENT, changes
 from whyfor.agents.opencode.database import Database
 from whyfor.model.events import Event
+from whyfor.model.findings import Record, Sink
 from whyfor.model.ids import fold
 
 T0 = 1777629600000

@@ -9,7 +9,8 @@ from typing import Any
 from whyfor.git.history import FileChange
 from whyfor.model.stories import Commit
 from whyfor.story.links.activity import CommitCommand, SessionActivity, WrittenEdit
-from whyfor.story.links.infer import CommitFacts, Link, Linker
+from whyfor.story.links.commits import CommitFacts
+from whyfor.story.links.infer import Link, Linker
 from whyfor.story.links.line_keys import keys
 
 MINUTE = 60_000

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import (
-    FileAgent,
-    OnError,
-    Record,
-    RecordReader,
-    SourceShape,
-    head_records,
-    walk,
-)
+from whyfor.agents.base import FileAgent, OnError, RecordReader, SourceShape, head_records, walk
+from whyfor.model.findings import Record
 
 
 class Claude(FileAgent):

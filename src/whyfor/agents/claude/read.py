@@ -5,21 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from whyfor.agents.base import (
-    MARKER,
-    TITLE_AGENT,
-    TITLE_PERSON,
-    Bucket,
-    Record,
-    Sink,
-    as_dict,
-    as_int,
-    as_list,
-    as_str,
-    flatten,
-)
+from whyfor.agents.base import MARKER, as_dict, as_int, as_list, as_str, flatten
 from whyfor.agents.claude import subagent_id
 from whyfor.model.events import Event, Touch, Usage
+from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from whyfor.agents.base import Record, as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, as_str
 from whyfor.agents.claude import AGENT
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
+from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
 TREE = ("user", "assistant", "attachment", "system")

@@ -10,7 +10,6 @@ from pathlib import Path
 from whyfor.agents.base import (
     FileAgent,
     OnError,
-    Record,
     RecordReader,
     SourceShape,
     as_str,
@@ -18,6 +17,7 @@ from whyfor.agents.base import (
     walk,
 )
 from whyfor.agents.codex.records import RECORDS, is_bare_item, is_bare_meta, parent
+from whyfor.model.findings import Record
 
 _NAME = r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-fA-F-]{36})(?:_|\.|$)"
 _DOCUMENT = rb'\s*\{\s*"session"\s*:\s*\{'

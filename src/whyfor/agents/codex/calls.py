@@ -6,11 +6,12 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str, flatten
+from whyfor.agents.base import as_dict, as_int, as_list, as_str, flatten
 from whyfor.agents.codex.content import decoded, image
 from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
 from whyfor.model.events import Touch
+from whyfor.model.findings import Record
 from whyfor.model.ids import fold
 
 HOSTED = {"web_search_call": "web_search", "image_generation_call": "image_generation"}

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.base import Record, as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.model.findings import Record
 
 
 def texts(parts: object) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import Bucket, Record, Sink
 from whyfor.model.events import Event
+from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from whyfor.agents.base import Record, Sink, as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, as_str
 from whyfor.agents.codex.calls import HOSTED, Calls
 from whyfor.agents.codex.content import texts
 from whyfor.agents.codex.here import RecordPlace
@@ -14,6 +14,7 @@ from whyfor.agents.codex.records import CALLS, OUTPUTS, RECORDS, unwrapped
 from whyfor.agents.codex.thread import Thread
 from whyfor.agents.codex.turns import TurnTracker
 from whyfor.agents.codex.usage import TokenCounter
+from whyfor.model.findings import Record, Sink
 from whyfor.model.times import parse_iso
 
 Handler = Callable[[Record, RecordPlace], None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import Record, as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.model.findings import Record
 
 RECORDS = frozenset(
     str.split(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
+from whyfor.agents.base import as_dict, as_int, as_list, as_str
 from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.records import parent
+from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
 
 

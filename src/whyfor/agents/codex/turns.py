@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import TITLE_AGENT, Record, as_dict, as_int, as_str, flatten
+from whyfor.agents.base import as_dict, as_int, as_str, flatten
 from whyfor.agents.codex.here import RecordPlace
+from whyfor.model.findings import TITLE_AGENT, Record
 from whyfor.model.ids import fold
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
+from whyfor.agents.base import as_dict, as_int, as_list, as_str
 from whyfor.agents.codex.here import RecordPlace
 from whyfor.model.events import Usage
+from whyfor.model.findings import Record
 from whyfor.model.ids import fold
 
 _TOKENS = (

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from whyfor.agents.base import Record, as_dict, as_int, as_list, as_str
+from whyfor.agents.base import as_dict, as_int, as_list, as_str
 from whyfor.agents.codex import AGENT
 from whyfor.agents.codex.prompts import INJECTED
 from whyfor.agents.codex.records import CALLS, OUTPUTS, unwrapped
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
+from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
 # Of a head: where the thread came from, which is no longer so.

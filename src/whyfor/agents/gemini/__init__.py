@@ -13,7 +13,6 @@ import msgspec
 from whyfor.agents.base import (
     FileAgent,
     OnError,
-    Record,
     RecordReader,
     SourceShape,
     as_dict,
@@ -21,6 +20,7 @@ from whyfor.agents.base import (
     head_records,
     walk,
 )
+from whyfor.model.findings import Record
 
 INVESTIGATE = "Your task is to do a deep investigation of the codebase"
 _SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'

@@ -6,20 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from whyfor.agents.base import (
-    MARKER,
-    TITLE_AGENT,
-    Bucket,
-    Record,
-    Sink,
-    SourceShape,
-    as_dict,
-    as_int,
-    as_list,
-    as_str,
-    flatten,
-)
+from whyfor.agents.base import MARKER, SourceShape, as_dict, as_int, as_list, as_str, flatten
 from whyfor.model.events import Event, Touch, Usage
+from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.base import Record, as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, as_str
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.agents.gemini import AGENT
+from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
 OWNER = ".project_root"  # says whose folder it is

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import OnError, Record, RecordReader, Rows, SourceShape
+from whyfor.agents.base import OnError, RecordReader, Rows, SourceShape
+from whyfor.model.findings import Record
 
 MAGIC = b"SQLite format 3\x00"
 

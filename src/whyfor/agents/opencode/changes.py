@@ -9,9 +9,10 @@ from zlib import crc32
 
 import apsw
 
-from whyfor.agents.base import Record, Rows, as_dict, as_int, as_list
+from whyfor.agents.base import Rows, as_dict, as_int, as_list
 from whyfor.agents.opencode.database import NEEDED, Database, DatabaseRow, Table, unreadable
 from whyfor.hook.private import marked, spans, without
+from whyfor.model.findings import Record
 
 BATCH = 4 << 20  # bytes of lines handed over at a time
 WINDOW = 10_000  # milliseconds a row may be committed late, its time already set

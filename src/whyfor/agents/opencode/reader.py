@@ -8,18 +8,9 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.base import (
-    TITLE_AGENT,
-    Bucket,
-    Record,
-    Sink,
-    as_dict,
-    as_int,
-    as_list,
-    as_str,
-    flatten,
-)
+from whyfor.agents.base import as_dict, as_int, as_list, as_str, flatten
 from whyfor.model.events import Event, Touch, Usage
+from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold
 from whyfor.model.times import parse_iso
 

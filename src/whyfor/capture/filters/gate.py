@@ -21,20 +21,11 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents import paths as agent_paths
-from whyfor.agents.base import (
-    Agent,
-    Framing,
-    Record,
-    RecordReader,
-    Sink,
-    SourceShape,
-    as_dict,
-    as_str,
-)
+from whyfor.agents.base import Agent, Framing, RecordReader, SourceShape, as_dict, as_str
 from whyfor.capture import decode, spool, tail
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.model.events import Event
-from whyfor.model.findings import TITLE_AGENT, Bucket
+from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.gaps import FILLER, Gap, filled, joined, without
 from whyfor.model.ids import fold
 from whyfor.model.sources import Source, UnparsedRecord

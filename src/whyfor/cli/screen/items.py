@@ -7,9 +7,10 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from whyfor.cli.render import clean, count, duration, moment, one_line, plural
+from whyfor.cli.render import count, duration, moment
 from whyfor.cli.screen.words import exact, named, short
 from whyfor.model.characters import show_code
+from whyfor.model.text import clean, one_line, plural
 from whyfor.story.conversation.kinds import (
     CommitItem,
     Compaction,

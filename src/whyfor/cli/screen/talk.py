@@ -20,7 +20,8 @@ from whyfor.config import Settings
 from whyfor.live.board import SessionCard
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
-from whyfor.story.conversation import Item, PageRange, fragment, resume
+from whyfor.story.conversation import PageRange, fragment, resume
+from whyfor.story.conversation.kinds import Item
 
 END = 1 << 62
 # that are kept on the screen while it follows; earlier ones are read again when one goes back to

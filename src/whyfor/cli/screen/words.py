@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from whyfor.cli.render import COLOUR, MARK, age, label, one_line, plural, project
+from whyfor.cli.render import COLOUR, MARK, age, project
 from whyfor.live.board import NowBoard, SessionCard
 from whyfor.model.characters import split_code
+from whyfor.model.text import label, one_line, plural
 
 TITLE_MAX = 200
 LINE_MAX = 300

@@ -31,7 +31,7 @@ from whyfor.service.commit.authorship import (
     Pens,
     PromptReason,
 )
-from whyfor.service.log import reverted
+from whyfor.service.log import as_commit, reverted
 from whyfor.service.story_budget import stories_within
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
@@ -142,14 +142,6 @@ def _told(
     return stories_within(
         library, repository.folder if repository and found else None, [commit], begun
     )[0]
-
-
-def as_commit(kept: Checkpoint) -> history.Commit:
-    """What is left of a commit that git does not have any more."""
-    c = kept
-    return history.Commit(
-        c.commit, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, ""
-    )
 
 
 class _Page:

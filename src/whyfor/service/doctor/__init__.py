@@ -13,17 +13,17 @@ from whyfor.agents import AGENTS
 from whyfor.agents.base import Agent
 from whyfor.capture import tail
 from whyfor.capture.compare import HINT, compare
-from whyfor.capture.discover import Unreadable, at_home, roots
+from whyfor.capture.discover import at_home, roots
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.permissions import exposures
-from whyfor.capture.unreadable import UnreadableFiles
+from whyfor.capture.unreadable import Unreadable, UnreadableFiles
 from whyfor.config import Settings
 from whyfor.model.errors import CorruptStore, NotFound, StoreError, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.reports import Paused
 from whyfor.model.text import plural
-from whyfor.model.times import to_iso
+from whyfor.model.times import DAY, to_iso
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
 from whyfor.service.exclude import excluded, excluded_note, passed_over, stored
 from whyfor.service.notify import HINT as NOTIFY_HINT
@@ -161,7 +161,7 @@ def _rule_problem(complaint: Complaint) -> DoctorProblem:
 
 def _pause_problem(pause: Paused, now: int) -> DoctorProblem:
     """A pause somebody forgot is silence like any other."""
-    days = (now - pause.since) // 86_400_000
+    days = (now - pause.since) // DAY
     long = f", for {plural(days, 'day')} now: forgotten?" if days else ""
     what = f"nothing is recorded, {pause.where}: paused since {to_iso(pause.since)}{long}"
     return DoctorProblem(False, what, f"Record again: {pause.resume}")

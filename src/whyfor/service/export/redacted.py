@@ -14,7 +14,7 @@ from whyfor.model.text import clean
 from whyfor.privacy import private
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.redactor import PROTECTED, Redactor
-from whyfor.service.redact import engine_for
+from whyfor.service.redact.own import engine_for
 
 _CUT = 190  # a title is cut there or soon after
 _SHORT = 300  # characters of a text that may be the beginning of a longer one: a title, a sentence

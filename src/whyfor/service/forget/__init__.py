@@ -4,7 +4,7 @@ kept for how long."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from whyfor.config import Settings
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
-from whyfor.model.times import parse_when
+from whyfor.model.progress import Announce
+from whyfor.model.times import DAY, parse_when
 from whyfor.service.forget.apply import apply_plan, numbers
 from whyfor.service.forget.plan import ForgetPlan, ForgetRequest, Name, named_messages
 from whyfor.service.ingest import LOCK_WAIT, catch_up, writable
@@ -34,8 +35,6 @@ from whyfor.store.sqlite.connection import connect, explained, fetch
 from whyfor.store.sqlite.read import StoreRows
 from whyfor.store.sqlite.write import EventWriter
 
-Announce = Callable[[int], Callable[[int], None]]
-DAY = 86_400_000
 RETAINED = "retained"  # when it was last looked what is too old
 _SHORTEST = 3  # characters: a text that stands everywhere would take everything with it
 _BEGINNING = 60  # characters by which a prompt is known where it is only quoted

@@ -12,11 +12,12 @@ from typing import cast
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Framing, RecordReader, Sink, SourceShape
+from whyfor.agents.base import Framing, RecordReader, SourceShape
 from whyfor.capture import decode, spool
 from whyfor.capture.filters.forgotten import Span, TextPattern, lines, messages, narrowed, strings
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import StoreError
+from whyfor.model.findings import Sink
 from whyfor.model.gaps import holes
 from whyfor.model.paths import to_text
 from whyfor.model.signals import Signal

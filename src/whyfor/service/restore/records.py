@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import MARKER, Record
+from whyfor.agents.base import MARKER
 from whyfor.agents.conversation import NewFile, NewSession, SessionWriter, SpokenLine, spoken_turns
 from whyfor.capture import decode
 from whyfor.capture.records import Cut, SegmentPiece, cut, records
 from whyfor.model.errors import NotFound
+from whyfor.model.findings import Record
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.model.times import parse_iso

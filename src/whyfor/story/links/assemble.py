@@ -15,7 +15,8 @@ from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.read import StoreRows
 from whyfor.story import annotate
 from whyfor.story.links.candidates import Candidates
-from whyfor.story.links.infer import CommitFacts, Link
+from whyfor.story.links.commits import CommitFacts
+from whyfor.story.links.infer import Link
 from whyfor.story.links.ranges import RangeClaim, continue_from, group_roots, parts
 
 NO_SESSION = "no session kept here made this commit or wrote its lines"

@@ -14,13 +14,13 @@ from functools import lru_cache
 import msgspec
 
 from whyfor.model.ids import fold
+from whyfor.model.times import DAY
 from whyfor.story.links.activity import SessionActivity, WrittenEdit
 from whyfor.story.links.ancestry import Ancestry
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import each
 from whyfor.story.links.paths import Places
 
-DAY = 86_400_000
 LOOK_BACK = 30 * DAY  # how old a line may be when it is committed
 COMMON = 15  # a line in more files than this is nobody's
 SLACK = 5000  # ms between a write and the commit that holds it, clocks and rounding

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 import msgspec
 
+from whyfor.model.times import DAY
 from whyfor.story.links.activity import CommitCommand, SessionActivity
-from whyfor.story.links.by_content import DAY, LOOK_BACK, owners
+from whyfor.story.links.by_content import LOOK_BACK, owners
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.line_keys import norm
 

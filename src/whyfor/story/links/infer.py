@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 import msgspec
 
 from whyfor.model.checkpoints import EVIDENCE
+from whyfor.model.times import DAY
 from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.ancestry import Ancestry
-from whyfor.story.links.by_content import DAY, Content, ContentOverlap
+from whyfor.story.links.by_content import Content, ContentOverlap
 from whyfor.story.links.by_output import CommitCreator, CommitCreators
 from whyfor.story.links.commits import CommitFacts, FileFacts
 from whyfor.story.links.line_keys import each, norm

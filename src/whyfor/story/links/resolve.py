@@ -17,6 +17,8 @@ import msgspec
 from whyfor.git import history
 from whyfor.git.run import ask
 from whyfor.model.paths import to_text
+from whyfor.model.progress import Announce
+from whyfor.model.times import DAY
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.forget import STORY, reasons
@@ -24,15 +26,13 @@ from whyfor.store.sqlite.pauses import PauseSet, load_pauses
 from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
 from whyfor.story.links.candidates import Candidates, CandidateSession
-from whyfor.story.links.infer import CommitFacts, Link, Linker, PriorLink
+from whyfor.story.links.commits import CommitFacts
+from whyfor.story.links.infer import Link, Linker, PriorLink
 from whyfor.story.repositories import ALL, Repository, lost
 
-DAY = 86_400_000
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
 PAUSED = "capture was paused when it was made"
-
-Announce = Callable[[int], Callable[[int], None]]
 
 
 def compute(

@@ -21,8 +21,8 @@ from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.read import StoreRows
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
+    from whyfor.model.progress import Announce
     from whyfor.story.links.assemble import LinkOutcome
-    from whyfor.story.links.resolve import Announce
 
 
 def link_waiting(db: apsw.Connection, journal: Journal, announce: Announce | None = None) -> int:
