@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -121,31 +121,29 @@ def timeline(
 
 
 def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[SpokenWord]]]]:
-    """What was said for a commit, session by session."""
+    """Return a commit's checkpoint and what was said for it, session by session."""
     with reading(settings) as library:
         found = Checkpoints(library.db).of_commits([sha]).get(sha)
         if found is None:
             raise NotFound(f"{sha[:10]} has no story", "Commits with one: whyfor log")
-        ranges = Ranges(library.db)
+        numbers = Ranges(library.db).numbers((part.agent, part.session_id) for part in found.parts)
         told = []
-        numbers = ranges.numbers((part.agent, part.session_id) for part in found.parts)
         for part in found.parts:
             session = numbers[part.agent, part.session_id]
-            first = (
-                part.first
-                if part.prompts
-                else library.reader.prompt_before(session, part.first) or part.first
-            )
-            words = ranges.words(session, first, part.last)
-            begun = next((n for n, word in enumerate(words) if word.seq >= part.first), len(words))
-            # Of what lies before the range, only the request it stems from.
-            told.append(
-                (
-                    part,
-                    [*(word for word in words[:begun] if word.role == "request"), *words[begun:]],
-                )
-            )
+            told.append((part, _words_for(library, session, part)))
         return found, told
+
+
+def _words_for(library: OpenStore, session: int, part: Part) -> list[SpokenWord]:
+    """Return what was said in a range; if it has no prompt, the request it stems from too."""
+    first = part.first
+    if not part.prompts:
+        first = library.reader.prompt_before(session, part.first) or part.first
+    words = []
+    for word in Ranges(library.db).words(session, first, part.last):
+        if word.seq >= part.first or word.role == "request":
+            words.append(word)
+    return words
 
 
 # -- which commits -------------------------------------------------------------------------------
@@ -158,33 +156,67 @@ class _Line(msgspec.Struct, frozen=True):
     more: bool
 
 
+class _ListKey(msgspec.Struct, frozen=True):
+    """Which commits are listed."""
+
+    folder: str
+    tip: str
+    stamp: str  # tells one list from another where the tip alone does not: it stands for all refs
+    skip: int
+    since: int | None
+    until: int | None
+
+
 @lru_cache(maxsize=8)
-def _listed(
-    folder: str, tip: str, stamp: str, skip: int, since: int | None, until: int | None
-) -> _Line:
-    """`stamp` tells one list from another where the tip alone does not: it stands for all refs."""
-    ages = [f"--min-age={until // 1000}"] if until is not None else []
-    revisions = [*(ALL if tip == "*" else [tip]), f"--skip={skip}", *ages]
-    found = history.commits(Path(folder), revisions, limit=WINDOW + 1, since=since)[::-1]
-    return _Line(
-        [msgspec.structs.replace(commit, body="") for commit in found[:WINDOW]], len(found) > WINDOW
-    )
+def _listed(key: _ListKey) -> _Line:
+    revisions = [*(ALL if key.tip == "*" else [key.tip]), f"--skip={key.skip}"]
+    if key.until is not None:
+        revisions.append(f"--min-age={key.until // 1000}")
+    found = history.commits(Path(key.folder), revisions, limit=WINDOW + 1, since=key.since)[::-1]
+    shown = [msgspec.structs.replace(commit, body="") for commit in found[:WINDOW]]
+    return _Line(shown, more=len(found) > WINDOW)
 
 
 _places: dict[tuple[str, int], tuple[float, Repository | None]] = {}
 
 
 def _repository(library: OpenStore, number: int) -> Repository | None:
-    """Asking git whether a folder is still the project costs more than all else."""
+    """Return a project's repository; asking git whether a folder is still the project costs more
+    than all else, so the answer is kept for _FRESH."""
     key = (str(library.settings.home), number)
-    known = _places.get(key)
-    if (
-        known is None
-        or time.monotonic() - known[0] > _FRESH
-        or (known[1] and not Path(known[1].folder).is_dir())
-    ):
-        known = _places[key] = (time.monotonic(), repository_of(library.db, number))
-    return known[1]
+    if key in _places:
+        asked_at, found = _places[key]
+        gone = found is not None and not Path(found.folder).is_dir()
+        if time.monotonic() - asked_at <= _FRESH and not gone:
+            return found
+    found = repository_of(library.db, number)
+    _places[key] = (time.monotonic(), found)
+    return found
+
+
+class _Window(msgspec.Struct, frozen=True):
+    """The commits looked through for one page, and which of them fit the filter."""
+
+    tip: str
+    base: int  # how many commits of the branch come before them
+    start: int  # where the page begins, counted from the branch's tip
+    line: _Line
+    known: dict[str, CommitMark]
+    fits: list[int]  # places in `line`
+
+    def chosen(self, limit: int) -> list[int]:
+        return [n for n in self.fits if self.base + n >= self.start][:limit]
+
+    def next(self, chosen: list[int]) -> str | None:
+        """Return the cursor of the page after these, or None."""
+        rest = chosen[-1] + 1 if chosen else len(self.line.commits)
+        if any(n >= rest for n in self.fits):
+            place = self.base + rest
+        elif self.line.more:
+            place = self.base + WINDOW
+        else:
+            return None
+        return f"{self.tip}.{place}" if self.tip else None
 
 
 class _Page:
@@ -210,31 +242,14 @@ class _Page:
     def page(self, after: str | None, limit: int) -> TimelineView:
         branches, refs = self._refs()
         branch, tip = self._tip(refs)
-        start = 0
-        if after:
-            found = _PLACE.fullmatch(after)
-            if found is None:
-                raise BadInput("not a cursor of this list", "Begin again without one.")
-            tip, start = found[1], int(found[2])
-        base = start // WINDOW * WINDOW
-        line = self._line(tip, refs.get("", ""), base)
-        known = self.ranges.known(commit.sha for commit in line.commits)
-        fits = [
-            n for n, commit in enumerate(line.commits) if self._fits(commit, known.get(commit.sha))
-        ]
-        chosen = [n for n in fits if base + n >= start][:limit]
-        rest = chosen[-1] + 1 if chosen else len(line.commits)
-        more = rest < len(line.commits) and any(n >= rest for n in fits)
-        place = base + rest if more else base + WINDOW if line.more else None
+        window = self._window(tip, refs.get("", ""), after)
+        line = window.line
+        chosen = window.chosen(limit)
         entries = self._entries([line.commits[n] for n in chosen])
-        which = self.which
-        first = not (
-            after or which.author or which.tag or which.until is not None or which.story is False
-        )
-        pending = (
-            self._pending(line.commits[0].committed_at if line.commits else 0) if first else None
-        )
-        before = sum(base + n < start for n in fits)
+        pending = None
+        if not after and self._shows_pending():
+            pending = self._pending(line.commits[0].committed_at if line.commits else 0)
+        before = sum(window.base + n < window.start for n in window.fits)
         return TimelineView(
             project=self.project,
             folder=to_text(self.folder) if self.folder else None,
@@ -244,29 +259,48 @@ class _Page:
             branch=branch,
             authors=_authors(line.commits),
             since=self.which.since,
-            share=_share([line.commits[n] for n in fits], known, more=line.more),
+            share=_share([line.commits[n] for n in window.fits], window.known, more=line.more),
             rows=self._rows(entries, pending),
             pending=pending,
             shown=before + len(chosen),
-            next=f"{tip}.{place}" if place is not None and tip else None,
+            next=window.next(chosen),
         )
 
+    def _window(self, tip: str, stamp: str, after: str | None) -> _Window:
+        start = 0
+        if after:
+            found = _PLACE.fullmatch(after)
+            if found is None:
+                raise BadInput("not a cursor of this list", "Begin again without one.")
+            tip, start = found[1], int(found[2])
+        base = start // WINDOW * WINDOW
+        line = self._line(tip, stamp, base)
+        known = self.ranges.known(commit.sha for commit in line.commits)
+        fits = []
+        for number, commit in enumerate(line.commits):
+            if self._fits(commit, known.get(commit.sha)):
+                fits.append(number)
+        return _Window(tip, base, start, line, known, fits)
+
+    def _shows_pending(self) -> bool:
+        """Return whether the filter lets work through that is in no commit yet."""
+        which = self.which
+        if which.author or which.tag:
+            return False
+        return which.until is None and which.story is not False
+
     def _refs(self) -> tuple[list[str], dict[str, str]]:
-        """Branches, the latest first, and where each is; under no name, a word that changes when
-        any of them does."""
+        """Return branches, the latest first, and the commit each is at; under no name, a word that
+        changes when any of them does."""
         if self.folder is None:
             return [], {}
         form = "--format=%(objectname) %(refname:lstrip=2)"
-        listed = ask(
-            self.folder,
-            "for-each-ref",
-            form,
-            "--sort=-committerdate",
-            f"--count={_BRANCHES}",
-            "refs/heads",
-        )
-        pairs = [line.split(" ", 1) for line in (listed or "").splitlines()]
-        refs = {name: sha for sha, name in pairs}
+        options = ("--sort=-committerdate", f"--count={_BRANCHES}")
+        listed = ask(self.folder, "for-each-ref", form, *options, "refs/heads") or ""
+        refs = {}
+        for line in listed.splitlines():
+            sha, name = line.split(" ", 1)
+            refs[name] = sha
         return list(refs), {**refs, "": str(hash(listed))}
 
     def _tip(self, refs: dict[str, str]) -> tuple[str, str]:
@@ -288,24 +322,27 @@ class _Page:
         since, until = self.which.since, self.which.until
         if self.folder is None:
             kept = self.store.of_commits(self.ranges.kept(self.number, since or 0, WINDOW))
-            found = [
-                as_commit(c)
-                for c in reversed(kept.values())
-                if until is None or c.committed_at <= until
-            ]
+            found = []
+            for checkpoint in reversed(kept.values()):
+                if until is None or checkpoint.committed_at <= until:
+                    found.append(as_commit(checkpoint))
             return _Line(found, more=False)
         if not tip:
             return _Line([], more=False)
-        return _listed(str(self.folder), tip, stamp if tip == "*" else "", skip, since, until)
+        stamp = stamp if tip == "*" else ""
+        return _listed(_ListKey(str(self.folder), tip, stamp, skip, since, until))
 
     def _fits(self, commit: history.Commit, known: CommitMark | None) -> bool:
         which = self.which
-        return (
-            (not which.author or which.author.lower() in f"{commit.author} {commit.email}".lower())
-            and (not which.agent or (known is not None and which.agent in known.agents))
-            and (not which.tag or (known is not None and known.tag == which.tag))
-            and (which.story is None or which.story == (known is not None))
-        )
+        if which.story is not None and which.story != (known is not None):
+            return False
+        if which.agent and (known is None or which.agent not in known.agents):
+            return False
+        if which.tag and (known is None or which.tag != known.tag):
+            return False
+        if not which.author:
+            return True
+        return which.author.lower() in f"{commit.author} {commit.email}".lower()
 
     def _worktrees(self) -> int:
         """Those that are there; a repository without one has none."""
@@ -314,36 +351,38 @@ class _Page:
     # -- stories ---------------------------------------------------------------------------------
 
     def _entries(self, commits: Sequence[history.Commit]) -> list[TimelineEntry]:
-        """Groups stand where their newest commit does, the root first."""
+        """Return the commits' rows; a group stands where its newest commit does, its root first."""
         told = stories_within(self.library, self.folder, commits, self.ranges.begun(self.number))
-        self._meet(part for one in told if one.checkpoint for part in one.checkpoint.parts)
+        self._load_sessions(told)
         was = self.ranges.before(self.number, [commit.sha for commit in commits])
-        entries = [self._entry(one, was.get(one.commit.sha, [])) for one in told]
         groups: dict[str, list[TimelineEntry]] = {}
-        for entry in entries:
-            if (kept := entry.told.checkpoint) and kept.parts:
-                groups.setdefault(kept.group_root, []).append(entry)
-        sizes = self.ranges.group_sizes(groups)
-        for root, members in groups.items():
-            members.sort(key=lambda entry: entry.told.commit.committed_at)
-            members.sort(key=lambda entry: _kept(entry).id != root)
-            self._join(root, members, sizes.get(root, len(members)))
+        for one in told:
+            entry = self._entry(one, was.get(one.commit.sha, []))
+            key = one.commit.sha
+            if one.checkpoint and one.checkpoint.parts:
+                key = one.checkpoint.group_root
+            groups.setdefault(key, []).append(entry)
+        stories = [root for root, members in groups.items() if members[0].sessions]
+        sizes = self.ranges.group_sizes(stories)
         placed: list[TimelineEntry] = []
-        for entry in entries:
-            kept = entry.told.checkpoint
-            own = groups.pop(kept.group_root, []) if kept and kept.parts else [entry]
-            placed += own
+        for root, members in groups.items():
+            if members[0].sessions:
+                members.sort(key=lambda entry: entry.told.commit.committed_at)
+                members.sort(key=lambda entry: _checkpoint(entry).id != root)
+                self._join(root, members, sizes.get(root, len(members)))
+            placed += members
         return placed
 
     def _join(self, root: str, members: list[TimelineEntry], size: int) -> None:
-        here = _kept(members[0]).id == root
-        for number, entry in enumerate(members):
-            entry.child = number > 0
+        """Mark what follows its group's first commit, and on that the group's size or its root."""
+        first, *children = members
+        for entry in children:
+            entry.child = True
         if size > 1:
-            members[0].group = max(size, len(members)) if here else 0
-            if not here:
-                first = next(iter(self.store.beginning("id", root)), None)
-                members[0].root = first
+            if _checkpoint(first).id == root:
+                first.group = max(size, len(members))
+            else:
+                first.root = next(iter(self.store.beginning("id", root)), None)
 
     def _entry(self, told: CommitStory, was: list[str]) -> TimelineEntry:
         parts = told.checkpoint.parts if told.checkpoint else []
@@ -353,36 +392,47 @@ class _Page:
         entry.sessions = [part.name for part in parts]
         entry.prompts = sum(part.prompts for part in parts)
         for number, part in enumerate(parts):
-            session = self.sessions[part.name].id
-            tools, questions = self.ranges.done(session, part.first, part.last)
-            entry.tools += tools
-            asked = (
-                self.ranges.last_request(session, part.first, part.last) if part.prompts else None
-            )
-            if questions:
-                answers = [
-                    word
-                    for word in self.ranges.words(session, part.first, part.last)
-                    if word.role == "answer"
-                ]
-                entry.answers += len(answers)
-                if asked is None and answers and number == 0:
-                    asked, entry.answered = answers[-1], True
-            if number == 0 and asked is None:
-                before = self.library.reader.prompt_before(session, part.first)
-                asked = self.ranges.last_request(session, before, before) if before else None
+            asked = self._count(entry, part, first=number == 0)
             entry.said = entry.said or asked
         return entry
 
-    def _meet(self, parts: Iterable[Part]) -> None:
-        """The sessions of these, all at once."""
-        numbers = self.ranges.numbers((part.agent, part.session_id) for part in parts)
+    def _count(self, entry: TimelineEntry, part: Part, *, first: bool) -> SpokenWord | None:
+        """Add a range's tools and answers to its commit, and return the request it comes from.
+
+        Only of the first range this may be an answer, or a prompt before it.
+        """
+        session = self.sessions[part.name].id
+        tools, questions = self.ranges.done(session, part.first, part.last)
+        entry.tools += tools
+        asked = None
+        if part.prompts:
+            asked = self.ranges.last_request(session, part.first, part.last)
+        answers: list[SpokenWord] = []
+        if questions:
+            words = self.ranges.words(session, part.first, part.last)
+            answers = [word for word in words if word.role == "answer"]
+            entry.answers += len(answers)
+        if asked is not None or not first:
+            return asked
+        if answers:
+            entry.answered = True
+            return answers[-1]
+        before = self.library.reader.prompt_before(session, part.first)
+        return self.ranges.last_request(session, before, before) if before else None
+
+    def _load_sessions(self, told: Iterable[CommitStory]) -> None:
+        """Read the sessions of all stories at once."""
+        names: list[tuple[str, str]] = []
+        for one in told:
+            if one.checkpoint:
+                names += [(part.agent, part.session_id) for part in one.checkpoint.parts]
+        numbers = self.ranges.numbers(names)
         for session in self.library.reader.by_number(list(numbers.values())).values():
             self.sessions[f"{session.agent}:{session.session_id}"] = session
 
     def _pending(self, since: int) -> PendingWork | None:
-        """Sessions that wrote something since their last commit, or are still open, later than
-        the newest one."""
+        """Return the sessions that wrote something since their last commit, or are still open,
+        later than the newest one; None if there are none."""
         numbers = dict(self.ranges.lately(self.number, since, _PENDING))
         if not numbers:
             return None
@@ -393,9 +443,9 @@ class _Page:
             session = sessions[number]
             name = f"{session.agent}:{session.session_id}"
             written = self.ranges.written(number, last)
-            if (written or name in self.open) and (
-                not self.which.agent or session.agent == self.which.agent
-            ):
+            if self.which.agent and session.agent != self.which.agent:
+                continue
+            if written or name in self.open:
                 found.append(session)
                 files |= written
                 self.sessions.setdefault(name, session)
@@ -404,55 +454,54 @@ class _Page:
     # -- rows and lanes --------------------------------------------------------------------------
 
     def _rows(self, entries: list[TimelineEntry], pending: PendingWork | None) -> list[TimelineRow]:
-        rows: list[tuple[str, int | None, TimelineEntry | None]] = []
-        if pending is not None:
-            rows.append(("open", int(time.time() * 1000), None))
-        day = ""
-        for entry in entries:
-            at = entry.told.commit.committed_at
-            today = time.strftime("%Y-%m-%d", time.localtime(at / 1000))
-            if today != day and not entry.child:
-                rows.append(("day", at, None))
-                day = today
-            story = bool(entry.told.checkpoint and entry.told.checkpoint.parts)
-            rows.append(("story" if story else "quiet", at, entry))
-        times = [at if kind != "day" else None for kind, at, _ in rows]
+        rows = list(_plain_rows(entries, pending))
+        times = [row.at if row.kind != "day" else None for row in rows]
         drawn = lanes(times, self._spans(rows, pending))
         return [
-            TimelineRow(kind, at, entry, pieces)
-            for (kind, at, entry), pieces in zip(rows, drawn, strict=True)
+            msgspec.structs.replace(row, lanes=pieces)
+            for row, pieces in zip(rows, drawn, strict=True)
         ]
 
-    def _spans(
-        self,
-        rows: Sequence[tuple[str, int | None, TimelineEntry | None]],
-        pending: PendingWork | None,
-    ) -> list[SessionSpan]:
+    def _spans(self, rows: Sequence[TimelineRow], pending: PendingWork | None) -> list[SessionSpan]:
         tied: dict[str, set[int]] = {}
-        for number, (_, _, entry) in enumerate(rows):
-            for name in entry.sessions if entry else ():
+        for number, row in enumerate(rows):
+            for name in row.entry.sessions if row.entry else ():
                 tied.setdefault(name, set()).add(number)
         waiting = {f"{s.agent}:{s.session_id}" for s in pending.sessions} if pending else set()
         for name in waiting:
             tied.setdefault(name, set())
-        times = [at for kind, at, _ in rows if at is not None and kind != "day"]
+        times = [row.at for row in rows if row.at is not None and row.kind != "day"]
         if not times:
             return []
         spans = []
         for name, own in tied.items():
-            session = self.sessions[name]
-            active = self.ranges.active(session.id, max(times))
-            start = session.started_at or min((since for since, _ in active), default=min(times))
-            end = session.ended_at or start
-            spans.append(
-                SessionSpan(
-                    name, session.agent, start, end, active, frozenset(own), open=name in waiting
-                )
-            )
+            span = self._span(self.sessions[name], times)
+            spans.append(msgspec.structs.replace(span, rows=frozenset(own), open=name in waiting))
         return spans
 
+    def _span(self, session: Session, times: list[int]) -> SessionSpan:
+        active = self.ranges.active(session.id, max(times))
+        start = session.started_at or min((since for since, _ in active), default=min(times))
+        end = session.ended_at or start
+        name = f"{session.agent}:{session.session_id}"
+        return SessionSpan(name, session.agent, start, end, active)
 
-def _kept(entry: TimelineEntry) -> Checkpoint:
+
+def _plain_rows(entries: list[TimelineEntry], pending: PendingWork | None) -> Iterator[TimelineRow]:
+    """Yield the rows of a page without lanes: open work, then each day's heading and commits."""
+    if pending is not None:
+        yield TimelineRow("open", int(time.time() * 1000), None, [])
+    day = ""
+    for entry in entries:
+        at = entry.told.commit.committed_at
+        today = time.strftime("%Y-%m-%d", time.localtime(at / 1000))
+        if today != day and not entry.child:
+            yield TimelineRow("day", at, None, [])
+            day = today
+        yield TimelineRow("story" if entry.sessions else "quiet", at, entry, [])
+
+
+def _checkpoint(entry: TimelineEntry) -> Checkpoint:
     assert entry.told.checkpoint is not None  # only commits with a story are in a group
     return entry.told.checkpoint
 

@@ -43,64 +43,74 @@ class LaneSlice(msgspec.Struct, frozen=True):
 
 
 def lanes(times: Sequence[int | None], spans: Sequence[SessionSpan]) -> list[list[LaneSlice]]:
-    """For each row the sessions in it, by lane."""
+    """Return for each row the sessions in it, by lane."""
     gaps = _gaps(times)
     found: list[list[LaneSlice]] = [[] for _ in times]
     until = [-1] * LANES  # the last row each lane is taken in
-    shapes = sorted(
-        ((span, _states(gaps, span)) for span in spans),
-        key=lambda item: (item[1][0], item[0].start),
-    )
-    for span, (first, last, states) in shapes:
-        if first < 0:
-            continue
-        lane = next((number for number in range(LANES) if until[number] < first), LANES - 1)
-        until[lane] = max(until[lane], last)
-        for row in range(first, last + 1):
-            above, below = states[row], states[row + 1]
-            knot = row in span.rows
-            if above or below or knot:
-                head = span.open and row == 0
-                found[row].append(
-                    LaneSlice(lane, span.agent, NONE if head else above, below, knot, head)
-                )
+    shapes = filter(None, (_shape(gaps, span) for span in spans))
+    for shape in sorted(shapes, key=lambda shape: (shape.first, shape.span.start)):
+        lane = next((number for number in range(LANES) if until[number] < shape.first), LANES - 1)
+        until[lane] = max(until[lane], shape.last)
+        for row in range(shape.first, shape.last + 1):
+            piece = shape.slice(row, lane)
+            if piece is not None:
+                found[row].append(piece)
     return [sorted(row, key=lambda piece: piece.lane) for row in found]
 
 
+class _Shape(msgspec.Struct, frozen=True):
+    """The rows of a session, and what it does in each gap between them."""
+
+    span: SessionSpan
+    first: int
+    last: int
+    states: list[str]
+
+    def slice(self, row: int, lane: int) -> LaneSlice | None:
+        above, below = self.states[row], self.states[row + 1]
+        knot = row in self.span.rows
+        if not (above or below or knot):
+            return None
+        head = self.span.open and row == 0
+        return LaneSlice(lane, self.span.agent, NONE if head else above, below, knot, head)
+
+
 def _gaps(times: Sequence[int | None]) -> list[tuple[int, int]]:
-    """The time above the first row, between each row and the next, and below the last one."""
+    """Return the time above the first row, between each row and the next, and below the last."""
     known = [time for time in times if time is not None]
     if not known:
         return [(0, 0)] * (len(times) + 1)
-    gaps: list[tuple[int, int]] = []
-    above, rest = _EVER, iter(known)
-    below = next(rest)
+    rest = iter(known)
+    above, below = _EVER, next(rest)
+    gaps = [_ordered(above, below)]
     for time in times:
-        gaps.append((min(above, below), max(above, below)))
         if time is not None:
             above, below = time, next(rest, -_EVER)
-    return [*gaps, (min(above, below), max(above, below))]
+        gaps.append(_ordered(above, below))
+    return gaps
 
 
-def _states(gaps: Sequence[tuple[int, int]], span: SessionSpan) -> tuple[int, int, list[str]]:
-    """The first and last row of a session, and what it does in each gap."""
+def _ordered(one: int, other: int) -> tuple[int, int]:
+    return min(one, other), max(one, other)
+
+
+def _shape(gaps: Sequence[tuple[int, int]], span: SessionSpan) -> _Shape | None:
+    """Return what a session looks like; None if it is in no row."""
     states = [_state(gap, span) for gap in gaps]
-    there = [number for number, state in enumerate(states) if state]
-    rows = sorted(
-        {
-            *span.rows,
-            *(row for number in there for row in (number - 1, number) if 0 <= row < len(gaps) - 1),
-        }
-    )
+    rows = set(span.rows)
+    for number, state in enumerate(states):
+        if state:
+            rows |= {number - 1, number}
+    rows -= {-1, len(gaps) - 1}  # no row is above the first gap or below the last
     if not rows:
-        return -1, -1, states
-    first, last = rows[0], rows[-1]
+        return None
+    first, last = min(rows), max(rows)
     # it was there all the time, even where rows are not in order
     for number in range(first + 1, last + 1):
         states[number] = states[number] or _work(gaps[number], span)
     if first == last and not any(states[first : first + 2]):
         states[first + 1] = IDLE
-    return first, last, states
+    return _Shape(span, first, last, states)
 
 
 def _state(gap: tuple[int, int], span: SessionSpan) -> str:
