@@ -12,7 +12,7 @@ from whyfor import config
 from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, size, table
 from whyfor.model.text import label, plural
 from whyfor.model.times import to_iso
-from whyfor.service.doctor import DoctorReport, examine
+from whyfor.service.doctor import AgentHealth, DoctorReport, examine
 from whyfor.service.pause import paused_json
 
 if TYPE_CHECKING:
@@ -60,32 +60,7 @@ def _render(found: DoctorReport) -> None:
     from rich.text import Text
 
     out = console()
-    made = table(
-        "",
-        "agent",
-        "last record",
-        "files",
-        "records",
-        "size",
-        "unparsed",
-        "folder",
-        right=("files", "records", "size", "unparsed"),
-    )
-    for item in found.agents:
-        made.add_row(
-            agent(item.agent),
-            item.title,
-            age(item.last_record_at) if item.last_record_at else ("never" if item.found else "–"),
-            f"{item.files:,}" if item.found else "–",
-            f"{item.records:,}" if item.records else "–",
-            size(item.bytes) if item.files else "–",
-            str(sum(item.unparsed.values()) or "–"),
-            Text(
-                item.folders[0] + ("" if item.found else "  (not there)"),
-                style="" if item.found else "dim",
-            ),
-        )
-    out.print(fitted(made, 7, out))
+    _render_agents(found.agents, out)
     if found.hooks:
         out.print()
         _render_hooks(found, out)
@@ -98,10 +73,8 @@ def _render(found: DoctorReport) -> None:
     )
     gone = sum(item.gone for item in found.agents)
     if gone:
-        out.print(
-            f"       {plural(gone, 'transcript')} the agents have deleted since; kept here",
-            style="dim",
-        )
+        transcripts = plural(gone, "transcript")
+        out.print(f"       {transcripts} the agents have deleted since; kept here", style="dim")
     out.print()
     for problem in found.problems:
         sign = ("✕ ", "red") if problem.dropped else ("! ", "yellow")
@@ -111,18 +84,45 @@ def _render(found: DoctorReport) -> None:
         out.print("✓ Nothing was dropped.", style="green")
 
 
+def _render_agents(agents: list[AgentHealth], out: Console) -> None:
+    from rich.text import Text
+
+    rows = table(
+        *("", "agent", "last record", "files", "records", "size", "unparsed", "folder"),
+        right=("files", "records", "size", "unparsed"),
+    )
+    for item in agents:
+        never = "never" if item.found else "–"
+        folder = Text(item.folders[0])
+        if not item.found:
+            folder = Text(f"{item.folders[0]}  (not there)", style="dim")
+        rows.add_row(
+            agent(item.agent),
+            item.title,
+            age(item.last_record_at) if item.last_record_at else never,
+            f"{item.files:,}" if item.found else "–",
+            f"{item.records:,}" if item.records else "–",
+            size(item.bytes) if item.files else "–",
+            str(sum(item.unparsed.values()) or "–"),
+            folder,
+        )
+    out.print(fitted(rows, 7, out))
+
+
 def _render_hooks(found: DoctorReport, out: Console) -> None:
     from rich.text import Text
 
-    made = table("", "hooks", "fired", "arrived", "file", right=("fired", "arrived"))
+    rows = table("", "hooks", "fired", "arrived", "file", right=("fired", "arrived"))
     for item in found.hooks:
-        style = "red" if item.dropped else "" if item.state == "ok" else "yellow"
+        style = "red" if item.dropped else "yellow"
+        if item.state == "ok":
+            style = ""
         fired = len(item.arrived) + len(item.lost)
-        made.add_row(
+        rows.add_row(
             agent(item.name) if item.kind == "agent" else Text(item.name),
             Text(item.state, style=style),
             str(fired or "–"),
             str(len(item.arrived)) if fired else "–",
             Text(item.file),
         )
-    out.print(fitted(made, 4, out))
+    out.print(fitted(rows, 4, out))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import msgspec
 from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, print_json, progress_bars, table
 from whyfor.model.text import plural
-from whyfor.service.init import InitReport, init
+from whyfor.service.init import InitOptions, InitReport, init
 from whyfor.service.init.manifest import InstallStep
 
 SIGN = {
@@ -24,6 +23,9 @@ SIGN = {
     "absent": ("–", "dim"),
     "failed": ("✕", "red"),
 }
+
+
+WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded"}
 
 
 @click.command()
@@ -67,10 +69,8 @@ def command(
       whyfor init --agent claude --no-git
       whyfor init --annotate
     """
-    run = partial(
-        init,
-        config.load(),
-        Path.cwd(),
+    settings = config.load()
+    asked = InitOptions(
         agents=agents,
         with_git=not no_git,
         local=local,
@@ -79,18 +79,18 @@ def command(
         dry_run=dry_run,
     )
     if as_json:
-        report = run()
+        report = init(settings, Path.cwd(), asked)
         body: dict[str, Any] = msgspec.to_builtins(report)
         if report.ingest:
             body["ingest"]["unreadable"] = [item._asdict() for item in report.ingest.unreadable]
         print_json(body)
         return
     with progress_bars("Reading", "Linking") as (announce, linking):
-        report = run(announce=announce, linking=linking)
-    _tell(report)
+        report = init(settings, Path.cwd(), asked, announce=announce, linking=linking)
+    _render(report)
 
 
-def _tell(report: InitReport) -> None:
+def _render(report: InitReport) -> None:
     out = console()
     if report.dry_run:
         out.print("Nothing is changed; this is what would be done.\n", style="dim")
@@ -99,10 +99,8 @@ def _tell(report: InitReport) -> None:
     for item in report.todo:
         out.print(f"! {item}", style="yellow")
     if report.ingest:
-        kept = report.ingest
-        out.print(
-            f"Kept so far: {plural(kept.sessions, 'session')}, {plural(kept.events, 'event')}."
-        )
+        sessions = plural(report.ingest.sessions, "session")
+        out.print(f"Kept so far: {sessions}, {plural(report.ingest.events, 'event')}.")
     if not report.dry_run:
         out.print("Check that it works:  whyfor doctor")
         out.print("See what was said:    whyfor log")
@@ -110,27 +108,23 @@ def _tell(report: InitReport) -> None:
 
 
 def show_steps(steps: list[InstallStep]) -> None:
+    """Print what was done to each file, and its hooks below it."""
     from rich.text import Text
 
     out = console()
-    made = table("", "agent", "", "file and hooks")
+    rows = table("", "agent", "", "file and hooks")
     for step in steps:
         mark, style = SIGN[step.state]
         name = agent(step.name) if step.kind in ("agent", "skill") else Text(step.name)
-        what = ", ".join(step.events) or {"skill": "skill", "exclude": "excluded"}.get(
-            step.kind, ""
-        )
-        where = Text(
-            _short(step.file) if step.file else step.note, style="" if step.file else "dim"
-        )
-        made.add_row(Text(mark, style=style), name, step.state, where)
-        if what and step.state != "failed":
-            made.add_row("", "", "", Text(what, style="dim"))
+        where = Text(_short(step.file)) if step.file else Text(step.note, style="dim")
+        rows.add_row(Text(mark, style=style), name, step.state, where)
+        failed = step.state == "failed"
+        what = ", ".join(step.events) or WITHOUT_EVENTS.get(step.kind)
+        if what and not failed:
+            rows.add_row("", "", "", Text(what, style="dim"))
         if step.file and step.note:
-            made.add_row(
-                "", "", "", Text(step.note, style="red" if step.state == "failed" else "dim")
-            )
-    out.print(fitted(made, 3, out))
+            rows.add_row("", "", "", Text(step.note, style="red" if failed else "dim"))
+    out.print(fitted(rows, 3, out))
 
 
 def _short(path: str) -> str:

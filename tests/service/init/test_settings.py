@@ -28,7 +28,7 @@ from whyfor.agents.hooks import (
     same_but_for_ours,
 )
 from whyfor.config import Settings
-from whyfor.service.init import init, uninstall
+from whyfor.service.init import InitOptions, init, uninstall
 
 Cli = Callable[..., Result]
 AGENTS = st.sampled_from(list(HOOKABLE.values()))
@@ -229,7 +229,7 @@ def test_uninstall_puts_every_byte_and_mode_back(
             path.write_bytes(content)
             path.chmod(mode)
     before = snapshot(home)
-    first = init(settings, tmp_path, annotate=True)
+    first = init(settings, tmp_path, InitOptions(annotate=True))
     assert [step.state for step in first.steps if step.kind == "agent" and step.file] == [
         "installed"
     ] * 4

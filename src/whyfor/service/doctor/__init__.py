@@ -4,6 +4,7 @@ stored?"""
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import apsw
@@ -85,19 +86,18 @@ class DoctorReport(msgspec.Struct):
 
 
 def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> DoctorReport:
-    """Looks, and fires the installed hooks; writes nothing itself. `deep` reads every segment
+    """Look at everything and fire the installed hooks; write nothing. `deep` reads every segment
     back."""
     hooks = probe(settings, folder)
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
-    # of each agent's files, by path
-    sizes: dict[str, dict[str, int]] = {name: {} for name in AGENTS}
-    agents = [_on_disk(agent, settings, sizes[agent.name]) for agent in AGENTS.values()]
+    disk = [_on_disk(agent, settings) for agent in AGENTS.values()]
+    agents = [found.health for found in disk]
     problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
     try:
         with reading(settings) as library:
             out = excluded(settings, library.db)
-            for health in agents:
-                _in_store(health, library, sizes[health.agent], out)
+            for found in disk:
+                _in_store(found, library, out)
             problems += _excluded_problems(settings, library)
             if load_tombstones(library.db, settings.home).lost:
                 problems.append(DoctorProblem(True, LOST, LOST_HINT))
@@ -109,44 +109,58 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
         problems.append(DoctorProblem(not isinstance(error, NotFound), error.message, error.hint))
         for health in agents:
             health.waiting = health.files
-    for name in ("database", "journal"):
-        path = getattr(settings, name)
-        setattr(
-            store,
-            f"{name}_bytes",
-            sum(p.stat().st_size for p in settings.home.glob(f"{path.name}*")),
-        )
-    store.set_aside = sorted(
-        path.name for path in settings.home.glob("*.*-2*") if _is_set_aside(path)
-    )
-    store.segment_bytes = FolderBlobs(settings.segments).size()
-    problems += _store_problems(store) + [p for health in agents for p in _agent_problems(health)]
-    problems += [DoctorProblem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
-    problems += [_rule_problem(complaint) for complaint in rule_complaints(settings)]
-    problems += [DoctorProblem(False, what, NOTIFY_HINT) for what in unsent(settings)]
+    _measure_files(store, settings)
     paused = [describe_pause(pause) for pause in active_pauses(settings)]
-    problems += [_pause_problem(pause, wall_clock()) for pause in paused]
+    problems += _store_problems(store)
+    for health in agents:
+        problems += _agent_problems(health)
+    problems += _setting_problems(settings, hooks, paused)
     return DoctorReport(to_text(settings.home), agents, hooks, store, problems, paused)
 
 
+def _measure_files(store: StoreHealth, settings: Settings) -> None:
+    """Add the sizes of what the store is made of, and what was set aside."""
+    store.database_bytes = _size_with_companions(settings.database)
+    store.journal_bytes = _size_with_companions(settings.journal)
+    store.segment_bytes = FolderBlobs(settings.segments).size()
+    aside = [path.name for path in settings.home.glob("*.*-2*") if _is_set_aside(path)]
+    store.set_aside = sorted(aside)
+
+
+def _size_with_companions(path: Path) -> int:
+    """Return the size of a file and of those that SQLite or a repair put beside it."""
+    return sum(beside.stat().st_size for beside in path.parent.glob(f"{path.name}*"))
+
+
+def _setting_problems(
+    settings: Settings, hooks: list[HookHealth], paused: list[Paused]
+) -> list[DoctorProblem]:
+    found = [DoctorProblem(hook.dropped, hook.what, hook.next) for hook in hooks if hook.what]
+    found += [_rule_problem(complaint) for complaint in rule_complaints(settings)]
+    found += [DoctorProblem(False, what, NOTIFY_HINT) for what in unsent(settings)]
+    found += [_pause_problem(pause, wall_clock()) for pause in paused]
+    return found
+
+
 def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorProblem]:
-    """What is left out because of [exclude], and what was kept before it said so."""
+    """Return what is left out because of [exclude], and what was stored before it said so."""
     found = []
-    if left_out := excluded_note(settings):
-        how = (
+    left_out = excluded_note(settings)
+    if left_out:
+        hint = (
             "Change it there, if you want them. What counts is where a session ran, and the files "
             "its tools name; "
+            "what a shell command printed in a session that ran elsewhere is stored."
         )
-        how += "what a shell command printed in a session that ran elsewhere is stored."
-        found.append(DoctorProblem(False, f"{left_out} By [exclude] in config.toml", how))
-    if before := stored(settings, library.db):
+        found.append(DoctorProblem(False, f"{left_out} By [exclude] in config.toml", hint))
+    before = stored(settings, library.db)
+    if before:
         what = (
             f"{plural(len(before), 'session')} of excluded projects or agents were stored before "
             "they were excluded"
         )
-        found.append(
-            DoctorProblem(False, what, f"Remove them, one by one: whyfor forget {before[0]}")
-        )
+        hint = f"Remove them, one by one: whyfor forget {before[0]}"
+        found.append(DoctorProblem(False, what, hint))
     return found
 
 
@@ -167,20 +181,25 @@ def _pause_problem(pause: Paused, now: int) -> DoctorProblem:
     return DoctorProblem(False, what, f"Record again: {pause.resume}")
 
 
-def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHealth:
+class _AgentFiles(msgspec.Struct, frozen=True):
+    """An agent's health, and the sizes of its files by path."""
+
+    health: AgentHealth
+    sizes: dict[str, int]
+
+
+def _on_disk(agent: Agent, settings: Settings) -> _AgentFiles:
     folders = roots(agent, settings)
-    health = AgentHealth(
-        agent.name,
-        agent.title,
-        [to_text(f) for f in folders],
-        any(f.exists() for f in folders),
-        unreadable=[],
-    )
+    there = any(folder.exists() for folder in folders)
+    names = [to_text(folder) for folder in folders]
+    health = AgentHealth(agent.name, agent.title, names, there, unreadable=[])
+    sizes: dict[str, int] = {}
     failed = UnreadableFiles(settings.home).reasons()
     for found in at_home([agent], settings, health.unreadable):
+        name = to_text(found.path)
         try:
-            sizes[to_text(found.path)] = tail.stat(found.path).size
-            why = failed.get(to_text(found.path))
+            sizes[name] = tail.stat(found.path).size
+            why = failed.get(name)
             if not os.access(found.path, os.R_OK):
                 why = "Permission denied"
         except FileNotFoundError:
@@ -188,20 +207,19 @@ def _on_disk(agent: Agent, settings: Settings, sizes: dict[str, int]) -> AgentHe
         except OSError as error:
             why = error.strerror or str(error)
         health.files += 1
-        health.bytes += sizes.get(to_text(found.path), 0)
+        health.bytes += sizes.get(name, 0)
         if why:
-            health.unreadable.append(Unreadable(to_text(found.path), why))
-    parts = [(path, why) for path, why in failed.items() if "#" in path and path not in sizes]
-    health.unreadable += [
-        Unreadable(path, why) for path, why in parts if path.rsplit("#", 1)[0] in sizes
-    ]
-    return health
+            health.unreadable.append(Unreadable(name, why))
+    for path, why in failed.items():
+        file, part, _ = path.rpartition("#")
+        if part and file in sizes and path not in sizes:
+            health.unreadable.append(Unreadable(path, why))
+    return _AgentFiles(health, sizes)
 
 
-def _in_store(
-    health: AgentHealth, library: OpenStore, sizes: dict[str, int], out: Excluded
-) -> None:
-    reader = library.reader
+def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
+    """Add what the store knows of an agent's files to its health."""
+    health, reader = found.health, library.reader
     known: dict[str, int | None] = {}
     for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
         known[path] = size
@@ -210,16 +228,18 @@ def _in_store(
         health.gone += not to_path(path.split("#")[0]).exists()
         if error:
             health.unreadable.append(Unreadable(path, error))
-    changed = [path for path, now in sizes.items() if now and known.get(path, -1) != now]
     unreadable = {item.path for item in health.unreadable}
-    changed = [path for path in changed if path not in unreadable]
-    health.waiting = sum(
-        1 for path in changed if not passed_over(out, AGENTS[health.agent], to_path(path))
-    )
+    agent = AGENTS[health.agent]
+    for path, now in found.sizes.items():
+        changed = now and known.get(path, -1) != now and path not in unreadable
+        if changed and not passed_over(out, agent, to_path(path)):
+            health.waiting += 1
     health.last_record_at = reader.last_record(health.agent)
     health.unparsed_files = reader.unparsed(health.agent)
+    unparsed: Counter[str] = Counter()
     for _, reason, number in health.unparsed_files:
-        health.unparsed = {**health.unparsed, reason: health.unparsed.get(reason, 0) + number}
+        unparsed[reason] += number
+    health.unparsed = dict(unparsed)
     health.unknown_types = reader.unknown_types(health.agent)
 
 
@@ -239,84 +259,57 @@ def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
 
 
 def _is_set_aside(path: Path) -> bool:
-    return (".damaged-" in path.name or ".unlisted-" in path.name) and not path.name.endswith(
-        ("-wal", "-shm")
-    )
+    if path.name.endswith(("-wal", "-shm")):
+        return False
+    return ".damaged-" in path.name or ".unlisted-" in path.name
 
 
 def _store_problems(store: StoreHealth) -> list[DoctorProblem]:
     found = []
     if store.integrity:
         what = f"the database is damaged: {store.integrity[0]}"
-        found.append(
-            DoctorProblem(True, what, "Your segments are safe. Rebuild it: whyfor rebuild")
-        )
+        hint = "Your segments are safe. Rebuild it: whyfor rebuild"
+        found.append(DoctorProblem(True, what, hint))
     if store.missing_segments:
-        what = (
-            f"{len(store.missing_segments)} segments are missing or damaged, of "
-            f"{store.missing_segments[0]} first"
-        )
-        found.append(
-            DoctorProblem(True, what, "Bring them back from a backup of the segments folder.")
-        )
+        number, first = len(store.missing_segments), store.missing_segments[0]
+        what = f"{number} segments are missing or damaged, of {first} first"
+        hint = "Bring them back from a backup of the segments folder."
+        found.append(DoctorProblem(True, what, hint))
     for what in store.disagreements:
         found.append(DoctorProblem(True, what, HINT))
     if store.unlisted_segments:
-        what = (
-            f"{plural(store.unlisted_segments, 'segment')} that neither the journal nor the "
-            "database lists"
-        )
-        found.append(
-            DoctorProblem(
-                False,
-                what,
-                "A killed process leaves them; they are kept until something is forgotten.",
-            )
-        )
+        segments = plural(store.unlisted_segments, "segment")
+        what = f"{segments} that neither the journal nor the database lists"
+        hint = "A killed process leaves them; they are kept until something is forgotten."
+        found.append(DoctorProblem(False, what, hint))
     for name in store.set_aside:
         what = (
             f"{name} was damaged, or listed nowhere, and was set aside when the store was repaired"
         )
-        found.append(
-            DoctorProblem(False, what, "Delete it when you are sure that nothing is missing.")
-        )
+        hint = "Delete it when you are sure that nothing is missing."
+        found.append(DoctorProblem(False, what, hint))
     return found
 
 
 def _agent_problems(health: AgentHealth) -> list[DoctorProblem]:
     found = []
     for item in health.unreadable:
-        found.append(
-            DoctorProblem(
-                True,
-                f"{health.title}: cannot read {item.path}: {item.reason}",
-                "Fix it, then: whyfor ingest",
-            )
-        )
+        what = f"{health.title}: cannot read {item.path}: {item.reason}"
+        found.append(DoctorProblem(True, what, "Fix it, then: whyfor ingest"))
     if health.unparsed:
         number = sum(health.unparsed.values())
         reasons = ", ".join(f"{count} {reason}" for reason, count in health.unparsed.items())
         what = (
             f"{health.title}: {number} lines could not be parsed ({reasons}); kept raw, not shown"
         )
-        found.append(
-            DoctorProblem(
-                False,
-                what,
-                f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})",
-            )
-        )
+        hint = f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})"
+        found.append(DoctorProblem(False, what, hint))
     if health.unknown_types:
+        number = sum(health.unknown_types.values())
         names = ", ".join(list(health.unknown_types)[:6])
-        what = (
-            f"{health.title}: {sum(health.unknown_types.values())} records of types this version "
-            f"does not know: {names}"
-        )
-        found.append(
-            DoctorProblem(
-                False, what, "Kept raw. A newer Whyfor reads them: upgrade, then whyfor rebuild"
-            )
-        )
+        what = f"{health.title}: {number} records of types this version does not know: {names}"
+        hint = "Kept raw. A newer Whyfor reads them: upgrade, then whyfor rebuild"
+        found.append(DoctorProblem(False, what, hint))
     if health.waiting:
         what = f"{health.title}: {health.waiting} files have something new"
         found.append(DoctorProblem(False, what, "Read it: whyfor ingest"))

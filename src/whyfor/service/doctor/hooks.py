@@ -4,6 +4,7 @@ arrive?"""
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import subprocess
 import time
@@ -64,19 +65,19 @@ class _Shot(msgspec.Struct):
 
 
 def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
-    """Every hook init has installed, looked at and fired."""
-    footprint = prints.load_manifest(settings)
-    if not footprint.files and not footprint.repositories:
+    """Look at every hook that init installed, fire it, and return how each file of them is."""
+    installed = prints.load_manifest(settings)
+    if not installed.files and not installed.repositories:
         return []
     shots: list[_Shot] = []
     found = [_launch(settings)]
-    for path, changed in footprint.files.items():
+    for path, changed in installed.files.items():
         if changed.kind == "agent":
             found.append(_settings_file(settings, to_path(path), changed, shots))
-    for common in footprint.repositories:
+    for common in installed.repositories:
         found.append(_repository(settings, to_path(common), shots))
     repository = git_hooks.find(here) if here else None
-    if repository and to_text(repository.common) not in footprint.repositories:
+    if repository and to_text(repository.common) not in installed.repositories:
         health = HookHealth("git", "git", to_text(repository.common))
         health.say("stale", "this repository has no hooks of ours", "Install them: whyfor init")
         found.append(health)
@@ -122,6 +123,7 @@ def _cannot_start(launch: bytes) -> str:
 def _settings_file(
     settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]
 ) -> HookHealth:
+    """Return how our hooks in an agent's settings are; add what is to be fired to `shots`."""
     agent = HOOKABLE[changed.agent]
     health = HookHealth("agent", agent.agent, to_text(path))
     try:
@@ -131,11 +133,8 @@ def _settings_file(
         health.say("missing", f"{agent.title}: {path} is gone")
         return health
     except (OSError, Unmergeable) as error:
-        health.say(
-            "broken",
-            f"{agent.title}: {path}: {prints.reason(error)}",
-            "Repair it, then: whyfor init",
-        )
+        what = f"{agent.title}: {path}: {prints.reason(error)}"
+        health.say("broken", what, "Repair it, then: whyfor init")
         return health
     if off:
         what = f"{agent.title}: all hooks are turned off by {off} in {path}"
@@ -143,13 +142,9 @@ def _settings_file(
     wanted = {
         on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events
     }
-    if missing := [event for event in wanted if event not in found]:
-        health.say("missing", f"{agent.title}: no hook of ours for {', '.join(missing)} in {path}")
-    if stale := [event for event, command in found.items() if command != wanted.get(event)]:
-        what = f"{agent.title}: not what this version would install for {', '.join(stale)}"
-        gone = not all(interpreter() in found[event] for event in stale)
-        health.say("stale", f"{what}: the interpreter is another now" if gone else what)
-    if agent is CODEX and (untrusted := _untrusted(agent, path, list(found), settings)):
+    _compare_commands(health, agent, wanted, found)
+    untrusted = _untrusted(agent, path, list(found), settings) if agent is CODEX else []
+    if untrusted:
         what = (
             f"{agent.title} was not told to trust our hooks for {', '.join(untrusted)}; until then "
             "it skips them"
@@ -160,8 +155,24 @@ def _settings_file(
     return health
 
 
+def _compare_commands(
+    health: HookHealth, agent: Hookable, wanted: dict[str, str], found: dict[str, str]
+) -> None:
+    """Say which commands are missing, and which are not those this version would install."""
+    missing = [event for event in wanted if event not in found]
+    if missing:
+        events = ", ".join(missing)
+        health.say("missing", f"{agent.title}: no hook of ours for {events} in {health.file}")
+    stale = [event for event, command in found.items() if command != wanted.get(event)]
+    if stale:
+        what = f"{agent.title}: not what this version would install for {', '.join(stale)}"
+        if not all(interpreter() in found[event] for event in stale):
+            what += ": the interpreter is another now"
+        health.say("stale", what)
+
+
 def _untrusted(agent: Hookable, path: Path, events: list[str], settings: Settings) -> list[str]:
-    """Events whose hooks Codex has no record of the person's consent for."""
+    """Return the events whose hooks Codex has no record of the person's consent for."""
     config = agent.folder(settings.user_home, settings.env) / "config.toml"
     try:
         hooks = tomllib.loads(config.read_text(encoding="utf-8")).get("hooks", {})
@@ -169,44 +180,36 @@ def _untrusted(agent: Hookable, path: Path, events: list[str], settings: Setting
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         known = []
     files = {str(path), os.path.realpath(path)}
-    seen = {
-        key.split(":")[-3]
-        for key in known
-        if key.count(":") >= 3 and key.rsplit(":", 3)[0] in files
-    }
-    return [event for event in events if _snake(event) not in seen]
+    trusted = set()
+    for key in known:
+        file, *rest = key.rsplit(":", 3)
+        if file in files and len(rest) == 3:
+            trusted.add(rest[0])
+    return [event for event in events if _snake(event) not in trusted]
 
 
 def _snake(event: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).lstrip(
-        "_"
-    )
+    return re.sub("([A-Z])", r"_\1", event).lower().lstrip("_")
 
 
 def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHealth:
+    """Return how our hooks in a repository are; add what is to be fired to `shots`."""
     health = HookHealth("git", "git", to_text(common))
     if not common.is_dir():
-        health.say(
-            "stale",
-            f"the repository of {common} is gone",
-            "If it moved, go there and run: whyfor init",
-        )
+        what = f"the repository of {common} is gone"
+        health.say("stale", what, "If it moved, go there and run: whyfor init")
         return health
-    repository = git_hooks.HookedRepository(
-        common, common.parent if common.name == ".git" else common
-    )
+    top = common.parent if common.name == ".git" else common
+    repository = git_hooks.HookedRepository(common, top)
     scripts = git_hooks.in_effect(repository)
-    if missing := [name for name in git_hooks.OURS if name not in scripts]:
-        what = (
-            f"something else took the place of our hooks {', '.join(missing)} in {repository.top}"
-        )
-        health.say("missing", what)
+    missing = [name for name in git_hooks.OURS if name not in scripts]
+    if missing:
+        names = ", ".join(missing)
+        health.say("missing", f"something else took the place of our hooks {names} in {top}")
     if not git_hooks.current(repository, scripts, caller(settings)):
-        health.say(
-            "stale", f"the hooks in {repository.top} are not what this version would install"
-        )
+        health.say("stale", f"the hooks in {top} are not what this version would install")
     for name, path in scripts.items():
-        shots.append(_Shot(health, name, [str(path)], repository.top, {"GIT_DIR": str(common)}))
+        shots.append(_Shot(health, name, [str(path)], top, {"GIT_DIR": str(common)}))
     return health
 
 
@@ -214,6 +217,7 @@ def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHea
 
 
 def _fire(settings: Settings, shots: list[_Shot]) -> None:
+    """Run all hooks with a probe, and say of each whether it reached the spool."""
     run = secrets.token_hex(8)
     before = {path: path.stat().st_size for path in spool.files(settings.home)}
     for number, shot in enumerate(shots):
@@ -222,15 +226,15 @@ def _fire(settings: Settings, shots: list[_Shot]) -> None:
         list(pool.map(_shoot, shots))
     there = _arrivals(settings, before, {shot.nonce for shot in shots})
     for shot in shots:
-        (shot.health.arrived if shot.nonce in there else shot.health.lost).append(shot.event)
+        events = shot.health.arrived if shot.nonce in there else shot.health.lost
+        events.append(shot.event)
         if shot.said:
             shot.health.say("broken", f"{shot.health.name}: the hook for {shot.event} {shot.said}")
-    for health in {id(shot.health): shot.health for shot in shots}.values():
-        if health.lost:
-            health.say(
-                "broken",
-                f"{health.name}: what was announced for {', '.join(health.lost)} did not arrive",
-            )
+    for shot in shots:
+        lost = ", ".join(shot.health.lost)
+        if lost:
+            what = f"{shot.health.name}: what was announced for {lost} did not arrive"
+            shot.health.say("broken", what)
 
 
 def _shoot(shot: _Shot) -> None:
@@ -246,10 +250,8 @@ def _shoot(shot: _Shot) -> None:
         shot.said = f"cannot run: {error.strerror}"
     else:
         if done.returncode or done.stdout or done.stderr:
-            shot.said = (
-                f"ended with {done.returncode} and said: "
-                f"{(done.stderr or done.stdout)[:200].decode(errors='replace')}"
-            )
+            said = (done.stderr or done.stdout)[:200].decode(errors="replace")
+            shot.said = f"ended with {done.returncode} and said: {said}"
 
 
 def _arrivals(settings: Settings, before: dict[Path, int], nonces: set[str]) -> set[str]:
@@ -275,30 +277,26 @@ def _grown(settings: Settings, before: dict[Path, int]) -> Iterator[bytes]:
 def notice_silence(settings: Settings, found: list[HookHealth], library: OpenStore) -> None:
     """Name each agent that began a session after its hooks were installed, and none of them was
     heard since."""
-    heard = _heard(settings)
+    heard = _last_heard(settings)
+    by_file = {item.file: item for item in reversed(found)}
     for path, changed in prints.load_manifest(settings).files.items():
-        health = next((item for item in found if item.file == path), None)
+        health = by_file.get(path)
         if health is None or changed.repository:
             continue
         started = library.reader.last_started(changed.agent)
         at = max(heard.get(changed.agent, 0), library.reader.last_signal(changed.agent) or 0)
         if started and started > changed.at and at < started:
-            what = (
-                f"{HOOKABLE[changed.agent].title} began a session after its hooks were installed, "
-                "and none was heard"
-            )
-            health.say(
-                "silent",
-                what,
-                "Are hooks turned off in its settings? Was it running before init? Restart it.",
-            )
+            title = HOOKABLE[changed.agent].title
+            what = f"{title} began a session after its hooks were installed, and none was heard"
+            hint = "Are hooks turned off in its settings? Was it running before init? Restart it."
+            health.say("silent", what, hint)
 
 
-def _heard(settings: Settings) -> dict[str, int]:
-    """When a hook of each agent was last heard, as far as the spool still holds it."""
-    return {
-        envelope.agent: envelope.at
-        for path in spool.files(settings.home)
-        for envelope in spool.envelopes(path.read_bytes(), 0)
-        if isinstance(envelope, spool.Envelope) and "WHYFOR_PROBE" not in envelope.env
-    }
+def _last_heard(settings: Settings) -> dict[str, int]:
+    """Return when a hook of each agent was last heard, as far as the spool still holds it."""
+    heard = {}
+    for path in spool.files(settings.home):
+        for envelope in spool.envelopes(path.read_bytes(), 0):
+            if isinstance(envelope, spool.Envelope) and "WHYFOR_PROBE" not in envelope.env:
+                heard[envelope.agent] = envelope.at
+    return heard

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -103,40 +103,48 @@ def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:
 # -- init ----------------------------------------------------------------------------------------
 
 
+class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What init is asked for."""
+
+    agents: Sequence[str] = ()  # those on this machine, if none is named
+    with_git: bool = True
+    local: bool = False
+    annotate: bool | None = None  # None: as it was before
+    notice: bool = True
+    dry_run: bool = False
+
+
 def init(
     settings: Settings,
     folder: Path,
+    options: InitOptions | None = None,
     *,
-    agents: Iterable[str] = (),
-    with_git: bool = True,
-    local: bool = False,
-    annotate: bool | None = None,
-    notice: bool = True,
-    dry_run: bool = False,
     announce: Announce | None = None,
     linking: Announce | None = None,
 ) -> InitReport:
     """Install hooks for the agents present and for the repository a folder is in, then read and
     link what is there."""
+    options = options or InitOptions()
     repository = git_hooks.find(folder)
-    if local and repository is None:
+    if options.local and repository is None:
         raise BadInput("--local needs a repository", "Run it inside one, or leave --local away.")
-    work = _Init(settings, repository, annotate, dry_run)
-    chosen = work.choose(list(agents))
-    if not dry_run:
+    work = _Init(settings, repository, options)
+    chosen = work.choose()
+    if not options.dry_run:
         place_hook(settings)
-    work.steps += _remove_former_files(settings, repository, dry_run)
+    work.steps += _remove_former_files(settings, repository, options.dry_run)
     for agent in chosen:
-        work.settle(agent, local)
-    if local:
+        work.settle(agent)
+    if options.local:
         work.exclude([agent.local for agent in chosen])
     else:
         work.skills(chosen)
-    if with_git:
-        work.git(folder, notice)
+    if options.with_git:
+        work.git(folder)
     steps = sorted(work.steps, key=lambda step: step.state == "absent")
-    report = InitReport(to_text(repository.top) if repository else None, dry_run, steps, work.todo)
-    if not dry_run:
+    top = to_text(repository.top) if repository else None
+    report = InitReport(top, options.dry_run, steps, work.todo)
+    if not options.dry_run:
         report.ingest = ingest(settings, announce=announce, linking=linking)
     return report
 
@@ -153,23 +161,29 @@ def place_hook(settings: Settings) -> None:
 
 
 class _Init:
+    """One run of init: what it does, step by step."""
+
     def __init__(
         self,
         settings: Settings,
         repository: git_hooks.HookedRepository | None,
-        annotate: bool | None,
-        dry_run: bool,
+        options: InitOptions,
     ) -> None:
         self.settings = settings
         self.repository = repository
-        self.dry_run = dry_run
+        self.options = options
+        self.dry_run = options.dry_run
         self.footprint = prints.load_manifest(settings)
-        before = any(changed.annotate for changed in self.footprint.files.values())
-        self.annotate = before if annotate is None else annotate
+        self.annotate = options.annotate
+        if self.annotate is None:
+            self.annotate = any(changed.annotate for changed in self.footprint.files.values())
         self.steps: list[InstallStep] = []
         self.todo: list[str] = []
 
-    def choose(self, wanted: list[str]) -> list[Hookable]:
+    def choose(self) -> list[Hookable]:
+        """Return the agents that were named, or those on this machine; raise BadInput for one
+        that there is not."""
+        wanted = self.options.agents
         for name in wanted:
             if name not in AGENTS:
                 raise BadInput(f"no agent is called {name}", f"Choose from: {', '.join(AGENTS)}.")
@@ -185,123 +199,110 @@ class _Init:
                 found.append(agent)
         return found
 
-    def settle(self, agent: Hookable, local: bool) -> None:
-        """Our entries in an agent's settings."""
-        path = (
-            self.repository.top / agent.local
-            if local and self.repository
-            else self._below(agent, agent.file)
-        )
-        step = InstallStep(
-            "agent", agent.agent, "failed", to_text(path), [on.event for on in agent.events]
-        )
+    def settle(self, agent: Hookable) -> None:
+        """Put our entries into an agent's settings."""
+        here = self.repository if self.options.local else None
+        path = here.top / agent.local if here else self._below(agent, agent.file)
+        events = [on.event for on in agent.events]
+        step = InstallStep("agent", agent.agent, "failed", to_text(path), events)
         self.steps.append(step)
-        if local and self.repository and git_hooks.tracked(self.repository, path):
+        if here and git_hooks.tracked(here, path):
             step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
             return
-        record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=self.annotate)
-        record.repository = to_text(self.repository.common) if local and self.repository else None
-        self._change(
-            path,
-            record,
-            step,
-            lambda content: merge(
-                content,
-                agent,
-                lambda on: hook_command(self.settings, agent.agent, on, self.annotate),
-            ),
-            lambda content: remove(content, agent),
+        annotate = bool(self.annotate)
+        record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=annotate)
+        record.repository = to_text(here.common) if here else None
+
+        def command(on: HookEvent) -> str:
+            return hook_command(self.settings, agent.agent, on, annotate)
+
+        rewrite = prints.Rewrite(
+            to=lambda content: merge(content, agent, command),
+            without=lambda content: remove(content, agent),
         )
+        self._change(path, record, step, rewrite)
         if agent.consent and step.state in ("installed", "updated"):
             self.todo.append(agent.consent)
 
     def skills(self, agents: list[Hookable]) -> None:
-        """How to write down a commit's story, for agents that are asked to."""
+        """Install how to write down a commit's story, for agents that are asked to."""
         text = files("whyfor").joinpath("agents", "skill.md").read_bytes()
         for agent in agents:
             path = self._below(agent, f"{agent.skills}/{SKILL}/SKILL.md")
             known = self.footprint.files.get(to_text(path))
             if self.annotate and agent.skills:
-                self.steps.append(
-                    step := InstallStep("skill", agent.agent, "failed", to_text(path))
-                )
-                self._change(
-                    path, ChangedByInit("skill", agent.agent, wall_clock()), step, lambda _: text
-                )
+                step = InstallStep("skill", agent.agent, "failed", to_text(path))
+                self.steps.append(step)
+                record = ChangedByInit("skill", agent.agent, wall_clock())
+                self._change(path, record, step, prints.Rewrite(to=lambda _: text))
             elif known:
                 self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
                 self.footprint.files.pop(to_text(path))
                 self._keep()
 
     def exclude(self, names: list[str]) -> None:
-        """Local settings are nobody else's business; what the project tracks is not touched for
-        it."""
+        """Let git ignore local settings, which are nobody else's business, in its own file of this
+        repository."""
         assert self.repository
-        top = self.repository.top
-        lines = [f"/{name}" for name in names if not git_hooks.ignored(self.repository, top / name)]
-        lines = [line for line in lines if not git_hooks.tracked(self.repository, top / line[1:])]
+        lines = []
+        for name in names:
+            path = self.repository.top / name
+            known = git_hooks.ignored(self.repository, path)
+            if not known and not git_hooks.tracked(self.repository, path):
+                lines.append(f"/{name}")
         if not lines:
             return
         path = git_hooks.exclude_file(self.repository)
-        self.steps.append(
-            step := InstallStep("exclude", "git", "failed", to_text(path), note=", ".join(lines))
-        )
-        record = ChangedByInit(
-            "exclude", "git", wall_clock(), repository=to_text(self.repository.common), lines=lines
-        )
+        note = ", ".join(lines)
+        step = InstallStep("exclude", "git", "failed", to_text(path), note=note)
+        self.steps.append(step)
+        common = to_text(self.repository.common)
+        record = ChangedByInit("exclude", "git", wall_clock(), repository=common, lines=lines)
         added = "".join(f"{line}\n" for line in lines).encode()
-        self._change(
-            path, record, step, lambda was: was + b"\n" * (was[-1:] not in (b"", b"\n")) + added
-        )
+        self._change(path, record, step, prints.Rewrite(to=lambda was: _whole_lines(was) + added))
 
-    def git(self, folder: Path, notice: bool) -> None:
+    def git(self, folder: Path) -> None:
+        """Install git's hooks in the repository, if there is one that somebody commits in."""
         if self.repository is None:
-            note = (
-                "a bare repository: nobody commits in it"
-                if git_hooks.is_bare(folder)
-                else "not in a repository"
-            )
-            self.steps.append(
-                InstallStep("git", "git", "absent", note=f"{note}; agents' hooks only")
-            )
+            note = "not in a repository"
+            if git_hooks.is_bare(folder):
+                note = "a bare repository: nobody commits in it"
+            note = f"{note}; agents' hooks only"
+            self.steps.append(InstallStep("git", "git", "absent", note=note))
             return
         common = to_text(self.repository.common)
         self.footprint.repositories.setdefault(common, not self.repository.plain.exists())
         beside = git_hooks.beside(self.repository)
+        ours = caller(self.settings, self.options.notice)
         try:
             self._keep()
-            done = git_hooks.install(
-                self.repository, caller(self.settings, notice), dry_run=self.dry_run
-            )
+            done = git_hooks.install(self.repository, ours, dry_run=self.dry_run)
         except (OSError, WhyforError) as error:
             self.steps.append(InstallStep("git", "git", "failed", common, note=reason(error)))
             return
         for state in dict.fromkeys(done.values()):
             paths = [path for path, was in done.items() if was == state]
-            self.steps.append(
-                InstallStep(
-                    "git",
-                    "git",
-                    state,
-                    to_text(paths[0].parent),
-                    [path.name for path in paths],
-                    note=beside,
-                )
-            )
+            names = [path.name for path in paths]
+            folder_name = to_text(paths[0].parent)
+            self.steps.append(InstallStep("git", "git", state, folder_name, names, note=beside))
 
     def _below(self, agent: Hookable, name: str) -> Path:
         return agent.folder(self.settings.user_home, self.settings.env) / name
 
     def _change(
-        self, path: Path, record: ChangedByInit, step: InstallStep, *how: prints.Rewrite
+        self, path: Path, record: ChangedByInit, step: InstallStep, rewrite: prints.Rewrite
     ) -> None:
-        prints.change(
-            self.footprint, path, record, step, *how, keep=None if self.dry_run else self._keep
-        )
+        keep = None if self.dry_run else self._keep
+        prints.change(self.footprint, path, record, step, rewrite, keep=keep)
 
     def _keep(self) -> None:
         if not self.dry_run:
             prints.save_manifest(self.settings, self.footprint)
+
+
+def _whole_lines(text: bytes) -> bytes:
+    """Return a text with an end to its last line."""
+    return text if text[-1:] in (b"", b"\n") else text + b"\n"
 
 
 # -- uninstall -----------------------------------------------------------------------------------
@@ -310,27 +311,27 @@ class _Init:
 def uninstall(
     settings: Settings, folder: Path, *, everything: bool = False, dry_run: bool = False
 ) -> UninstallReport:
-    """This repository's hooks; with the last repository, or with everything, those in agents'
-    settings too."""
+    """Take out this repository's hooks; with the last repository, or with everything, those in
+    agents' settings too."""
     repository = git_hooks.find(folder)
     footprint = prints.load_manifest(settings)
     report = UninstallReport(to_text(repository.top) if repository else None, dry_run, [], [])
     here = to_text(repository.common) if repository else None
     for common in dict.fromkeys([here, *(footprint.repositories if everything else ())]):
         if common:
-            report.steps += _out_of(
-                to_path(common), footprint.repositories.pop(common, False), dry_run
-            )
+            made = footprint.repositories.pop(common, False)
+            report.steps += _out_of(to_path(common), made, dry_run)
     _recall(settings, footprint)
     report.steps += _remove_former_files(settings, repository, dry_run)
-    left = {
-        common: made for common, made in footprint.repositories.items() if to_path(common).is_dir()
-    }
-    footprint.repositories = left
+    for common in list(footprint.repositories):
+        if not to_path(common).is_dir():
+            del footprint.repositories[common]
+    left = bool(footprint.repositories)
     for path, changed in list(footprint.files.items()):
         goes = changed.repository == here if changed.repository else not left
         if goes or everything:
-            report.steps.append(step := prints.put_back(to_path(path), changed, dry_run=dry_run))
+            step = prints.put_back(to_path(path), changed, dry_run=dry_run)
+            report.steps.append(step)
             if step.state != "failed":
                 del footprint.files[path]
     if left and footprint.files:
@@ -343,70 +344,75 @@ def uninstall(
 
 
 def _recall(settings: Settings, footprint: prints.InstallManifest) -> None:
-    """Entries of ours in agents' own settings that are on no record: somebody has deleted our
-    folder."""
+    """Record entries of ours in agents' own settings that are on no record: somebody has deleted
+    our folder."""
+    ours = _quoted(str(hook_folder(settings) / "hook.py"))
     for agent in HOOKABLE.values():
         path = agent.folder(settings.user_home, settings.env) / agent.file
         if to_text(path) in footprint.files or not path.is_file():
             continue
         with suppress(OSError, Unmergeable):
             content = path.read_bytes()
-            ours = _quoted(str(hook_folder(settings) / "hook.py"))
-            found = commands(content, agent).values()
-            if any(
-                ours in command or command.rstrip().endswith(former_name.COMMAND_MARK)
-                for command in found
-            ):
+            if any(_is_ours(command, ours) for command in commands(content, agent).values()):
                 bare = None if same_but_for_ours(content, b"", agent) else remove(content, agent)
-                footprint.files[to_text(path)] = ChangedByInit(
-                    "agent", agent.agent, 0, original=bare
-                )
+                record = ChangedByInit("agent", agent.agent, 0, original=bare)
+                footprint.files[to_text(path)] = record
+
+
+def _is_ours(command: str, hook: str) -> bool:
+    return hook in command or command.rstrip().endswith(former_name.COMMAND_MARK)
 
 
 def _remove_former_files(
     settings: Settings, repository: git_hooks.HookedRepository | None, dry_run: bool
 ) -> list[InstallStep]:
-    """Files that carry the name this program had before, and nothing of anybody else's."""
-    found: list[tuple[str, Path]] = []
-    copilot = HOOKABLE["copilot"]
-    places = [copilot.folder(settings.user_home, settings.env)]
-    places += [repository.top / ".github"] if repository else []
-    for path in (place / former_name.COPILOT_FILE for place in places):
-        with suppress(OSError, Unmergeable):
-            if same_but_for_ours(path.read_bytes(), b"", copilot):
-                found.append(("copilot", path))
-    for agent in HOOKABLE.values():
-        skill = (
-            agent.folder(settings.user_home, settings.env)
-            / f"{agent.skills}/{former_name.SKILL}/SKILL.md"
-        )
-        if agent.skills and skill.is_file():
-            found.append((agent.agent, skill))
+    """Remove files that carry the name this program had before, and nothing of anybody else's."""
     steps = []
-    for name, path in found:
+    for name, path in _former_files(settings, repository):
         if not dry_run:
             path.unlink()
             if path.parent.name == former_name.SKILL and not any(path.parent.iterdir()):
                 path.parent.rmdir()
-        steps.append(
-            InstallStep("agent", name, "removed", to_text(path), note="of our former name")
-        )
+        note = "of our former name"
+        steps.append(InstallStep("agent", name, "removed", to_text(path), note=note))
     return steps
 
 
+def _former_files(
+    settings: Settings, repository: git_hooks.HookedRepository | None
+) -> list[tuple[str, Path]]:
+    """Return the agents and paths of these files."""
+    found: list[tuple[str, Path]] = []
+    copilot = HOOKABLE["copilot"]
+    places = [copilot.folder(settings.user_home, settings.env)]
+    if repository:
+        places.append(repository.top / ".github")
+    for place in places:
+        path = place / former_name.COPILOT_FILE
+        with suppress(OSError, Unmergeable):
+            if same_but_for_ours(path.read_bytes(), b"", copilot):
+                found.append(("copilot", path))
+    for agent in HOOKABLE.values():
+        folder = agent.folder(settings.user_home, settings.env)
+        skill = folder / f"{agent.skills}/{former_name.SKILL}/SKILL.md"
+        if agent.skills and skill.is_file():
+            found.append((agent.agent, skill))
+    return found
+
+
 def _out_of(common: Path, made: bool, dry_run: bool) -> list[InstallStep]:
+    """Take our hooks out of a repository; `made` if the folder of hooks is ours too."""
     if not common.is_dir():
         return []
+    repository = git_hooks.HookedRepository(common, common)
     try:
-        taken = git_hooks.uninstall(
-            git_hooks.HookedRepository(common, common), made_folder=made, dry_run=dry_run
-        )
+        taken = git_hooks.uninstall(repository, made_folder=made, dry_run=dry_run)
     except (OSError, WhyforError) as error:
         return [InstallStep("git", "git", "failed", to_text(common), note=reason(error))]
-    folders = dict.fromkeys(path.parent for path in taken)
+    names: dict[Path, list[str]] = {}
+    for path in taken:
+        names.setdefault(path.parent, []).append(path.name)
     return [
-        InstallStep(
-            "git", "git", "removed", to_text(at), [path.name for path in taken if path.parent == at]
-        )
-        for at in folders
+        InstallStep("git", "git", "removed", to_text(folder), hooks)
+        for folder, hooks in names.items()
     ]

@@ -16,7 +16,12 @@ from whyfor.hook import FILES
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
 
-Rewrite = Callable[[bytes], bytes]
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """How a file is changed, and what of it is somebody else's."""
+
+    to: Callable[[bytes], bytes]
+    without: Callable[[bytes], bytes] = lambda content: content
 
 
 class InstallStep(msgspec.Struct):
@@ -84,30 +89,27 @@ def change(
     path: Path,
     record: ChangedByInit,
     step: InstallStep,
-    to: Rewrite,
-    without: Rewrite = lambda content: content,
+    rewrite: Rewrite,
     *,
     keep: Callable[[], None] | None = None,
 ) -> None:
-    """Change a file; what it was is kept first. Without `keep` it is only said what would be
-    done."""
+    """Change a file, after `keep` has saved what it was; without `keep` only say in `step` what
+    would be done."""
     try:
         before = path.read_bytes() if path.exists() else None
-        after = to(before or b"")
-        foreign = without(before or b"")
+        after = rewrite.to(before or b"")
+        foreign = rewrite.without(before or b"")
         known = footprint.files.get(to_text(path))
-        step.state = (
-            "unchanged"
-            if before == after
-            else "updated"
-            if known or foreign != (before or b"")
-            else "installed"
-        )
+        if before == after:
+            step.state = "unchanged"
+        elif known or foreign != (before or b""):
+            step.state = "updated"
+        else:
+            step.state = "installed"
         if known is None:
             record.original = None if before is None else foreign
-            record.folders = [
-                to_text(at) for at in (path.parent, *path.parent.parents) if not at.exists()
-            ]
+            above = (path.parent, *path.parent.parents)
+            record.folders = [to_text(folder) for folder in above if not folder.exists()]
             footprint.files[to_text(path)] = record
         else:
             known.annotate = record.annotate
@@ -122,6 +124,8 @@ def change(
 
 
 def put_back(path: Path, changed: ChangedByInit, *, dry_run: bool) -> InstallStep:
+    """Undo a change of ours; where others have changed the file since, only take out what is
+    ours."""
     step = InstallStep(changed.kind, changed.agent, "removed", to_text(path))
     try:
         now = path.read_bytes() if path.exists() else None
@@ -132,9 +136,11 @@ def put_back(path: Path, changed: ChangedByInit, *, dry_run: bool) -> InstallSte
     except (OSError, Unmergeable) as error:
         step.state, step.note = "failed", f"left alone: {reason(error)}"
         return step
-    if after is not None and after == changed.original:
+    if after is None:
+        return step
+    if after == changed.original:
         step.state = "restored"
-    elif after is not None:
+    else:
         step.note = "changed since: only what is ours was taken out"
     return step
 
