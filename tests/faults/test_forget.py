@@ -24,7 +24,7 @@ from whyfor.config import Settings
 from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import SessionFilter, sessions
-from whyfor.store.sqlite.forget import UNFINISHED
+from whyfor.store.tombstones import FORGET_MARKER
 
 __all__ = ["strace"]
 POINTS = 3
@@ -97,7 +97,7 @@ def assert_before_or_after(machine: Machine, wanted: tuple[str, Snapshot, Snapsh
     form, before, after = wanted
     assert sessions(machine.settings, SessionFilter(), limit=20, everything=False)
     ingest(machine.settings)
-    assert not (machine.own / UNFINISHED).exists()
+    assert not (machine.own / FORGET_MARKER).exists()
     begun = not in_database(machine.own)
     assert_equal(relative(state(machine.settings), machine), after if begun else before)
     if not begun:
@@ -216,7 +216,7 @@ def test_a_reader_goes_on_and_the_next_ingest_removes_what_it_held(
     reader.close()
     ingest(machine.settings)
     assert traces(machine.own) == []
-    assert not (machine.own / UNFINISHED).exists()
+    assert not (machine.own / FORGET_MARKER).exists()
 
 
 def test_what_others_said_is_byte_for_byte_what_it_was(tmp_path: Path) -> None:
@@ -229,3 +229,26 @@ def test_what_others_said_is_byte_for_byte_what_it_was(tmp_path: Path) -> None:
     assert {path: before[path] for path in others if ".spool" not in path} == {
         path: after[path] for path in others if ".spool" not in path
     }
+
+
+def test_one_that_died_behind_the_journal_is_finished_without_reading_the_rest(
+    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = prepared(Machine(tmp_path / "machine"))
+    asked = ForgetArguments(match=CANARY)
+    if wanted[0] == "session":
+        asked = ForgetArguments(secret().session_id)
+    with monkeypatch.context() as patched:
+        patched.setattr("whyfor.capture.forget.update_database", _die)
+        with pytest.raises(KeyboardInterrupt):
+            forget(machine.settings, tmp_path, asked)
+    assert in_database(machine.own)
+    monkeypatch.setattr("whyfor.capture.recover.rebuild_database", _die)
+    assert ingest(machine.settings).repairs == []
+    assert traces(machine.own) == []
+    assert not (machine.own / FORGET_MARKER).exists()
+    assert_equal(relative(state(machine.settings), machine), wanted[2])
+
+
+def _die(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypeGuard
 
 import apsw
 import msgspec
 
-from whyfor.capture.rebuild import retold_entries
+from whyfor.capture.rebuild import final_sources, retold_entries
 from whyfor.model.errors import Disagreement
 from whyfor.model.text import plural
 from whyfor.store.address import parse
 from whyfor.store.blobs import Blobs
-from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, MovedEntry, SegmentEntry
+from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
 from whyfor.store.sqlite.commit import load_mark
 from whyfor.store.sqlite.entries import segment_entries
 
@@ -121,17 +121,3 @@ def final_segments(entries: Iterable[Entry]) -> dict[SegmentKey, SegmentEntry]:
         if isinstance(entry, SegmentEntry) and number not in retold:
             found[*source, entry.generation, entry.start] = entry
     return found
-
-
-def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
-    """Of each segment entry, by its place in the list: its agent, and the path its file has
-    after all moves."""
-    numbers: dict[tuple[str, str], list[int]] = {}
-    for number, entry in enumerate(entries):
-        if isinstance(entry, MovedEntry):
-            moved = numbers.pop((entry.agent, entry.path), [])
-            if moved:
-                numbers.setdefault((entry.agent, entry.to), []).extend(moved)
-        elif isinstance(entry, SegmentEntry):
-            numbers.setdefault((entry.agent, entry.path), []).append(number)
-    return {number: source for source, listed in numbers.items() for number in listed}

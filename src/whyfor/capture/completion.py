@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from whyfor.capture.compare import final_segments, final_sources, segment_key
+from whyfor.capture.compare import final_segments, segment_key
+from whyfor.capture.rebuild import final_sources
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,

@@ -39,8 +39,8 @@ from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Journal, MovedEntry, SegmentEntry
 from whyfor.store.sqlite.commit import commit_with_journal
 from whyfor.store.sqlite.connection import explained
-from whyfor.store.sqlite.forget import Tombstones
 from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.tombstones import Tombstones
 
 BATCH_BYTES = 48 << 20
 BATCH_FILES = 500

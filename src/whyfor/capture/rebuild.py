@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import apsw
 import msgspec
@@ -31,11 +31,12 @@ from whyfor.store.journal import (
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.commit import save_mark
 from whyfor.store.sqlite.connection import transaction
-from whyfor.store.sqlite.forget import save_tombstones
+from whyfor.store.sqlite.forget import ForgetFacet
 from whyfor.store.sqlite.pauses import save_pause
 from whyfor.store.sqlite.write import EventWriter
 
 BATCH_BYTES = 48 << 20
+FORGOTTEN_MARK = "forgotten"  # which forget of the journal the database has taken
 
 
 class MissingBytes(msgspec.Struct, frozen=True):
@@ -126,21 +127,36 @@ class Rebuild:
             edges.add(data, start, end, gaps, whole=whole)
         return edges
 
-    def renew(self, pieces: list[tuple[SegmentEntry, Source]]) -> None:
-        """Sources that were emptied, once more from what is left of them; inside the caller's
-        transaction."""
-        titles = list(self.db.execute("SELECT key, title FROM leaf_titles"))
-        again = retold_entries(entry for entry, _ in pieces)
-        for number, (entry, source) in enumerate(pieces):
-            self.sources[entry.agent, entry.path] = source
+    def read_again(self, entries: Sequence[Entry], sessions: set[tuple[str, str]]) -> None:
+        """Read all that tells of these sessions from what the entries list of it, inside the
+        caller's transaction; their sources and sessions were emptied before."""
+        known = self.writer.sources()
+        facet = ForgetFacet(self.db)
+        titles = facet.titles()
+        pieces = list(_segments_of(entries, sessions))
+        again = retold_entries(pieces)
+        for number, entry in enumerate(pieces):
+            key = (entry.agent, entry.path)
+            if key in known and key not in self.sources:
+                source = self.sources[key] = known[key]
+                source.generation, source.cwd, source.state = entry.generation, entry.cwd, {}
             if number not in again:
                 self._segment(entry)
         for source in self.sources.values():
             self._close(source)
         # Of several titles for a message the one that was read last counts, and that may stand in
         # another source.
-        self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", titles)
+        facet.put_titles(titles)
         self.writer.finish()
+
+    def refresh_fingerprints(self, agent: str, paths: Iterable[str]) -> None:
+        """Make what these sources are known again by from what is stored of them now."""
+        for path in paths:
+            source = self.writer.source(agent, path)
+            if source is not None:
+                self.writer.load_state(source)
+                self.edges[source.id] = self._stored_edges(source)
+                self._close(source)
 
     def _commit(self) -> None:
         self.writer.finish()
@@ -178,8 +194,8 @@ class Rebuild:
             case PauseEntry():
                 save_pause(self.db, entry)
             case ForgottenEntry():
-                save_tombstones(self.db, entry)
-                self.checkpoints.set_mark("forgotten", entry.at)
+                ForgetFacet(self.db).save_tombstones(entry)
+                self.checkpoints.set_mark(FORGOTTEN_MARK, entry.at)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)
@@ -291,3 +307,30 @@ def retold_entries(entries: Iterable[Entry]) -> set[int]:
                     again.add(earlier)
             before.append((*here, entry.partial, number))
     return again
+
+
+def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
+    """Of each segment entry, by its place in the list: its agent, and the path its file has
+    after all moves."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for number, entry in enumerate(entries):
+        if isinstance(entry, MovedEntry):
+            moved = numbers.pop((entry.agent, entry.path), [])
+            if moved:
+                numbers.setdefault((entry.agent, entry.to), []).extend(moved)
+        elif isinstance(entry, SegmentEntry):
+            numbers.setdefault((entry.agent, entry.path), []).append(number)
+    return {number: source for source, listed in numbers.items() for number in listed}
+
+
+def _segments_of(
+    entries: Sequence[Entry], sessions: set[tuple[str, str]]
+) -> Iterator[SegmentEntry]:
+    """The segments of these sessions and their subagents, in order, by the paths their files
+    have now."""
+    paths = final_sources(entries)
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, SegmentEntry):
+            continue
+        if {(entry.agent, entry.session_id), (entry.agent, entry.parent)} & sessions:
+            yield msgspec.structs.replace(entry, path=paths[number][1])

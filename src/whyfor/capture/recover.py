@@ -8,6 +8,7 @@ damaged or lost.
 | the journal is damaged, shorter than it was, or gone | it is set aside and completed from the
 database |
 | both are gone, segments are there | the segments are set aside: nothing may remove them |
+| a forget was killed | it is finished: see forget.py |
 
 Everything here runs under the ingest lock. What is set aside keeps its name with `.damaged-` or
 `.unlisted-` and the time behind it; nothing is deleted.
@@ -38,6 +39,7 @@ from whyfor.store.sqlite.commit import load_mark, save_mark
 from whyfor.store.sqlite.connection import connect, explained, transaction
 from whyfor.store.sqlite.read import StoreRows
 from whyfor.store.sqlite.segments import has_segments
+from whyfor.store.tombstones import FORGET_MARKER
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
     from whyfor.capture.rebuild import MissingBytes
@@ -61,6 +63,18 @@ def recover(
     have changed or not. `damaged` says that the database is known to be damaged, though it can
     be opened.
     """
+    unfinished = (settings.home / FORGET_MARKER).exists()
+    if unfinished and not damaged:
+        _resume_forget(settings)
+    done = _make_agree(settings, announce, thorough=thorough, damaged=damaged)
+    if unfinished:
+        _finish_forget(settings)
+    return done
+
+
+def _make_agree(
+    settings: Settings, announce: Announce | None, *, thorough: bool, damaged: bool
+) -> list[str]:
     if not settings.database.exists() and not settings.journal.exists():
         return _set_segments_aside(settings)
     journal = Journal(settings.journal)
@@ -78,6 +92,27 @@ def recover(
     if rebuild:
         rebuild_database(settings, announce)
     return done
+
+
+def _resume_forget(settings: Settings) -> None:
+    """A forget died after it had replaced the journal: if the database can be read, bring it
+    there too."""
+    from whyfor.capture.forget import update_database
+
+    with _database(settings, damaged=False) as db:
+        if db is not None:
+            with suppress(CorruptStore), explained(settings.database):
+                update_database(settings, db)
+
+
+def _finish_forget(settings: Settings) -> None:
+    from whyfor.capture.forget import finish_forget
+
+    db = connect(settings.database)
+    try:
+        finish_forget(settings, db)
+    finally:
+        db.close()
 
 
 @contextmanager

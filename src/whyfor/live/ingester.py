@@ -11,6 +11,7 @@ import apsw
 
 from whyfor.agents import NAMES
 from whyfor.capture import spool
+from whyfor.capture.checkout_list import publish_stories
 from whyfor.capture.discover import FoundFile
 from whyfor.capture.doorbell import answer
 from whyfor.capture.ingest import Ingest, wall_clock
@@ -22,13 +23,14 @@ from whyfor.locks import ingest_lock
 from whyfor.model.errors import Busy, CorruptStore, StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
-from whyfor.service.ingest import catch_up, load_filters, log_error, sound, writable
+from whyfor.service.ingest import load_filters, log_error, sound, writable
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.connection import connect, explained, fetch
-from whyfor.store.sqlite.forget import UNFINISHED, Tombstones, load_tombstones, require_salt
-from whyfor.story.links.save import journaled_transaction, link_project, projects_to_link, publish
+from whyfor.store.sqlite.forget import ForgetFacet
+from whyfor.store.tombstones import FORGET_MARKER, Tombstones, require_salt
+from whyfor.story.links.save import journaled_transaction, link_project, projects_to_link
 
 
 class IncrementalIngest:
@@ -127,7 +129,7 @@ class IncrementalIngest:
             with journaled_transaction(db, journal(self.settings)):
                 Checkpoints(db).set_mark("signals", newest)
         if self._linked:
-            publish(self.settings, db)
+            publish_stories(self.settings, db)
             self._linked = False
 
     def close(self) -> None:
@@ -142,14 +144,13 @@ class IncrementalIngest:
         if self._db is not None and self._file != _inode(settings.database):
             self.close()
         with explained(settings.database):
-            unfinished = (settings.home / UNFINISHED).exists()
+            unfinished = (settings.home / FORGET_MARKER).exists()
             if self._db is not None and (unfinished or not agrees(self._db, journal(settings))):
                 self.close()
         if self._db is None:
             tighten(settings.home)
             for repair in recover(settings):
                 log_error(settings, StoreError(repair))
-            catch_up(settings)
             self._db = connect(settings.database)
             self._file = _inode(settings.database)
             self._version = -1
@@ -160,7 +161,7 @@ class IncrementalIngest:
         version = int(fetch(db, "PRAGMA data_version")[0][0])
         if version != self._version or self._sources is None:
             self._sources = None
-            self._stones = require_salt(load_tombstones(db, self.settings.home))
+            self._stones = require_salt(ForgetFacet(db).tombstones(self.settings.home))
             self._version = version
 
 

@@ -14,6 +14,7 @@ import apsw
 import msgspec
 
 from whyfor.capture import spool, tail
+from whyfor.capture.checkout_list import publish_stories
 from whyfor.capture.discover import at_home, at_paths, chosen
 from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
@@ -33,10 +34,11 @@ from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.connection import connect, explained, transaction
-from whyfor.store.sqlite.forget import UNFINISHED, load_tombstones, require_salt
+from whyfor.store.sqlite.forget import ForgetFacet
 from whyfor.store.sqlite.pauses import load_pauses
 from whyfor.store.sqlite.read import StoreRows
-from whyfor.story.links.save import link_waiting, publish
+from whyfor.store.tombstones import require_salt
+from whyfor.story.links.save import link_waiting
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from whyfor.agents.base import Agent
@@ -130,7 +132,6 @@ def _ingest(
     """One run under the lock; CorruptStore if the database turns out to be damaged."""
     unreadable: list[Unreadable] = []
     with sound(settings):
-        catch_up(settings)
         found = list(
             at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable)
         )
@@ -138,7 +139,7 @@ def _ingest(
         db = connect(settings.database)
         try:
             out = load_filters(settings, db)
-            stones = require_salt(load_tombstones(db, settings.home))
+            stones = require_salt(ForgetFacet(db).tombstones(settings.home))
             run = Ingest(
                 db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out
             )
@@ -151,7 +152,7 @@ def _ingest(
                 if not given and every:
                     _count(db, counts)
                 if link_waiting(db, journal(settings), linking):
-                    publish(settings, db)
+                    publish_stories(settings, db)
                 expired = _retain(settings, db)
             totals = StoreRows(db).totals()
         finally:
@@ -256,19 +257,10 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
                 "there is nothing to rebuild", "Read what your agents wrote: whyfor ingest"
             )
         gaps, totals = rebuild_database(settings, announce)
-        catch_up(settings)
     kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
     return RebuildReport(
         gaps=gaps, seconds=round(time.monotonic() - begun, 3), repairs=repairs, **kept
     )
-
-
-def catch_up(settings: Settings) -> None:
-    """Under the caller's lock: what a process that forgot something left to do when it died."""
-    if (settings.home / UNFINISHED).exists():
-        from whyfor.service.forget.apply import finish_for
-
-        finish_for(settings)
 
 
 @contextmanager

@@ -19,12 +19,12 @@ from tests.capture.test_ingest import write
 from tests.service.forget.traces import CANARY, traces
 from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.config import Settings
-from whyfor.service.forget import ForgetArguments, _carried_out, forget
-from whyfor.service.forget.apply import numbers
-from whyfor.service.forget.plan import ForgetRequest
+from whyfor.service.forget import ForgetArguments, carry_out, forget
+from whyfor.service.forget.records import ForgetRequest
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import conversation
 from whyfor.store.sqlite.connection import connect
+from whyfor.store.sqlite.forget import ForgetFacet
 from whyfor.store.sqlite.read import StoreRows
 
 CODEX = "019d0000-0000-7000-8000-000000000001"
@@ -229,14 +229,14 @@ def test_records_of_some_events_go_and_stay_away(
 def _hide(settings: Settings, name: tuple[str, str], seqs: list[int]) -> None:
     db = connect(settings.database)
     try:
-        number = numbers(db, [name])[name]
+        number = ForgetFacet(db).numbers([name])[name]
         keys = {key for key, seq in StoreRows(db).keys(number).items() if seq in seqs}
         words = [
             TextPattern(e.text[:60])
             for e in StoreRows(db).events(number)
             if e.seq in seqs and len(e.text) > 8
         ]
-        _carried_out(settings, db, ForgetRequest(events={name: keys}, words={name: words}))
+        carry_out(settings, db, ForgetRequest(events={name: keys}, words={name: words}))
     finally:
         db.close()
 

@@ -18,7 +18,7 @@ from tests.story.links.workshop import Agent, Repo, Workshop, body, linked
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.service.ingest import ingest, rebuild
-from whyfor.store.sqlite.forget import SESSION, STORY
+from whyfor.store.tombstones import SESSION, STORY
 
 __all__ = ["hooked", "plain", "repo", "shop"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from whyfor.capture.filters.forgotten import Forgotten, TextPattern, narrowed, strings
 from whyfor.model.gaps import filled, holes, without
-from whyfor.store.sqlite.forget import Tombstones
+from whyfor.store.tombstones import Tombstones
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(

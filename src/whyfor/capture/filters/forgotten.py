@@ -14,7 +14,7 @@ from whyfor.agents import AGENTS
 from whyfor.model.gaps import Gap, joined, runs
 from whyfor.model.sources import Source
 from whyfor.privacy import private
-from whyfor.store.sqlite.forget import Tombstones
+from whyfor.store.tombstones import Tombstones
 
 # keys too: a question may be the key of its answer
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\[^\n])*+)"')

@@ -33,7 +33,8 @@ from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.redact.trial import Complaint, rule_complaints
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite.forget import LOST, LOST_HINT, load_tombstones
+from whyfor.store.sqlite.forget import ForgetFacet
+from whyfor.store.tombstones import LOST, LOST_HINT
 
 
 class AgentHealth(msgspec.Struct):
@@ -99,7 +100,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
             for found in disk:
                 _in_store(found, library, out)
             problems += _excluded_problems(settings, library)
-            if load_tombstones(library.db, settings.home).lost:
+            if ForgetFacet(library.db).tombstones(settings.home).lost:
                 problems.append(DoctorProblem(True, LOST, LOST_HINT))
             _examine_store(store, library, deep)
             notice_silence(settings, hooks, library)

@@ -4,7 +4,7 @@ kept for how long."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -18,22 +18,26 @@ from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import recover
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
+from whyfor.model.checkpoints import Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.model.times import DAY, parse_when
+from whyfor.server.api.params import Name
 from whyfor.service.forget.apply import apply_plan, numbers
-from whyfor.service.forget.plan import ForgetPlan, ForgetRequest, Name, named_messages
+from whyfor.service.forget.plan import ForgetPlan, ForgetPlanner
+from whyfor.service.forget.records import ForgetRequest, RecordFinder, named_messages
 from whyfor.service.ingest import LOCK_WAIT, catch_up, writable
 from whyfor.service.log import is_commit, required
 from whyfor.service.sessions import find_session
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite import forget as stones
 from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import connect, explained, fetch
+from whyfor.store.sqlite.connection import connect, explained
+from whyfor.store.sqlite.forget import ForgetFacet, SessionName
 from whyfor.store.sqlite.read import StoreRows
 from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.tombstones import Tombstones, make_salt, require_salt
 
 RETAINED = "retained"  # when it was last looked what is too old
 _SHORTEST = 3  # characters: a text that stands everywhere would take everything with it
@@ -83,260 +87,218 @@ def forget(
 ) -> ForgetReport:
     """Forget it; or, in a dry run, say what would go and write nothing."""
     begun = time.monotonic()
-    if dry_run:
-        with reading(settings) as library:
-            wish = _understood(library, cwd, asked)
-            draft = _drafted(settings, library.db, wish, write=False, announce=announce)
-            report = _report(library.db, draft, dry_run=True)
-    else:
-        with reading(settings) as library:
-            # says so if there is nothing to forget, before anybody waits for a lock
-            _understood(library, cwd, asked)
+    with reading(settings) as library:
+        # says so if there is nothing to forget, before anybody waits for a lock
+        request = _understand(library, cwd, asked)
+        if dry_run:
+            planned = _make_plan(settings, library.db, request, write=False, announce=announce)
+            report = _report(library.db, *planned)
+    if not dry_run:
         with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
             recover(settings)
-            catch_up(settings)
             db = connect(settings.database)
             try:
                 with explained(settings.database):
-                    wish = _understood(OpenStore(settings, db), cwd, asked)
-                    report = _carried_out(settings, db, wish, announce)
+                    request = _understand(OpenStore(settings, db), cwd, asked)
+                    report = carry_out(settings, db, request, announce)
             finally:
                 db.close()
+    report.dry_run = dry_run
     report.seconds = round(time.monotonic() - begun, 3)
     return report
 
 
-def _carried_out(
-    settings: Settings, db: apsw.Connection, wish: ForgetRequest, announce: Announce | None = None
+def carry_out(
+    settings: Settings,
+    db: apsw.Connection,
+    request: ForgetRequest,
+    announce: Announce | None = None,
 ) -> ForgetReport:
+    """Forget what is asked for, under the ingest lock, in a store that recover() has seen."""
     require_agreement(db, journal(settings), FolderBlobs(settings.segments))
-    draft = _drafted(settings, db, wish, write=True, announce=announce)
-    report = _report(db, draft, dry_run=False)
+    plan, finder = _make_plan(settings, db, request, write=True, announce=announce)
+    report = _report(db, plan, finder)
     # a text may stand where no record does
-    if report.records or report.commits or wish.sessions or wish.needle:
-        report.finished = apply_plan(settings, db, journal(settings), draft)
+    if report.records or report.commits or request.sessions or request.pattern:
+        report.finished = apply_plan(settings, db, plan, finder)
     return report
 
 
-def _drafted(
+def _make_plan(
     settings: Settings,
     db: apsw.Connection,
-    wish: ForgetRequest,
+    request: ForgetRequest,
     *,
     write: bool,
     announce: Announce | None = None,
-) -> ForgetPlan:
-    known = stones.load_tombstones(db, settings.home)
-    if wish.new_salt and not known.lost:
-        raise BadInput("the salt is not lost", "Forget without --new-salt.")
-    if write and not wish.new_salt:
-        stones.require_salt(known)
-    anew = write and known.lost
-    known.salt = stones.salt(settings.home, make=write, anew=anew) or b"nothing is kept of it"
+) -> tuple[ForgetPlan, RecordFinder]:
+    facet = ForgetFacet(db)
     blobs = FolderBlobs(settings.segments)
-    titles = {key for (key,) in fetch(db, "SELECT key FROM leaf_titles")}
-    wish.titles, wish.leaves = (
-        bool(titles),
-        _named(blobs, db, wish.sessions) & titles if titles else set(),
-    )
-    draft = ForgetPlan(wish, blobs, EventWriter(db), known, write=write)
+    finder = RecordFinder(request, _salted(settings, facet, request, write=write))
+    titles = facet.titles().keys()
+    if titles:
+        finder.has_titles = True
+        for name in request.sessions:
+            for digest in facet.line_digests(name):
+                finder.leaves |= named_messages(blobs, name[0], digest) & titles
+    planner = ForgetPlanner(finder, blobs, EventWriter(db), write=write)
     record = journal(settings)
-    draft.read(record, announce(record.bytes()) if announce else None)
-    rows = fetch(db, "SELECT path, position FROM sources WHERE agent=?", (spool.HOOK,))
-    draft.look_in_spool(settings.home, dict(rows))
-    for name in ("config.toml", "hook/installed.json"):
-        file = settings.home / name
-        if wish.needle is not None and file.exists() and wish.needle.stands_in(file.read_bytes()):
-            draft.elsewhere.add(to_text(file))
-    return draft
+    planner.read_journal(record, announce(record.bytes()) if announce else None)
+    planner.read_spool(settings.home, facet.source_positions(spool.HOOK))
+    for own in ("config.toml", "hook/installed.json"):
+        file = settings.home / own
+        if file.exists() and request.holds_text(file.read_bytes()):
+            planner.plan.elsewhere.add(to_text(file))
+    return planner.plan, finder
 
 
-def _named(blobs: FolderBlobs, db: apsw.Connection, names: Iterable[Name]) -> set[int]:
-    """Messages of these sessions, as a legacy title would name them."""
-    sql = (
-        "SELECT DISTINCT g.digest FROM segments g JOIN sources o ON o.id=g.source_id "
-        "WHERE o.agent=? AND o.session_id=? AND o.framing='lines'"
-    )
-    found: set[int] = set()
-    for name in names:
-        for (digest,) in fetch(db, sql, name):
-            found |= named_messages(blobs, name[0], digest)
-    return found
+def _salted(
+    settings: Settings, facet: ForgetFacet, request: ForgetRequest, *, write: bool
+) -> Tombstones:
+    """Return the tombstones there are, with a salt to make digests with."""
+    known = facet.tombstones(settings.home)
+    if request.new_salt and not known.lost:
+        raise BadInput("the salt is not lost", "Forget without --new-salt.")
+    if not write:
+        known.salt = known.salt or b"nothing is kept of it"
+        return known
+    if not request.new_salt:
+        require_salt(known)
+    if known.lost or not known.salt:
+        known.salt = make_salt(settings.home)
+    return known
 
 
 # -- what is meant -------------------------------------------------------------------------------
 
 
-def _understood(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
+def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
+    facet = ForgetFacet(library.db)
     if asked.match is not None:
         if len(asked.match.strip()) < _SHORTEST:
             raise BadInput(
                 "too short: it would stand in almost every record", "Give more of the text."
             )
-        return ForgetRequest(needle=TextPattern(asked.match), new_salt=asked.new_salt)
+        return ForgetRequest(pattern=TextPattern(asked.match), new_salt=asked.new_salt)
     if asked.before is not None:
         when = parse_when(asked.before, datetime.now().astimezone())
-        return ForgetRequest(sessions=_with_children(library.db, _older(library.db, when)))
+        return ForgetRequest(sessions=facet.descendants(facet.sessions_before(when)))
     assert asked.reference is not None
     if is_commit(library.settings, asked.reference, cwd):
-        return _behind(library, required(library, asked.reference, cwd))
+        return _behind_commit(library, required(library, asked.reference, cwd))
     session = find_session(library, asked.reference)
-    own = fetch(
-        library.db,
-        "SELECT 1 FROM sources WHERE agent=? AND session_id=? AND sidecar IS NULL",
-        (session.agent, session.session_id),
-    )
-    if not own and session.parent_session_id:
+    name = (session.agent, session.session_id)
+    if session.parent_session_id and not facet.has_transcript(name):
         raise BadInput(
             f"{session.session_id} has no transcript of its own: another session tells what it did",
             f"Forget that one: whyfor forget {session.parent_session_id}",
         )
-    return ForgetRequest(sessions=_with_children(library.db, {(session.agent, session.session_id)}))
+    return ForgetRequest(sessions=facet.descendants([name]))
 
 
-def _older(db: apsw.Connection, when: int, *, subagents: bool = False) -> set[Name]:
-    """Sessions that ended before; or subagents, those that have a transcript of their own."""
-    own = (
-        "EXISTS(SELECT 1 FROM sources o WHERE o.agent=s.agent AND o.session_id=s.session_id AND "
-        "o.sidecar IS NULL)"
-    )
-    which = f"parent IS NOT NULL AND {own}" if subagents else "parent IS NULL"
-    sql = (
-        "SELECT agent, session_id FROM sessions s WHERE coalesce(ended_at, started_at) < ? AND "
-        f"{which}"
-    )
-    return {(agent, ident) for agent, ident in fetch(db, sql, (when,))}
-
-
-def _with_children(db: apsw.Connection, names: Iterable[Name]) -> set[Name]:
-    """Sessions, and the subagents that worked for them."""
-    found = set(names)
-    todo = list(found)
-    while todo:
-        agent, ident = todo.pop()
-        rows = fetch(
-            db,
-            "SELECT session_id FROM sessions WHERE agent=?1 AND parent=?2 UNION "
-            "SELECT session_id FROM sources WHERE agent=?1 AND parent=?2",
-            (agent, ident),
-        )
-        fresh = {(agent, child) for (child,) in rows} - found
-        found |= fresh
-        todo += fresh
-    return found
-
-
-def _behind(library: OpenStore, sha: str) -> ForgetRequest:
+def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
     """The conversation behind a commit, and behind what it was before it was rewritten, or is
     now."""
-    db, store = library.db, Checkpoints(library.db)
-    commits = _same_change(db, sha)
-    kept = store.of_commits(commits)
-    if not any(checkpoint.parts for checkpoint in kept.values()) and not store.said(commits):
+    store = Checkpoints(library.db)
+    commits = ForgetFacet(library.db).rewrites(sha)
+    kept = store.of_commits(commits).values()
+    parts = {part for checkpoint in kept for part in checkpoint.parts}
+    if not parts and not store.said(commits):
         raise NotFound(f"commit {sha[:10]} has no story", f"See: whyfor show {sha[:10]}")
-    wish = ForgetRequest(commits=commits, sessions=set(), events={}, words={})
-    for part in {part for checkpoint in kept.values() for part in checkpoint.parts}:
-        name = (part.agent, part.session_id)
-        number = numbers(db, [name])[name]
-        keys = {
-            key for key, seq in library.reader.keys(number, part.last).items() if seq >= part.first
-        }
-        wish.events.setdefault(name, set()).update(keys)
-        events = list(library.reader.events(number, part.first, part.last))
-        asked = [
-            e.text.strip()[:_BEGINNING]
-            for e in events
-            if e.kind in ("user.prompt", "assistant.message")
-        ]
-        wish.words.setdefault(name, []).extend(
-            TextPattern(text) for text in asked if len(text) >= _SAYS_SOMETHING
-        )
-        times = [event.created_at for event in events if event.created_at is not None]
-        if times:
-            began = fetch(
-                db,
-                "SELECT session_id FROM sessions WHERE agent=? AND parent=? AND started_at "
-                "BETWEEN ? AND ?",
-                (*name, min(times), max(times)),
-            )
-            wish.sessions |= _with_children(db, {(part.agent, child) for (child,) in began})
-    return wish
+    request = ForgetRequest(commits=commits)
+    for part in parts:
+        _add_part(library, request, part)
+    return request
 
 
-def _same_change(db: apsw.Connection, sha: str) -> set[str]:
-    found = {sha}
-    pairs = fetch(db, "SELECT sha, superseded_by FROM checkpoints WHERE superseded_by IS NOT NULL")
-    more = True
-    while more:
-        before = len(found)
-        found |= {side for pair in pairs if found & set(pair) for side in pair}
-        more = len(found) > before
-    return found
+def _add_part(library: OpenStore, request: ForgetRequest, part: Part) -> None:
+    """Add the events of a range, what they said, and the subagents that began in it."""
+    facet = ForgetFacet(library.db)
+    name = (part.agent, part.session_id)
+    number = facet.numbers([name])[name]
+    keys = library.reader.keys(number, part.last)
+    request.events.setdefault(name, set()).update(
+        key for key, seq in keys.items() if seq >= part.first
+    )
+    events = list(library.reader.events(number, part.first, part.last))
+    said = [e for e in events if e.kind in ("user.prompt", "assistant.message")]
+    texts = [event.text.strip()[:_BEGINNING] for event in said]
+    patterns = [TextPattern(text) for text in texts if len(text) >= _SAYS_SOMETHING]
+    request.words.setdefault(name, []).extend(patterns)
+    times = [event.created_at for event in events if event.created_at is not None]
+    if times:
+        begun = facet.children_begun(name, min(times), max(times))
+        request.sessions |= facet.descendants(begun)
 
 
 # -- what goes -----------------------------------------------------------------------------------
 
 
-def _report(db: apsw.Connection, draft: ForgetPlan, *, dry_run: bool) -> ForgetReport:
-    wish = draft.wish
-    gone = numbers(db, wish.sessions)
-    sessions = StoreRows(db).by_number(list(gone.values()))
-    touched = [
-        track for track in draft.tracks if (track.touched and track.session_id) or track.gone
-    ]
-    count = "SELECT coalesce(sum(records), 0) FROM sources WHERE agent=? AND session_id=?"
-    records = sum(row[0] for name in wish.sessions for row in fetch(db, count, name))
-    stories = Checkpoints(db).of_sessions(gone.values())
-    files = {track.path.split("#")[0] for track in touched}
+def _report(db: apsw.Connection, plan: ForgetPlan, finder: RecordFinder) -> ForgetReport:
+    facet = ForgetFacet(db)
+    request = plan.request
+    gone = facet.numbers(request.sessions)
+    sessions = sorted(
+        StoreRows(db).by_number(list(gone.values())).values(),
+        key=lambda s: (s.parent_session_id is not None, s.started_at or 0, s.id),
+    )
+    own = [source for source in plan.sources if source.session_id]
+    files = {source.path.split("#")[0] for source in own if source.touched or source.gone}
+    commits = {*Checkpoints(db).of_sessions(gone.values()), *request.commits}
+    if request.pattern is not None:
+        commits |= plan.commits
     return ForgetReport(
         sessions=[
             ForgottenSession(s.agent, s.session_id, s.title, s.parent_session_id is not None)
-            for s in sorted(
-                sessions.values(),
-                key=lambda s: (s.parent_session_id is not None, s.started_at or 0, s.id),
-            )
+            for s in sessions
         ],
-        records=records + draft.records,
-        bytes=draft.bytes,
-        notes=draft.notes,
-        commits=sorted({*stories, *wish.commits, *(draft.commits if wish.needle else ())}),
+        records=sum(map(facet.record_count, request.sessions)) + finder.records + plan.signals_gone,
+        bytes=plan.bytes,
+        notes=plan.notes,
+        commits=sorted(commits),
         copies=_copies(db, gone),
         files=sorted(path for path in files if to_path(path).exists()),
-        elsewhere=sorted(draft.elsewhere),
-        dry_run=dry_run,
+        elsewhere=sorted(plan.elsewhere),
+        dry_run=False,
     )
 
 
-def _copies(db: apsw.Connection, gone: dict[Name, int]) -> list[str]:
+def _copies(db: apsw.Connection, gone: dict[SessionName, int]) -> list[str]:
     """Forks, resumed and restored copies: other sessions with the same responses, or that say
     where they come from."""
-    _, sharing = stones.sharing(db, gone.values())
-    found = {f"{s.agent}:{s.session_id}" for s in StoreRows(db).by_number(sharing).values()}
+    facet = ForgetFacet(db)
+    _, sharing = facet.shared_usage(gone.values())
+    sessions = StoreRows(db).by_number(sharing).values()
+    found = {(session.agent, session.session_id) for session in sessions}
     for _, ident in gone:
-        rows = fetch(db, "SELECT agent, session_id FROM sessions WHERE forked_from=?", (ident,))
-        found |= {f"{agent}:{other}" for agent, other in rows if (agent, other) not in gone}
-    return sorted(found)
+        found |= facet.forks(ident)
+    return sorted(f"{agent}:{ident}" for agent, ident in found - gone.keys())
 
 
 # -- how long things are kept --------------------------------------------------------------------
 
 
 def retain(settings: Settings, db: apsw.Connection) -> ForgetReport | None:
-    """What [retention] says is too old, at most once a day. Under the ingest lock."""
+    """Forget what [retention] says is too old, at most once a day, under the ingest lock; None if
+    there is nothing to do."""
     limits = settings.retention.limits
     now = wall_clock()
     store = Checkpoints(db)
     if not limits or now - store.mark(RETAINED) < DAY:
         return None
-    wish = ForgetRequest(sessions=set())
+    facet = ForgetFacet(db)
+    request = ForgetRequest()
     for kind, days in limits.items():
         when = now - days * DAY
         if kind == "signals":
-            old = fetch(db, "SELECT 1 FROM signals WHERE at < ? LIMIT 1", (when,))
-            wish.signals_before = when if old else None
+            request.signals_before = when if facet.has_signal_before(when) else None
+        elif kind == "subagents":
+            request.sessions |= facet.subagents_before(when)
         else:
-            wish.sessions |= _older(db, when, subagents=kind == "subagents")
-    wish.sessions = _with_children(db, wish.sessions)
-    report = _carried_out(settings, db, wish) if wish.sessions or wish.signals_before else None
+            request.sessions |= facet.sessions_before(when)
+    request.sessions = facet.descendants(request.sessions)
+    report = None
+    if request.sessions or request.signals_before:
+        report = carry_out(settings, db, request)
     store.set_mark(RETAINED, now)
     return report

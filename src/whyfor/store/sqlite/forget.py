@@ -1,11 +1,11 @@
-"""Forgetting in the database: which rows go, what must not come back, and no byte left in the
-file."""
+"""Forgetting in the database: what hangs on what, which rows go, and no byte left in the file."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,252 +14,424 @@ import msgspec
 
 from whyfor.files import replace
 from whyfor.locks import file_name, open_file
-from whyfor.model.errors import StoreError
-from whyfor.store.journal import ForgottenEntry
+from whyfor.model.signals import Signal
+from whyfor.store.journal import ForgottenEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
-try:
-    from _blake2 import blake2b  # as in model/ids.py: hashlib would bring OpenSSL along
-except ImportError:
-    from hashlib import blake2b
-
-SALT = "salt"
-UNFINISHED = "forgetting"  # a file that says what is left to do
-STORY = "its story was forgotten, as somebody asked"
-SESSION = "the session it came from was forgotten, as somebody asked"
 READERS_MS = 5_000  # how long a reader that is still open is waited for
-LOST = (
-    "the file `salt` is lost or another: what was forgotten by its text would not be known again, "
-    "so nothing is read"
-)
-LOST_HINT = (
-    "Bring it back from a backup. If it is gone for good: whyfor forget --match TEXT --new-salt"
-)
-_SALT_BYTES = 32
-_MARK = "salt-"
+SessionName = tuple[str, str]  # agent and session id
 
 
-class Tombstones(msgspec.Struct):
-    """All that was ever forgotten, and the salt its digests were made with."""
+class EventPlace(msgspec.Struct, frozen=True):
+    """Where an event stands in its session, and what it says."""
 
-    salt: bytes = b""
-    sessions: set[tuple[str, str]] = set()
-    commits: set[str] = set()
-    records: dict[str, set[str]] = {}
-    strings: set[str] = set()
-    marks: set[str] = set()  # of the salts that were ever used
+    seq: int
+    text: str
 
-    def __bool__(self) -> bool:
-        return bool(self.sessions or self.records or self.strings)
 
-    def covers(self, agent: str, session_id: str, parent: str | None = None) -> bool:
-        """A session, or the one it works for, was forgotten."""
-        return (agent, session_id) in self.sessions or (
-            parent is not None and (agent, parent) in self.sessions
+class ForgetFacet:
+    """What forget asks of the database and removes from it, in the caller's transaction."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    # -- tombstones ------------------------------------------------------------------------------
+
+    def tombstones(self, home: Path) -> Tombstones:
+        """Return all that was ever forgotten, with the salt that is kept in `home`."""
+        found = Tombstones(read_salt(home), set(), set(), {}, set(), set())
+        for kind, name in fetch(self.db, "SELECT kind, name FROM forgotten"):
+            if kind == "session":
+                agent, _, ident = name.partition(":")
+                found.sessions.add((agent, ident))
+            elif kind == "commit":
+                found.commits.add(name)
+            elif kind == "string":
+                found.add_strings([name])
+            elif kind == "record":
+                session, _, digest = name.rpartition("/")
+                found.records.setdefault(session, set()).add(digest)
+        return found
+
+    def save_tombstones(self, entry: ForgottenEntry) -> None:
+        rows = [("session", name) for name in entry.sessions]
+        rows += [("commit", sha) for sha in entry.commits]
+        rows += [("lost", sha) for sha in entry.lost]
+        rows += [("string", digest) for digest in entry.strings]
+        for session, digests in entry.records.items():
+            rows += [("record", f"{session}/{digest}") for digest in digests]
+        self.db.executemany("INSERT OR IGNORE INTO forgotten VALUES(?,?)", rows)
+
+    def reasons(self) -> dict[str, str]:
+        """Return the commits that have no story because of a forget, and why."""
+        rows = fetch(self.db, "SELECT kind, name FROM forgotten WHERE kind IN ('commit', 'lost')")
+        told = {"commit": STORY, "lost": SESSION}
+        return {sha: told[kind] for kind, sha in sorted(rows, reverse=True)}
+
+    # -- what hangs on what ----------------------------------------------------------------------
+
+    def numbers(self, names: Iterable[SessionName]) -> dict[SessionName, int]:
+        """Return the row ids of sessions by name; those that are not there are left out."""
+        sql = "SELECT id FROM sessions WHERE agent=? AND session_id=?"
+        found: dict[SessionName, int] = {}
+        for name in names:
+            for (number,) in fetch(self.db, sql, name):
+                found[name] = number
+        return found
+
+    def descendants(self, names: Iterable[SessionName]) -> set[SessionName]:
+        """Return these sessions and the subagents that worked for them."""
+        sql = """
+            SELECT session_id FROM sessions WHERE agent=?1 AND parent=?2
+            UNION
+            SELECT session_id FROM sources WHERE agent=?1 AND parent=?2
+        """
+        found = set(names)
+        todo = list(found)
+        while todo:
+            agent, ident = todo.pop()
+            children = {(agent, child) for (child,) in fetch(self.db, sql, (agent, ident))}
+            todo += children - found
+            found |= children
+        return found
+
+    def children_begun(self, name: SessionName, first: int, last: int) -> set[SessionName]:
+        """Return the subagents of a session that began between two times."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT agent, session_id
+            FROM sessions
+            WHERE agent=? AND parent=? AND started_at BETWEEN ? AND ?
+            """,
+            (*name, first, last),
         )
+        return _names(rows)
 
-    def add(self, entry: ForgottenEntry) -> None:
-        for name in entry.sessions:
-            agent, _, ident = name.partition(":")
-            self.sessions.add((agent, ident))
-        self.commits.update(entry.commits)
-        for name, digests in entry.records.items():
-            self.records.setdefault(name, set()).update(digests)
-        self.learn(entry.strings)
+    def has_transcript(self, name: SessionName) -> bool:
+        """Whether a session has a file of its own, or only another session tells what it did."""
+        sql = "SELECT 1 FROM sources WHERE agent=? AND session_id=? AND sidecar IS NULL"
+        return bool(fetch(self.db, sql, name))
 
-    def learn(self, strings: Iterable[str]) -> None:
-        for name in strings:
-            (self.marks if name.startswith(_MARK) else self.strings).add(name)
-
-    @property
-    def mark(self) -> str:
-        """What the salt is known again by; it is kept among the strings."""
-        return _MARK + _digest(self.salt, b"\x00")
-
-    @property
-    def lost(self) -> bool:
-        """There are digests, and nothing can be compared with them: the salt is not the one they
-        were made with."""
-        known = not self.marks or self.mark in self.marks
-        return bool(self.records or self.strings) and not (self.salt and known)
-
-    def line(self, session: str, line: bytes) -> str:
-        """Digest of a record of a session."""
-        return _digest(
-            self.salt, session.encode("utf-8", "surrogatepass") + b"\x00" + line.rstrip(b"\r\n")
+    def sessions_before(self, when: int) -> set[SessionName]:
+        """Return the main sessions that ended before a time."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT agent, session_id
+            FROM sessions
+            WHERE coalesce(ended_at, started_at) < ? AND parent IS NULL
+            """,
+            (when,),
         )
+        return _names(rows)
 
-    def torn(self, session: str, line: bytes, size: int) -> str:
-        """The same of a line that had only so many bytes when it was forgotten, and may be whole
-        by now."""
-        return f"{size}-{self.line(session, line[:size])}"
-
-    def string(self, text: str) -> str:
-        """Digest of a string, whoever said it."""
-        return _digest(self.salt, text.encode("utf-8", "surrogatepass"))
-
-
-def _digest(salt: bytes, content: bytes) -> str:
-    return blake2b(content, digest_size=16, key=salt).hexdigest()
-
-
-def salt(home: Path, *, make: bool = False, anew: bool = False) -> bytes:
-    """What digests are salted with; kept apart from them, so that they can be shared and still
-    tell nothing."""
-    path = home / SALT
-    try:
-        if not anew:
-            return path.read_bytes()
-    except FileNotFoundError:
-        if not make:
-            return b""
-    replace(path, os.urandom(_SALT_BYTES))
-    return path.read_bytes()
-
-
-def load_tombstones(db: apsw.Connection, home: Path) -> Tombstones:
-    found = Tombstones(salt(home), set(), set(), {}, set(), set())
-    for kind, name in fetch(db, "SELECT kind, name FROM forgotten"):
-        if kind == "session":
-            agent, _, ident = name.partition(":")
-            found.sessions.add((agent, ident))
-        elif kind == "commit":
-            found.commits.add(name)
-        elif kind == "string":
-            found.learn([name])
-        elif kind == "record":
-            session, _, digest = name.rpartition("/")
-            found.records.setdefault(session, set()).add(digest)
-    return found
-
-
-def require_salt(found: Tombstones) -> Tombstones:
-    """They are asked before anything is stored: what cannot be asked must not let all through."""
-    if found.lost:
-        raise StoreError(LOST, LOST_HINT)
-    return found
-
-
-def reasons(db: apsw.Connection) -> dict[str, str]:
-    """Commits that have no story because of it, and why."""
-    rows = fetch(db, "SELECT kind, name FROM forgotten WHERE kind IN ('commit', 'lost')")
-    return {sha: STORY if kind == "commit" else SESSION for kind, sha in sorted(rows, reverse=True)}
-
-
-def save_tombstones(db: apsw.Connection, entry: ForgottenEntry) -> None:
-    rows = [("session", name) for name in entry.sessions]
-    rows += [("commit", sha) for sha in entry.commits]
-    rows += [("lost", sha) for sha in entry.lost]
-    rows += [("string", digest) for digest in entry.strings]
-    rows += [
-        ("record", f"{session}/{digest}")
-        for session, digests in entry.records.items()
-        for digest in digests
-    ]
-    db.executemany("INSERT OR IGNORE INTO forgotten VALUES(?,?)", rows)
-
-
-# -- rows ----------------------------------------------------------------------------------------
-
-
-def sharing(db: apsw.Connection, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
-    """What these sessions paid for and others hold a copy of: its keys, and those others."""
-    listed = _json(sorted(sessions))
-    rows = fetch(
-        db,
-        "SELECT DISTINCT b.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE "
-        "a.session_id IN "
-        "(SELECT value FROM json_each(?1)) AND b.session_id NOT IN (SELECT value FROM "
-        "json_each(?1))",
-        (listed,),
-    )
-    return sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
-
-
-def empty_session(db: apsw.Connection, session: int) -> None:
-    """All that hangs on a session but what commits say of it; the session itself stays, as if
-    nothing had been read."""
-    base = session << SEQ_BITS
-    top = base + (1 << SEQ_BITS) - 1
-    docs = fetch(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (base, top))
-    db.executemany("DELETE FROM words WHERE rowid=?", docs)
-    db.execute("DELETE FROM docs WHERE id BETWEEN ? AND ?", (base, top))
-    db.execute("DELETE FROM events WHERE id BETWEEN ? AND ?", (base, top))
-    for table in ("usage", "touches", "acts"):
-        db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
-    db.execute(
-        "UPDATE sessions SET branch=NULL, title=NULL, title_rank=-1, version=NULL, "
-        "forked_from=NULL, started_at=NULL, "
-        "ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0, tool_calls=0, unparsed=0, "
-        "models='[]', input=NULL, "
-        "cache_read=NULL, cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL WHERE id=?",
-        (session,),
-    )
-
-
-def delete_session(db: apsw.Connection, session: int) -> None:
-    empty_session(db, session)
-    for table in ("linked", "parts"):
-        db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
-    db.execute("DELETE FROM sessions WHERE id=?", (session,))
-
-
-def reset_source(db: apsw.Connection, source: int) -> None:
-    """As if nothing of it had been read; what the file looked like stays, so that it is not
-    opened again."""
-    for table in ("segments", "unparsed", "unknown_types", "hiding"):
-        db.execute(f"DELETE FROM {table} WHERE source_id=?", (source,))
-    db.execute(
-        "UPDATE sources SET generation=0, position=0, tail=0, head_hash=NULL, end_hash=NULL, "
-        "state='{}', records=0, "
-        "unparsed=0, error=NULL, cwd=NULL WHERE id=?",
-        (source,),
-    )
-
-
-def drop_hints(db: apsw.Connection, names: set[tuple[str, str]]) -> None:
-    """Hints of commits that name these sessions."""
-    for sha, nearby in fetch(db, "SELECT sha, nearby FROM commits WHERE nearby IS NOT NULL"):
-        hints = msgspec.json.decode(nearby)
-        left = [hint for hint in hints if (hint.get("agent"), hint.get("session_id")) not in names]
-        if left != hints:
-            db.execute(
-                "UPDATE commits SET nearby=? WHERE sha=?", (_json(left) if left else None, sha)
+    def subagents_before(self, when: int) -> set[SessionName]:
+        """Return the subagents with a transcript of their own that ended before a time."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT agent, session_id
+            FROM sessions s
+            WHERE coalesce(ended_at, started_at) < ? AND parent IS NOT NULL
+            AND EXISTS(
+              SELECT 1 FROM sources o
+              WHERE o.agent=s.agent AND o.session_id=s.session_id AND o.sidecar IS NULL
             )
+            """,
+            (when,),
+        )
+        return _names(rows)
+
+    def has_signal_before(self, when: int) -> bool:
+        return bool(fetch(self.db, "SELECT 1 FROM signals WHERE at < ? LIMIT 1", (when,)))
+
+    def rewrites(self, sha: str) -> set[str]:
+        """Return a commit with all that it was before it was rewritten, or is now."""
+        pairs = fetch(
+            self.db, "SELECT sha, superseded_by FROM checkpoints WHERE superseded_by IS NOT NULL"
+        )
+        found = {sha}
+        size = 0
+        while len(found) > size:
+            size = len(found)
+            for pair in pairs:
+                if not found.isdisjoint(pair):
+                    found.update(pair)
+        return found
+
+    def record_count(self, name: SessionName) -> int:
+        sql = "SELECT coalesce(sum(records), 0) FROM sources WHERE agent=? AND session_id=?"
+        return int(fetch(self.db, sql, name)[0][0])
+
+    def forks(self, session_id: str) -> set[SessionName]:
+        """Return the sessions that say they come from this one."""
+        rows = fetch(
+            self.db, "SELECT agent, session_id FROM sessions WHERE forked_from=?", (session_id,)
+        )
+        return _names(rows)
+
+    def shared_usage(self, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
+        """Return the keys of usage that others share with these sessions (forks, resumed
+        sessions), and the ids of those others."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT b.key, b.session_id
+            FROM usage a JOIN usage b ON b.key=a.key
+            WHERE a.session_id IN (SELECT value FROM json_each(?1))
+            AND b.session_id NOT IN (SELECT value FROM json_each(?1))
+            """,
+            (_json(sorted(sessions)),),
+        )
+        return sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
+
+    def event_places(self, session: int) -> dict[int, EventPlace]:
+        """Return the events of a session by key."""
+        base = session << SEQ_BITS
+        rows = fetch(
+            self.db,
+            "SELECT key, id - ?, text FROM events WHERE id BETWEEN ? AND ?",
+            (base, base, _top(session)),
+        )
+        return {key: EventPlace(seq, text) for key, seq, text in rows}
+
+    def sessions_with(self, keys: Iterable[int]) -> set[SessionName]:
+        """Return the sessions that have one of these events."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT s.agent, s.session_id
+            FROM sessions s CROSS JOIN json_each(?) k
+            JOIN events e ON e.session_id=s.id AND e.key=k.value
+            """,
+            (_json(sorted(keys)),),
+        )
+        return _names(rows)
+
+    def folders(self, names: Iterable[SessionName]) -> dict[SessionName, str]:
+        """Return the folder each of these sessions ran in, where it is known."""
+        sql = "SELECT cwd FROM sessions WHERE agent=? AND session_id=? AND cwd IS NOT NULL"
+        return {name: cwd for name in names for (cwd,) in fetch(self.db, sql, name)}
+
+    def line_digests(self, name: SessionName) -> list[str]:
+        """Return the addresses of the segments of a session that are made of lines."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT g.digest
+            FROM segments g JOIN sources o ON o.id=g.source_id
+            WHERE o.agent=? AND o.session_id=? AND o.framing='lines'
+            """,
+            name,
+        )
+        return [digest for (digest,) in rows]
+
+    def source_positions(self, agent: str) -> dict[str, int]:
+        """Return how far each source of an agent was read, by path."""
+        return dict(fetch(self.db, "SELECT path, position FROM sources WHERE agent=?", (agent,)))
+
+    def titles(self) -> dict[int, str]:
+        """Return the legacy titles by the key of the message they name."""
+        return dict(fetch(self.db, "SELECT key, title FROM leaf_titles"))
+
+    def signal_ids(self, signals: Iterable[Signal]) -> list[int]:
+        """Return the rows of these signals: of several that are alike, as many as are given."""
+        sql = """
+            SELECT id
+            FROM signals
+            WHERE agent=? AND at=? AND event=? AND session_id IS ? AND cwd IS ?
+            ORDER BY id LIMIT ?
+        """
+        alike = Counter((s.agent, s.at, s.event, s.session_id, s.cwd) for s in signals)
+        found: list[int] = []
+        for values, number in alike.items():
+            found += [row[0] for row in fetch(self.db, sql, (*values, number))]
+        return found
+
+    # -- rows that go ----------------------------------------------------------------------------
+
+    def delete_session(self, session: int) -> None:
+        self.empty_session(session)
+        for table in ("linked", "parts"):
+            self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
+        self.db.execute("DELETE FROM sessions WHERE id=?", (session,))
+
+    def empty_session(self, session: int) -> None:
+        """Delete all that was read of a session; the session, its folder and its links stay."""
+        span = (session << SEQ_BITS, _top(session))
+        docs = fetch(self.db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", span)
+        self.db.executemany("DELETE FROM words WHERE rowid=?", docs)
+        self.db.execute("DELETE FROM docs WHERE id BETWEEN ? AND ?", span)
+        self.db.execute("DELETE FROM events WHERE id BETWEEN ? AND ?", span)
+        for table in ("usage", "touches", "acts"):
+            self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
+        self.db.execute(
+            """
+            UPDATE sessions SET
+              branch=NULL, title=NULL, title_rank=-1, version=NULL, forked_from=NULL,
+              started_at=NULL, ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0,
+              tool_calls=0, unparsed=0, models='[]', input=NULL, cache_read=NULL,
+              cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL
+            WHERE id=?
+            """,
+            (session,),
+        )
+
+    def clear_folder(self, session: int) -> None:
+        self.db.execute("UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (session,))
+
+    def reset_sources(self, names: Iterable[SessionName]) -> None:
+        """Set the sources of these sessions and their subagents back, as if nothing of them had
+        been read; what their files look like stays, so that they are not opened again."""
+        sql = "SELECT id FROM sources WHERE agent=?1 AND (session_id=?2 OR parent=?2)"
+        sources = [row for name in names for row in fetch(self.db, sql, name)]
+        for table in ("segments", "unparsed", "unknown_types", "hiding"):
+            self.db.executemany(f"DELETE FROM {table} WHERE source_id=?", sources)
+        self.db.executemany(
+            """
+            UPDATE sources SET
+              generation=0, position=0, tail=0, head_hash=NULL, end_hash=NULL, state='{}',
+              records=0, unparsed=0, error=NULL, cwd=NULL
+            WHERE id=?
+            """,
+            sources,
+        )
+
+    def delete_signals(self, ids: Iterable[int]) -> None:
+        """Delete signals; those that come get the freed ids, so none of these counts as linked."""
+        self.db.executemany("DELETE FROM signals WHERE id=?", [(ident,) for ident in ids])
+        self.db.execute(
+            """
+            UPDATE marks SET value=min(value, (SELECT coalesce(max(id), 0) FROM signals))
+            WHERE name='signals'
+            """
+        )
+
+    def delete_titles(self, keys: Iterable[int]) -> None:
+        self.db.executemany("DELETE FROM leaf_titles WHERE key=?", [(key,) for key in keys])
+
+    def put_titles(self, titles: dict[int, str]) -> None:
+        self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", titles.items())
+
+    def drop_hints(self, names: set[SessionName]) -> None:
+        """Drop the hints of commits that name these sessions."""
+        rows = fetch(self.db, "SELECT sha, nearby FROM commits WHERE nearby IS NOT NULL")
+        for sha, nearby in rows:
+            hints = msgspec.json.decode(nearby)
+            left = [
+                hint for hint in hints if (hint.get("agent"), hint.get("session_id")) not in names
+            ]
+            if left != hints:
+                kept = _json(left) if left else None
+                self.db.execute("UPDATE commits SET nearby=? WHERE sha=?", (kept, sha))
+
+    def keep_notes(self, kept: Iterable[tuple[str, int]]) -> None:
+        """Delete all notes but these: commit and time."""
+        known = set(kept)
+        rows = [row for row in fetch(self.db, "SELECT sha, at FROM notes") if row not in known]
+        self.db.executemany("DELETE FROM notes WHERE sha=? AND at=?", rows)
+
+    def keep_overrides(self, kept: Iterable[tuple[str, str, str]]) -> None:
+        """Delete all overrides but these: commit, agent and session id."""
+        known = set(kept)
+        found = fetch(self.db, "SELECT sha, agent, session_id FROM overrides")
+        self.db.executemany(
+            "DELETE FROM overrides WHERE sha=? AND agent=? AND session_id=?",
+            [row for row in found if row not in known],
+        )
+
+    # -- rows that change ------------------------------------------------------------------------
+
+    def linked_whole(self, sessions: Iterable[int]) -> list[tuple[int, int]]:
+        """Return which of these sessions linking has looked at to their end: project, session."""
+        return fetch(
+            self.db,
+            """
+            SELECT l.project_id, s.id
+            FROM sessions s JOIN linked l ON l.session_id=s.id
+            WHERE s.id IN (SELECT value FROM json_each(?)) AND l.last_seq >= s.last_seq
+            """,
+            (_json(sorted(sessions)),),
+        )
+
+    def renumber_linked(self, sessions: Iterable[int], whole: list[tuple[int, int]]) -> None:
+        """After sessions were read again: linking has looked at all of those in `whole`, and
+        looks at the others from their beginning."""
+        self.db.executemany(
+            "UPDATE linked SET last_seq=0 WHERE session_id=?", [(number,) for number in sessions]
+        )
+        self.db.executemany(
+            """
+            UPDATE linked SET last_seq=(SELECT last_seq FROM sessions WHERE id=linked.session_id)
+            WHERE project_id=? AND session_id=?
+            """,
+            whole,
+        )
+
+    def move_segments(self, segments: Mapping[tuple[str, str, int, int], SegmentEntry]) -> None:
+        """Name segments by the addresses they have now; given by agent, path, generation and
+        first byte."""
+        self.db.executemany(
+            """
+            UPDATE segments SET digest=?1
+            WHERE source_id=(SELECT id FROM sources WHERE agent=?2 AND path=?3)
+            AND generation=?4 AND start=?5 AND stop=?6 AND digest<>?1
+            """,
+            [(entry.digest, *key, entry.end) for key, entry in segments.items()],
+        )
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Run a transaction that is always rolled back."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+
+    # -- bytes -----------------------------------------------------------------------------------
+
+    def scrub(self, copy: Path) -> bool:
+        """Leave nothing deleted in the database's files; False if a reader that is still open
+        keeps the log in use.
+
+        Full text search keeps deleted words until its parts are merged, SQLite deleted pages
+        until the file is rewritten, and the log of writes what both were before. It is rewritten
+        by way of a copy of our own: a plain VACUUM would put everything into the system's folder
+        for temporary files.
+        """
+        self.db.execute("INSERT INTO words(words) VALUES('optimize')")
+        replace(copy, b"")
+        self.db.execute("VACUUM INTO ?", (file_name(copy),))
+        clean = open_file(copy)
+        try:
+            with self.db.backup("main", clean, "main") as pages:
+                while not pages.done:
+                    pages.step(5000)
+        finally:
+            clean.close()
+            copy.unlink()
+        deadline = time.monotonic() + READERS_MS / 1000
+        while True:
+            busy, _, _ = fetch(self.db, "PRAGMA wal_checkpoint(TRUNCATE)")[0]
+            if not busy:
+                return True
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
 
 
-# -- bytes ---------------------------------------------------------------------------------------
+def _top(session: int) -> int:
+    """Return the highest id an event of a session can have."""
+    return (session << SEQ_BITS) + (1 << SEQ_BITS) - 1
 
 
-def scrub(db: apsw.Connection, copy: Path) -> bool:
-    """Nothing deleted is left in the database's files; False if a reader that is still open
-    keeps the log in use.
-
-    Full text search keeps deleted words until its parts are merged, SQLite deleted pages until
-    the file is rewritten, and the log of writes what both were before. It is rewritten by way of
-    a copy of our own: a plain VACUUM would put everything into the system's folder for temporary
-    files.
-    """
-    db.execute("INSERT INTO words(words) VALUES('optimize')")
-    replace(copy, b"")
-    db.execute("VACUUM INTO ?", (file_name(copy),))
-    clean = open_file(copy)
-    try:
-        with db.backup("main", clean, "main") as pages:
-            while not pages.done:
-                pages.step(5000)
-    finally:
-        clean.close()
-        copy.unlink()
-    deadline = time.monotonic() + READERS_MS / 1000
-    while True:
-        busy, _, _ = fetch(db, "PRAGMA wal_checkpoint(TRUNCATE)")[0]
-        if not busy:
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
+def _names(rows: Iterable[tuple[Any, ...]]) -> set[SessionName]:
+    return {(agent, ident) for agent, ident in rows}
 
 
 def _json(value: Any) -> str:

@@ -21,8 +21,9 @@ from whyfor.model.progress import Announce
 from whyfor.model.times import DAY
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.forget import STORY, reasons
+from whyfor.store.sqlite.forget import ForgetFacet
 from whyfor.store.sqlite.pauses import PauseSet, load_pauses
+from whyfor.store.tombstones import STORY
 from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
 from whyfor.story.links.candidates import Candidates, CandidateSession
@@ -77,7 +78,7 @@ class _Run:
             paused = self._paused({sha: commits[sha] for sha in judged})
             links = [link for link in links if not paused.get(link.commit)]
             self._unkept.update(dict.fromkeys(paused, PAUSED))
-        forgotten = reasons(self.db)
+        forgotten = ForgetFacet(self.db).reasons()
         links = [link for link in links if forgotten.get(link.commit) != STORY]
         self._unkept.update(forgotten)
         assembly = Assembly(self.sessions, self._unkept)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import apsw
 import msgspec
 
-from whyfor.config import Settings
-from whyfor.files import replace
 from whyfor.model.errors import BadInput
 from whyfor.store.journal import CheckpointEntry, Journal, NoCheckpointEntry, OverrideEntry
 from whyfor.store.sqlite.changes import ChangeLog
@@ -146,27 +144,3 @@ def journaled_transaction(db: apsw.Connection, journal: Journal) -> Iterator[Non
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-
-
-def publish(settings: Settings, db: apsw.Connection) -> None:
-    """The list git's checkout hook looks in: one line per story. Only where `whyfor init` made a
-    place for it."""
-    folder = settings.home / "hook"
-    if not folder.is_dir():
-        return
-    rows = fetch(
-        db,
-        "SELECT sha, id, coalesce(annotation ->> 'title', subject) FROM checkpoints WHERE "
-        "evidence IS NOT NULL",
-    )
-    lines = (
-        [f"{sha}\t{ident}\t{_line(title)}\n" for sha, ident, title in rows]
-        if settings.checkout_line
-        else []
-    )
-    replace(folder / "stories", "".join(lines).encode())
-
-
-def _line(title: str) -> str:
-    """A title as a terminal may show it: no control characters."""
-    return "".join(c if c.isprintable() else " " for c in title)

@@ -1,0 +1,237 @@
+"""Forgetting on disk: a marker, then the new journal in one step, then everything else of ours.
+
+Before the journal is replaced all is as it was. After that the journal says what is forgotten,
+and the marker says what is left to do. `finish_forget` does it: called by forget itself, or, if
+that process died, by whoever takes the ingest lock next (see recover.py). Each step may be
+repeated.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from whyfor.capture import spool
+from whyfor.capture.checkout_list import STORIES, publish_stories
+from whyfor.capture.compare import final_segments, require_agreement
+from whyfor.capture.rebuild import FORGOTTEN_MARK, Rebuild
+from whyfor.config import Settings
+from whyfor.files import replace
+from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.paths import to_path
+from whyfor.store.address import parse
+from whyfor.store.blobs import Blobs, FolderBlobs
+from whyfor.store.journal import (
+    CheckpointEntry,
+    Entry,
+    ForgottenEntry,
+    Journal,
+    NoCheckpointEntry,
+    NoteEntry,
+    OverrideEntry,
+    SegmentEntry,
+)
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.commit import load_mark, save_mark
+from whyfor.store.sqlite.connection import explained, transaction
+from whyfor.store.sqlite.forget import ForgetFacet, SessionName
+from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.tombstones import FORGET_MARKER
+
+_LEFTOVERS = (  # copies that a crash or a repair left behind, and errors, which may quote anything
+    "whyfor.db.damaged-*",
+    "rebuild.db*",
+    "journal.jsonl.damaged-*",
+    ".journal.jsonl.*",
+    "hook/.stories.*",
+    "hook/errors.log",
+)
+
+
+class PendingForget(msgspec.Struct):
+    """What the marker says: names, numbers and places, nothing of what is forgotten."""
+
+    at: int = 0  # of the journal's entry: one that is not there was never begun
+    number: int = -1  # how the former journal ended: a database that ends so has nothing of this
+    sessions: list[SessionName] = []  # that go
+    again: list[SessionName] = []  # that are read again from what is left of them
+    unplaced: list[SessionName] = []  # of those, which do not keep the folder they ran in
+    commits: list[str] = []  # whose checkpoint changes or goes
+    titles: list[int] = []  # keys of messages whose legacy titles go
+    signals: list[int] = []  # rows
+    spool: dict[str, list[tuple[int, int]]] = {}  # places in the files hooks write to
+
+
+def begin_forget(settings: Settings, pending: PendingForget, entries: Iterable[Entry]) -> None:
+    """Replace the journal by these entries, under the ingest lock, and leave the marker.
+
+    The segments that the entries name are on disk already.
+    """
+    replace(settings.home / FORGET_MARKER, msgspec.json.encode(pending))
+    Journal(settings.journal).rewrite(entries)
+
+
+def finish_forget(settings: Settings, db: apsw.Connection) -> bool:
+    """Do what the marker says, under the ingest lock; False if a reader that is still open keeps
+    bytes in use, which the next call removes."""
+    with explained(settings.database):
+        update_database(settings, db)
+        return _remove_bytes(settings, db)
+
+
+# -- the database --------------------------------------------------------------------------------
+
+
+def update_database(settings: Settings, db: apsw.Connection) -> None:
+    """Make the database what the journal says, if it is as it was before the journal was
+    replaced; any other is left to recover.py."""
+    journal = Journal(settings.journal)
+    pending = _read_marker(settings.home)
+    mark = load_mark(db)
+    if mark is None or mark.number != pending.number or _last_forget(journal) != pending.at:
+        return
+    db.pragma("secure_delete", True)
+    with transaction(db):
+        replay_forget(db, FolderBlobs(settings.segments), journal, pending)
+        save_mark(db, journal.end())
+
+
+def replay_forget(
+    db: apsw.Connection,
+    blobs: Blobs,
+    journal: Journal,
+    pending: PendingForget,
+    planned: Sequence[Entry] | None = None,
+) -> None:
+    """Remove what goes from the database, and read again what it touches, from the journal or
+    from one that is planned. In the caller's transaction."""
+    entries = list(journal.entries()) if planned is None else planned
+    _replay_sessions(db, Rebuild(db, blobs, journal), entries, pending)
+    facet = ForgetFacet(db)
+    facet.keep_notes((e.commit, e.at) for e in entries if isinstance(e, NoteEntry))
+    facet.keep_overrides(
+        (e.commit, e.agent, e.session_id) for e in entries if isinstance(e, OverrideEntry)
+    )
+    facet.drop_hints(set(pending.sessions))
+    for entry in entries:
+        if isinstance(entry, ForgottenEntry):
+            facet.save_tombstones(entry)
+            Checkpoints(db).set_mark(FORGOTTEN_MARK, entry.at)
+    _replay_checkpoints(db, entries, pending.commits)
+    ChangeLog(db).begin_anew()  # whoever listens shows what is gone now
+
+
+def _replay_sessions(
+    db: apsw.Connection, rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget
+) -> None:
+    facet = ForgetFacet(db)
+    gone = facet.numbers(pending.sessions)
+    again = facet.numbers(pending.again)
+    keys, others = facet.shared_usage([*gone.values(), *again.values()])
+    linked = facet.linked_whole(again.values())
+    for number in gone.values():
+        facet.delete_session(number)
+    for number in again.values():
+        facet.empty_session(number)
+    for number in facet.numbers(pending.unplaced).values():
+        facet.clear_folder(number)
+    facet.delete_titles(pending.titles)
+    facet.delete_signals(pending.signals)
+    facet.reset_sources([*pending.sessions, *again])
+    rebuild.read_again(entries, set(again))
+    facet.renumber_linked(again.values(), linked)
+    facet.move_segments(final_segments(entries))
+    EventWriter(db).recount(keys, [*others, *again.values()])
+    rebuild.refresh_fingerprints(spool.HOOK, pending.spool)
+
+
+def _replay_checkpoints(
+    db: apsw.Connection, entries: Iterable[Entry], commits: Iterable[str]
+) -> None:
+    last: dict[str, Checkpoint | None] = {}
+    for entry in entries:
+        if isinstance(entry, CheckpointEntry):
+            last[entry.checkpoint.commit] = entry.checkpoint
+        elif isinstance(entry, NoCheckpointEntry):
+            last[entry.commit] = None
+    store = Checkpoints(db)
+    reasons = ForgetFacet(db).reasons()
+    for sha, before in store.of_commits(commits).items():
+        project = store.project(before.project)
+        assert project is not None
+        after = last.get(sha)
+        if after is not None:
+            store.save(project[0], after)
+            continue
+        store.remove(sha)
+        seen = (sha, before.authored_at, before.committed_at, reasons.get(sha), None)
+        store.saw(project[0], [seen])
+
+
+# -- every other file of ours --------------------------------------------------------------------
+
+
+def _remove_bytes(settings: Settings, db: apsw.Connection) -> bool:
+    """Everything besides journal and database as the journal says, then the marker; False if it
+    has to be done again."""
+    home = settings.home
+    journal = Journal(settings.journal)
+    pending = _read_marker(home)
+    if pending.at > _last_forget(journal):  # the journal was never replaced: all is as it was
+        (home / FORGET_MARKER).unlink()
+        return True
+    _blank_spool(pending.spool)
+    for pattern in _LEFTOVERS:
+        for path in home.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    facet = ForgetFacet(db)
+    whole = facet.scrub(home / "rebuild.db")
+    if (home / "hook" / STORIES).exists():
+        publish_stories(settings, db)
+    for sha in facet.reasons():
+        (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
+    blobs = FolderBlobs(settings.segments)
+    require_agreement(db, journal, blobs)
+    blobs.keep_only(
+        {
+            parse(entry.digest).object
+            for entry in journal.entries()
+            if isinstance(entry, SegmentEntry)
+        }
+    )
+    if whole:
+        (home / FORGET_MARKER).unlink(missing_ok=True)
+    return whole
+
+
+def _blank_spool(places: dict[str, list[tuple[int, int]]]) -> None:
+    """In place: a hook may append at any moment, and what it appends stays where it is."""
+    for name, spans in places.items():
+        try:
+            with to_path(name).open("r+b") as file:
+                for first, last in spans:
+                    file.seek(first)
+                    line = file.read(last - first)
+                    file.seek(first)
+                    file.write(bytes(10 if byte == 10 else 32 for byte in line))
+        except FileNotFoundError:
+            continue  # stored long ago
+
+
+def _read_marker(home: Path) -> PendingForget:
+    try:
+        return msgspec.json.decode((home / FORGET_MARKER).read_bytes(), type=PendingForget)
+    except FileNotFoundError:
+        return PendingForget()
+
+
+def _last_forget(journal: Journal) -> int:
+    """The time of the last forget that the journal knows of."""
+    return max(
+        (entry.at for entry in journal.entries() if isinstance(entry, ForgottenEntry)), default=0
+    )
