@@ -4,7 +4,6 @@ kept for how long."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -23,11 +22,10 @@ from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.model.times import DAY, parse_when
-from whyfor.server.api.params import Name
-from whyfor.service.forget.apply import apply_plan, numbers
+from whyfor.service.forget.apply import apply_plan
 from whyfor.service.forget.plan import ForgetPlan, ForgetPlanner
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, named_messages
-from whyfor.service.ingest import LOCK_WAIT, catch_up, writable
+from whyfor.service.ingest import LOCK_WAIT, writable
 from whyfor.service.log import is_commit, required
 from whyfor.service.sessions import find_session
 from whyfor.store.blobs import FolderBlobs
