@@ -1,1 +1,1 @@
-"""All we ask of git."""
+"""Everything that Whyfor needs from git: identity, history, patches, hooks, the work tree."""

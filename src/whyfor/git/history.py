@@ -1,5 +1,5 @@
-"""Commits and what they change, asked for in batches: two processes for a whole history,
-plumbing only."""
+"""Read commits and their changes in batches: two git processes for a whole history, using plumbing
+commands only."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-# of one commit; beyond that a commit is generated or vendored, and its size says enough
+# per commit; a commit with more lines is generated or vendored, and its size is enough
 MAX_LINES = 50_000
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b")
-# NUL is the one byte that no name and no message can hold.
+# NUL is the only byte that cannot occur in a name or a message.
 _FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
 # Plumbing heeds little of people's configuration (colours, external diffs, prefixes, submodules);
 # this is the rest.
@@ -38,7 +38,7 @@ _PLAIN = dict(zip(b'abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
 
 
 class FileChange(msgspec.Struct):
-    """What a commit does to one file; lines as far as they are kept, counts in full."""
+    """The change of one file in a commit: lines up to a limit, counts in full."""
 
     path: str
     old_path: str | None = None  # where it was before a rename
@@ -94,7 +94,7 @@ def _commits_of(text: str) -> list[Commit]:
 
 def _commit(fields: Sequence[str]) -> Commit:
     sha, parents, author, email, authored, committed, subject, body = fields
-    # The first field comes after a line that names the commit once more.
+    # The first field follows a line that repeats the commit's id.
     name = sha.rsplit("\n", 1)[-1]
     return Commit(
         name,
@@ -109,7 +109,7 @@ def _commit(fields: Sequence[str]) -> Commit:
 
 
 def _ms(seconds: str) -> int:
-    """A damaged commit has no date."""
+    """Return the time in ms; 0 for a damaged commit without a date."""
     return int(seconds) * 1000 if seconds.lstrip("-").isdigit() else 0
 
 
@@ -118,7 +118,7 @@ def head_commit(folder: GitPlace) -> str | None:
 
 
 def contains(folder: GitPlace, sha: str) -> bool:
-    """Whether the commit is in the object database, reachable or not."""
+    """Return whether the commit is in the object database, reachable or not."""
     return bool(resolve_commits(folder, [sha]))
 
 
@@ -153,15 +153,15 @@ def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[F
         for sha, found in _diffed(folder, left):
             yield sha, found
             done = left.index(sha, done) + 1
-        # Git stops at an object it cannot read: a damaged or partial clone. That commit stays
-        # unknown, others do not.
+        # Git stops at an object it cannot read (a damaged or partial clone). Only that commit stays
+        # unknown.
         if done < len(left):
             yield left[done], []
         left = left[done + 1 :]
 
 
 def _edge(folder: GitPlace) -> set[str]:
-    """Commits whose parents were not cloned: they seem to add everything."""
+    """Return the commits whose parents were not cloned: they seem to add every file."""
     done = _run(folder, ["rev-parse", "--path-format=absolute", "--git-path", "shallow"])
     try:
         return set(Path(os.fsdecode(done.out.rstrip(b"\n"))).read_text().split())
@@ -170,7 +170,7 @@ def _edge(folder: GitPlace) -> set[str]:
 
 
 def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[FileChange]]]:
-    """Whole answers only: a commit that git stopped in is not among them."""
+    """Yield only complete answers: a commit at which git stopped is left out."""
     wanted = "".join(f"{sha}\n" for sha in shas).encode()
     with run.stream(folder, ["diff-tree", *_DIFF], given=wanted) as git:
         last: tuple[str, list[FileChange]] | None = None
@@ -247,7 +247,7 @@ def _patch_parts(found: list[FileChange]) -> Iterator[FileChange]:
 
 
 def _listed(raw: bytes) -> FileChange:
-    """:100644 100644 <sha> <sha> R087<tab>old<tab>new"""
+    """Parse a raw line: `:100644 100644 <sha> <sha> R087<tab>old<tab>new`."""
     about, *names = raw.rstrip(b"\n").split(b"\t")
     status = about.rsplit(b" ", 1)[1][:1].decode()
     paths = [_unquoted(name) for name in names]
@@ -257,13 +257,13 @@ def _listed(raw: bytes) -> FileChange:
 
 
 def _hunk(header: bytes) -> int:
-    """@@ -a,b +c,d @@: b lines go and d lines come."""
+    """Parse `@@ -a,b +c,d @@`; the hunk has b removed and d added lines."""
     counts = (part.partition(b",")[2] for part in header.split(b" ", 3)[1:3])
     return sum(int(count) if count else 1 for count in counts)
 
 
 def _unquoted(name: bytes) -> str:
-    """Names with odd characters come quoted like C strings."""
+    """Decode a file name; git quotes names with unusual characters like C strings."""
     if name.startswith(b'"'):
         name = _ESCAPE.sub(
             lambda m: bytes([_PLAIN[m[1][0]] if len(m[1]) == 1 else int(m[1], 8)]), name[1:-1]
@@ -297,7 +297,7 @@ def patch_ids(folder: GitPlace, shas: Iterable[str]) -> dict[str, str]:
     return {sha: known for sha, known in found if known is not None}
 
 
-# -- asking --------------------------------------------------------------------------------------
+# -- running git ---------------------------------------------------------------------------------
 
 
 def _run(folder: GitPlace, arguments: Sequence[str], given: bytes = b"") -> run.Answer:

@@ -1,4 +1,4 @@
-"""Which project a folder belongs to: its remote, else its root commit, else its path."""
+"""Find the project of a folder: its remote, else its root commit, else its path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def identify(cwd: str, *, named: bool = False) -> Project:
 
 
 def _identify(where: GitPlace, hops: int) -> Project | None:
-    """The project of a repository; None if git does not answer there."""
+    """Return the project of a repository; None if git fails there."""
     common = ask(where, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if not common:
         return None
@@ -53,7 +53,7 @@ def _by_remote(remote: str, top: Path, hops: int) -> Project:
         return Project(identity, "remote", _basename(identity), remote=identity, path=str(top))
     folder = Path(os.path.normpath(top / re.sub(r"^file://", "", remote.strip(), flags=re.I)))
     where = name_remote(folder, top) if hops > 0 else None
-    # A clone of a repository on this machine is that repository's project.
+    # A clone of a repository on this machine belongs to that repository's project.
     origin = _identify(where, hops - 1) if where is not None else None
     if origin is not None and origin.evidence != "path":
         return Project(
@@ -69,8 +69,8 @@ def _by_remote(remote: str, top: Path, hops: int) -> Project:
 
 
 def still(folder: str, project: Project) -> bool:
-    """Whether a folder is this project for sure, told without walking its history; False leaves
-    it open."""
+    """Return True if the folder is certainly this project, without walking its history; False if
+    unknown."""
     at = _repository(folder)
     if at is None or project.evidence == "path":
         return False
@@ -85,8 +85,8 @@ def still(folder: str, project: Project) -> bool:
 
 
 def normalise(url: str) -> str:
-    """One spelling for one remote: ssh, https and scp forms, `.git`, credentials, port and case
-    aside."""
+    """Return one spelling per remote: ssh, https and scp forms, `.git`, credentials, port and case
+    do not matter."""
     text = url.strip()
     if _local(text):
         plain = re.sub(r"^file://", "", text, flags=re.I).rstrip("/")
@@ -104,13 +104,13 @@ def _local(url: str) -> bool:
 
 
 def has_commit(where: GitPlace, commit: str) -> bool:
-    """Whether a commit is (still) in the repository there."""
+    """Return whether the repository still has the commit."""
     return ask(where, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}") is not None
 
 
 def _repository(cwd: str) -> Path | None:
-    """The folder itself if it exists, else the repository it was deleted from (an agent's old
-    worktree)."""
+    """Return the folder if it exists, else the repository it was deleted from (an agent's old
+    worktree), else None."""
     folder = to_path(cwd)
     if not folder.is_absolute():
         return None
@@ -127,18 +127,17 @@ def _repository(cwd: str) -> Path | None:
 
 
 def _remote(where: GitPlace) -> str | None:
-    """The URL of origin, else of the first remote by name; None if there is none."""
+    """Return the URL of origin, else of the first remote by name; None if there is none."""
     listed = run(where, "config", "-z", "--get-regexp", r"^(remote\..*\.url|url\..*\.insteadof)$")
     urls = fetch_urls(listed.text) if listed.ok else {}
     return urls.get("origin") or (urls[min(urls)] if urls else None)
 
 
 def fetch_urls(listing: str) -> dict[str, str]:
-    """Return the URL each remote is fetched from, by its name, out of what `git config -z
-    --get-regexp` prints.
+    """Return the fetch URL of each remote by name, from the output of `git config -z --get-regexp`.
 
-    The user's abbreviations (url.<base>.insteadOf) are written out. `git remote -v` would do
-    that too, but marks the remotes of partial clones in a way that differs between versions.
+    The user's abbreviations (url.<base>.insteadOf) are expanded. `git remote -v` would do that too,
+    but marks the remotes of partial clones in a way that differs between versions.
     """
     urls: dict[str, str] = {}
     bases: dict[str, str] = {}  # by the prefix each stands for
@@ -156,7 +155,7 @@ def fetch_urls(listing: str) -> dict[str, str]:
 
 
 def _written_out(url: str, bases: dict[str, str]) -> str:
-    """With the longest abbreviation that it begins with replaced."""
+    """Expand the longest abbreviation that the URL starts with."""
     prefix = max((prefix for prefix in bases if url.startswith(prefix)), key=len, default="")
     return bases[prefix] + url.removeprefix(prefix) if prefix else url
 

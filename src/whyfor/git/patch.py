@@ -1,5 +1,5 @@
-"""What a commit changes, as people read it: files, hunks, lines with their numbers. Bounded in
-size and in time."""
+"""Read the change of a commit for display: files, hunks, lines with their numbers. Limited in size
+and in time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 def patch(folder: GitPlace, sha: str) -> Patch:
-    """Against its parent; a merge has none of its own."""
+    """Return the change against the first parent; empty for a merge."""
     raw, whole = run.read(folder, [*_DIFF, sha], most=MOST, seconds=SECONDS)
     fields, _, body = raw.partition(b"\0\0")
     if not body:
@@ -79,7 +79,7 @@ def patch(folder: GitPlace, sha: str) -> Patch:
     bodies = iter(_bodies(body))
     files = []
     for status, old, path, added, removed in listed:
-        # A file that became a link, or the other way round, is two parts of the patch.
+        # A file that became a link, or the reverse, is two parts of the patch.
         parts = [hunk for _ in range(2 if status == "T" else 1) for hunk in next(bodies, [])]
         told = sum(line.sign == "+" for hunk in parts for line in hunk.lines)
         files.append(PatchFile(path, old, status, added, removed, parts, whole or told == added))
@@ -87,7 +87,8 @@ def patch(folder: GitPlace, sha: str) -> Patch:
 
 
 def _listed(fields: list[str]) -> list[tuple[str, str | None, str, int | None, int | None]]:
-    """Raw entries (status, names), then counts of the same files in the same order."""
+    """Parse raw entries (status, names), followed by the counts of the same files in the same
+    order."""
     found: list[tuple[str, str | None, str]] = []
     rest = iter(fields)
     counts: list[tuple[int | None, int | None]] = []
@@ -113,7 +114,7 @@ def _count(text: str) -> int | None:
 
 
 def _bodies(body: bytes) -> list[list[Hunk]]:
-    """The hunks of each file, in the order the files are listed in."""
+    """Return the hunks of each file, in the order of the file list."""
     found: list[list[Hunk]] = []
     rest = iter(body.split(b"\n"))
     for raw in rest:
@@ -129,7 +130,7 @@ def _bodies(body: bytes) -> list[list[Hunk]]:
 
 
 def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
-    """Inside a hunk nothing is a header: its lines are counted."""
+    """Parse one hunk by counting its lines: inside a hunk nothing is a header."""
     old, old_count, new, new_count = (
         int(part) if part is not None else 1 for part in head.groups()[:4]
     )

@@ -24,7 +24,7 @@ _HEAD_MOST = 1024  # bytes of HEAD that are looked at
 
 
 class GitDir(msgspec.Struct, frozen=True):
-    """A git folder that the user named: git is told to use this one, and looks for no other."""
+    """A git directory that the user named: git uses this one and does not search for another."""
 
     path: Path
 
@@ -36,14 +36,14 @@ class GitDir(msgspec.Struct, frozen=True):
 
 
 GitPlace = Path | GitDir
-"""A folder in a work tree, or a git folder that the user named."""
+"""A folder in a work tree, or a git directory that the user named."""
 
 
 def find_work_tree(folder: Path) -> Path | None:
-    """Return the nearest folder at or above `folder` that has a repository's `.git` in it; None
-    if none has.
+    """Return the nearest folder at or above `folder` that contains a repository's `.git`; None if
+    there is none.
 
-    Links are followed first, as git does. The folder itself need not exist.
+    Links are resolved first, as git does. The folder itself need not exist.
     """
     try:
         real = Path(os.path.realpath(folder))
@@ -53,14 +53,14 @@ def find_work_tree(folder: Path) -> Path | None:
 
 
 def _has_repository(folder: Path) -> bool:
-    """Whether `.git` is a git folder, or a file that points to one; git passes over any other
-    folder of that name."""
+    """Return whether `.git` is a git directory or a file that points to one; git ignores any other
+    `.git`."""
     pointer = folder / ".git"
     return pointer.is_file() or is_git_dir(pointer)
 
 
 def is_git_dir(folder: Path) -> bool:
-    """Whether git would take this folder for a repository: a HEAD that makes sense, objects and
+    """Return whether git would accept this folder as a repository: a valid HEAD, objects and
     refs."""
     try:
         if (folder / "commondir").is_file():
@@ -84,10 +84,11 @@ def _is_head(path: Path) -> bool:
 
 
 def name_place(folder: GitPlace) -> GitPlace:
-    """Return where git may be asked for a folder that the user named: the folder, or the bare
-    repository it is in.
+    """Return where to run git for a folder that the user named: the folder, or the bare repository
+    it is in.
 
-    A work tree around it comes first: a bare repository inside one is content of that work tree.
+    A work tree around it takes precedence: a bare repository inside one is content of that work
+    tree.
     """
     if isinstance(folder, GitDir) or find_work_tree(folder) is not None:
         return folder
@@ -97,8 +98,8 @@ def name_place(folder: GitPlace) -> GitPlace:
 
 
 def name_remote(folder: Path, work_tree: Path) -> GitPlace | None:
-    """Return where git may be asked for a remote on this machine: exactly that folder, or None
-    if it is no repository.
+    """Return where to run git for a remote on this machine: exactly that folder; None if it is not
+    a repository.
 
     A remote inside the work tree that names it is part of what was cloned, so it is None too.
     """
@@ -114,8 +115,8 @@ def name_remote(folder: Path, work_tree: Path) -> GitPlace | None:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether the folder belongs to the account we run as. Git checks that of repositories it
-    finds, but not of one it is told to use."""
+    """Return whether the folder belongs to our account. Git checks this for repositories it finds,
+    but not for one it is told to use."""
     if not hasattr(os, "geteuid"):
         return True
     try:

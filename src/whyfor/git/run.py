@@ -37,14 +37,14 @@ LONG = 300.0  # for a whole history
 _POLL = 0.5
 _CHUNK = 1 << 16
 
-# Where the account's configuration lies: it holds the user's insteadOf and safe.directory.
-# GIT_EXEC_PATH is not among them: it says where helper programs are, and the commands used here
-# have none.
+# Where the account's configuration is: it contains the user's insteadOf and safe.directory.
+# GIT_EXEC_PATH is not in the list: it names the directory of helper programs, and the commands used
+# here have none.
 _KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _NO_INDEX = str(Path(os.sep, "no-such-folder", "index"))
 _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
-    # a list of protocols, and none has that name; it outranks protocol.*.allow
+    # a list of protocols that contains no existing one; it overrides protocol.*.allow
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",  # nothing is written, so no hook for a written index runs either
@@ -83,7 +83,7 @@ _SETTINGS = (
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What git printed."""
+    """The result of a git command: its output, its exit code and its errors."""
 
     code: int | None  # None: it was not started, or it took too long
     out: bytes = b""
@@ -99,7 +99,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def complaint(self) -> str:
-        """The first line git printed about an error, or a sentence of ours."""
+        """Return the first error line that git printed, or a general message."""
         lines = self.err.decode("utf-8", "replace").strip().splitlines()
         return lines[0] if lines else "git gave no reason"
 
@@ -108,11 +108,11 @@ NO_GIT = Answer(None, err=b"git is not installed")
 _NO_REPOSITORY = Answer(None, err=b"not a git repository")
 
 
-# -- asking --------------------------------------------------------------------------------------
+# -- commands ------------------------------------------------------------------------------------
 
 
 def ask(where: GitPlace, *arguments: str) -> str | None:
-    """Return what a command prints, stripped; None if it fails, prints nothing or takes too
+    """Return the stripped output of a command; None if it fails, prints nothing or takes too
     long."""
     answer = run(where, *arguments)
     return answer.text.strip() or None if answer.ok else None
@@ -126,10 +126,10 @@ def run(
     index: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> Answer:
-    """Run a command to its end and return what it printed; nothing is raised.
+    """Run a command to its end and return its output; never raises.
 
-    `where` None is for a command that makes a repository. `given` goes to its standard input. It
-    reads the repository's index only with `index`. `variables` are added to its environment.
+    `where` is None for a command that creates a repository. `given` is its standard input. It reads
+    the repository's index only with `index`. `variables` are added to its environment.
     """
     import subprocess  # here: most runs of ours start nothing
 
@@ -152,8 +152,8 @@ def run(
 def read(
     where: GitPlace, arguments: Sequence[str], *, most: int, seconds: float = SHORT
 ) -> tuple[bytes, bool]:
-    """Return what a command prints, up to `most` bytes and within `seconds`; and whether that is
-    all of it."""
+    """Return the output of a command, up to `most` bytes and within `seconds`, and whether it is
+    complete."""
     import subprocess
 
     start = _prepare(where, arguments)
@@ -177,7 +177,7 @@ def read(
 
 
 class Stream:
-    """Lines of a command while it runs."""
+    """The output lines of a running command."""
 
     def __init__(self, lines: IO[bytes]) -> None:
         self.lines = lines
@@ -188,11 +188,11 @@ class Stream:
 def stream(
     where: GitPlace, arguments: Sequence[str], *, given: bytes, seconds: float = LONG
 ) -> Iterator[Stream]:
-    """Run a command that answers while it is still being asked; `ok` is set once all its lines
+    """Run a command that answers while it is still reading its input; `ok` is set after all lines
     were read.
 
-    It is killed if it prints nothing for `seconds` while a line is waited for, and when the
-    block is left.
+    It is killed if it prints nothing for `seconds` while a line is awaited, and when the block is
+    left.
     """
     import subprocess
 
@@ -220,8 +220,8 @@ def stream(
 
 
 class _WatchedPipe(io.RawIOBase):
-    """A pipe with a limit on each wait for it. A thread watches: select() knows no pipes on
-    Windows."""
+    """A pipe with a time limit for each read. A thread watches it, because select() does not
+    support pipes on Windows."""
 
     def __init__(self, pipe: IO[bytes], seconds: float, give_up: Callable[[], None]) -> None:
         super().__init__()
@@ -256,7 +256,8 @@ class _WatchedPipe(io.RawIOBase):
 
 
 def _feed(git: subprocess.Popen[bytes], data: bytes) -> None:
-    """From a thread: git answers while it is still being asked, and both pipes are finite."""
+    """Write the input from a thread: git answers while it still reads, and both pipes have limited
+    buffers."""
     assert git.stdin is not None
     with suppress(OSError, ValueError):
         git.stdin.write(data)
@@ -272,7 +273,7 @@ class _Start(msgspec.Struct):
 
 
 def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answer:
-    """The command and its environment; an answer instead if there is nothing to ask."""
+    """Return the command and its environment; an answer instead if git cannot be run."""
     program = find_git(os.environ.get("PATH", os.defpath))
     if program is None:
         return NO_GIT
@@ -282,7 +283,7 @@ def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answe
         if not name.startswith("GIT_") or name in _KEPT
     }
     env = {**kept, **_ENVIRONMENT}
-    # By its index, git would take files from the work tree instead of its objects.
+    # With the real index, git may read files from the work tree instead of its objects.
     env["GIT_INDEX_FILE"] = _NO_INDEX
     place: list[str] = []
     if isinstance(where, GitDir):
@@ -295,15 +296,15 @@ def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answe
             return _NO_REPOSITORY
         place = ["-C", str(top)]
         env["GIT_CEILING_DIRECTORIES"] = str(top.parent)
-    # `config` starts nothing, and must show the settings as they are.
+    # `config` starts no program, and must show the settings unchanged.
     settings = _BARE if arguments[0] == "config" else _SETTINGS
     overrides = [word for setting in settings for word in ("-c", setting)]
     return _Start([program, "--no-pager", *place, *overrides, *arguments], env)
 
 
 def find_git(path: str) -> str | None:
-    """Return git's whole path from the folders of PATH; None if it is in none. Relative ones are
-    passed over: what they name depends on the current directory, which may be anybody's
+    """Return the absolute path of git from the folders of PATH; None if there is none. Relative
+    folders are skipped: they depend on the current directory, which may be an untrusted
     repository."""
     name = "git.exe" if os.name == "nt" else "git"
     for folder in path.split(os.pathsep):
@@ -315,7 +316,7 @@ def find_git(path: str) -> str | None:
 
 @contextmanager
 def _started(start: _Start, *, stderr: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A git process that is gone when the block is left, with whatever it started."""
+    """Start git; when the block is left, it and everything it started is killed."""
     import subprocess
 
     git = subprocess.Popen(
@@ -339,7 +340,7 @@ def _started(start: _Start, *, stderr: int) -> Iterator[subprocess.Popen[bytes]]
 
 
 def _kill(git: subprocess.Popen[bytes]) -> None:
-    """End git and what it started, which may hold its pipes open; nothing once git was waited
+    """Kill git and its children, which may hold its pipes open; does nothing after git was waited
     for."""
     if git.returncode is not None:
         return

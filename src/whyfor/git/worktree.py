@@ -37,7 +37,7 @@ _SUBMODULE = 0o160000
 
 
 class IndexEntry(msgspec.Struct, frozen=True):
-    """What git's index holds of one file. Times in ns; inode and size are cut to 32 bits there."""
+    """One file in git's index. Times are in ns; inode and size are truncated to 32 bits there."""
 
     mode: int
     sha: str
@@ -50,23 +50,23 @@ class IndexEntry(msgspec.Struct, frozen=True):
 
 
 class WorkTreeState(msgspec.Struct, frozen=True):
-    """Of the files asked about: those that differ from the last commit, and those that could not
-    be compared."""
+    """The requested files that differ from the last commit, and those that could not be
+    compared."""
 
     changed: frozenset[str]
     unread: dict[str, str]  # why, by path
 
 
 class _Trouble(Exception):
-    """Git could not be asked."""
+    """Git could not be run, or gave an unexpected answer."""
 
 
 def find_changes(top: Path, head: str | None, paths: Iterable[str]) -> WorkTreeState:
-    """Return which of these files (whole paths) differ from the commit `head`, or are new and
+    """Return which of these files (absolute paths) differ from the commit `head`, or are new and
     not ignored.
 
-    `top` is the work tree; files outside it are left out. With no commit yet, every file differs
-    that git knows of.
+    `top` is the work tree; files outside it are left out. Without a commit yet, every file that git
+    knows differs.
     """
     asked = {name: path for path in paths if (name := _below(top, path)) is not None}
     changed: set[str] = set()
@@ -84,7 +84,7 @@ def find_changes(top: Path, head: str | None, paths: Iterable[str]) -> WorkTreeS
 
 
 def _below(top: Path, path: str) -> bytes | None:
-    """The path as git spells it; None if it is outside, or no path."""
+    """Return the path as git spells it; None if it is outside the work tree or not a path."""
     prefix = f"{top}{os.sep}"
     if not path.startswith(prefix) or os.path.normpath(path) != path or "\0" in path:
         return None
@@ -100,7 +100,7 @@ def _below(top: Path, path: str) -> bytes | None:
 def _compare(
     top: Path, head: str | None, names: list[bytes]
 ) -> tuple[set[bytes], dict[bytes, str]]:
-    """The names that differ, and why others could not be compared."""
+    """Return the names that differ, and the reasons why others could not be compared."""
     listed = _asked(top, "ls-files", "-z", "--stage", "--debug", "--", *_words(names)).out
     index = parse_index(listed)
     differ = _untracked(top, [name for name in names if name not in index])
@@ -124,7 +124,7 @@ def _compare(
 
 
 def _untracked(top: Path, names: list[bytes]) -> set[bytes]:
-    """Those that are there and not ignored."""
+    """Return the names that exist and are not ignored."""
     there = [name for name in names if os.path.lexists(_path(top, name))]
     if not there:
         return set()
@@ -137,7 +137,7 @@ def _untracked(top: Path, names: list[bytes]) -> set[bytes]:
 def _staged(
     top: Path, head: str | None, index: Mapping[bytes, IndexEntry], names: list[bytes]
 ) -> set[bytes]:
-    """Those that the index holds otherwise than the commit."""
+    """Return the names whose index entry differs from the commit."""
     if head is None:
         return {name for name in names if name in index}
     options = (
@@ -155,9 +155,9 @@ def _staged(
 
 
 def _is_same(top: Path, name: bytes, entry: IndexEntry, written_at: int) -> bool:
-    """Whether a file is for sure as the index holds it, by its stat data alone.
+    """Return True if the file certainly equals its index entry, judged by its stat data alone.
 
-    A file as young as the index may have been written after its stat data was taken.
+    A file that is as new as the index may have been written after its stat data was taken.
     """
     if entry.flags & _ASSUMED or entry.mode == _SUBMODULE:
         return True
@@ -175,14 +175,15 @@ def _is_same(top: Path, name: bytes, entry: IndexEntry, written_at: int) -> bool
 
 
 def _is_kind(mode: int, found: int) -> bool:
-    """Whether a file is of the kind the index says: a link, a program, any other file."""
+    """Return whether a file has the type that the index says: a link, an executable, or a regular
+    file."""
     if mode == _LINK:
         return stat.S_ISLNK(found)
     return stat.S_ISREG(found) and bool(mode & 0o100) == bool(found & 0o100)
 
 
 class _Comparer:
-    """Compares what files hold with what the index holds of them."""
+    """Compares the content of files with their index entries."""
 
     def __init__(self, top: Path, names: list[bytes]) -> None:
         self.top = top
@@ -194,7 +195,7 @@ class _Comparer:
         self.attributes = parse_attributes(listed)
 
     def compare(self, name: bytes, entry: IndexEntry) -> bool | str:
-        """Whether the file differs; or why that cannot be told."""
+        """Return whether the file differs, or the reason (a str) why that is unknown."""
         if entry.stage:
             return True  # a merge that is not through
         path = _path(self.top, name)
@@ -224,7 +225,7 @@ class _Comparer:
         return blob_name(content.replace(b"\r\n", b"\n"), entry.sha) != entry.sha
 
     def _is_kind(self, mode: int, found: int) -> bool:
-        """As git sees it on a file system that has no links, or no programs."""
+        """Compare types as git does on a file system without links or without executable bits."""
         if mode == _LINK and is_off(self.settings, b"core.symlinks"):
             return stat.S_ISREG(found)
         if mode != _LINK and is_off(self.settings, b"core.filemode"):
@@ -232,7 +233,7 @@ class _Comparer:
         return _is_kind(mode, found)
 
     def _converted_by(self, attributes: Mapping[str, bytes]) -> str:
-        """What git would hand the file to before it compares it; empty if nothing."""
+        """Return what git would run the file through before comparing it; empty if nothing."""
         name = attributes.get("filter", b"")
         configured = (b"filter.%s.%s" % (name, kind) for kind in (b"clean", b"process"))
         if is_set(name) and any(self.settings.get(key) for key in configured):
@@ -244,7 +245,7 @@ class _Comparer:
         return ""
 
     def _ends_lines(self, attributes: Mapping[str, bytes]) -> bool:
-        """Whether git takes CR LF for LF."""
+        """Return whether git treats CR LF as LF."""
         text = attributes.get("text", b"unspecified")
         if text == b"unspecified":
             text = attributes.get("crlf", b"unspecified")
@@ -263,7 +264,8 @@ class _Comparer:
 
 
 def _content(path: Path) -> bytes:
-    """Without following a link, and without waiting for anybody: it was a file when we looked."""
+    """Read a file without following a link and without blocking; it was a regular file when it was
+    checked."""
     flags = (
         os.O_RDONLY
         | getattr(os, "O_NOFOLLOW", 0)
@@ -278,10 +280,10 @@ def _content(path: Path) -> bytes:
 
 
 def parse_index(listing: bytes) -> dict[bytes, IndexEntry]:
-    """Return the entries that `git ls-files -z --stage --debug` lists, by path; raise _Trouble
-    if it is anything else.
+    """Return the entries that `git ls-files -z --stage --debug` lists, by path; raise _Trouble for
+    any other format.
 
-    Of a path with several stages (a merge that is not through) the last one is kept.
+    For a path with several stages (an unfinished merge), the last one is kept.
     """
     found = {}
     at = 0
@@ -319,8 +321,8 @@ def parse_attributes(listing: bytes) -> dict[bytes, dict[str, bytes]]:
 
 
 def parse_settings(listing: bytes) -> dict[bytes, bytes]:
-    """Return the settings that `git config -z --get-regexp` lists; of several with one name the
-    last counts."""
+    """Return the settings that `git config -z --get-regexp` lists; the last of several with one
+    name counts."""
     entries = (entry.partition(b"\n") for entry in listing.split(b"\0") if entry)
     return {key: value for key, _, value in entries}
 
@@ -334,7 +336,7 @@ def is_off(settings: Mapping[bytes, bytes], key: bytes) -> bool:
 
 
 def blob_name(content: bytes, like: str) -> str:
-    """Return the name git gives to a file with this content, in the kind of hash that `like` is."""
+    """Return git's object id for a file with this content, with the hash algorithm of `like`."""
     import hashlib  # here: it brings OpenSSL along
 
     digest = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
@@ -343,7 +345,7 @@ def blob_name(content: bytes, like: str) -> str:
     return digest.hexdigest()
 
 
-# -- asking --------------------------------------------------------------------------------------
+# -- running git ---------------------------------------------------------------------------------
 
 
 def _asked(top: Path, *arguments: str, given: bytes = b"", codes: tuple[int, ...] = (0,)) -> Answer:
@@ -354,8 +356,8 @@ def _asked(top: Path, *arguments: str, given: bytes = b"", codes: tuple[int, ...
 
 
 def _index_time(top: Path) -> int:
-    """When the index was written, in ns; 0 if there is none: then nothing is taken for unchanged
-    unread."""
+    """Return when the index was written, in ns; 0 without an index: then no file counts as
+    unchanged by its stat data."""
     where = _asked(top, "rev-parse", "--path-format=absolute", "--git-path", "index").out
     try:
         return Path(os.fsdecode(where.removesuffix(b"\n"))).stat().st_mtime_ns

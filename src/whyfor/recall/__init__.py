@@ -1,1 +1,1 @@
-"""Finding things again: search."""
+"""Search in stored sessions."""

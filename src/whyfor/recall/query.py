@@ -1,4 +1,4 @@
-"""What people type into search: words, "a phrase", prefix*, OR, -not, file:path, tool:Bash."""
+"""Parse search queries: words, "a phrase", prefix*, OR, -not, file:path, tool:Bash."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parse(text: str) -> Query:
 
 
 def _atom(value: str) -> Atom | None:
-    """Punctuation alone is nothing to look for; inside a word it makes the word a literal."""
+    """Parse one term; None for punctuation alone. Punctuation inside a word makes it a literal."""
     if not any(char.isalnum() for char in value):
         return None
     if value.startswith('"'):
@@ -59,7 +59,8 @@ def _atom(value: str) -> Atom | None:
 
 
 def phrase(query: Query) -> Atom | None:
-    """All plain words of a query as one phrase: who typed a whole title finds it first."""
+    """Return all plain words of a query as one phrase, so that a whole title is found first; None
+    for fewer than three words, or with OR or a prefix."""
     if len(query.clauses) < 3 or any(
         len(clause) > 1 or clause[0].prefix for clause in query.clauses
     ):

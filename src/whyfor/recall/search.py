@@ -1,4 +1,4 @@
-"""Search: the best turns for a query, one hit each, and where in the turn the words stand."""
+"""Find the best turns for a query, one hit per turn, and the position of the words in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 def search(
     reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False
 ) -> list[Hit]:
-    """At most one hit per turn; best first, or newest first."""
+    """Return up to `limit` hits, at most one per turn; best first, or newest first."""
     return page(reader, query, filters, limit=limit, newest=newest)[0]
 
 
@@ -49,8 +49,8 @@ def page(
     newest: bool = False,
     lines: bool = False,
 ) -> tuple[list[Hit], int | None]:
-    """Hits after a place in the list, and the place to go on from; with `lines` code keeps the
-    lines it stands on."""
+    """Return the hits after a position in the list, and the next position; with `lines`, code
+    snippets keep their line breaks."""
     matches = (_newest if newest else _best)(reader, query, filters, after + limit)
     hits: list[Hit] = []
     sessions: dict[int, Session] = {}
@@ -73,7 +73,8 @@ def _newest(reader: StoreReader, query: Query, filters: Filters, limit: int) -> 
 
 
 def _best(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
-    """Turns with all the words; for longer queries also turns with most of them, lower."""
+    """Return turns with all the words; for longer queries also turns with most of them, ranked
+    lower."""
     room = max(limit * 3, CANDIDATES)
     found = {(m.session, m.first_seq): m for m in reader.match(query, filters, room)}
     if len(query.clauses) < 3:
@@ -90,7 +91,7 @@ def _best(reader: StoreReader, query: Query, filters: Filters, limit: int) -> li
         if weight >= _ENOUGH:
             ranked.append(msgspec.structs.replace(match, score=match.score * weight))
             found.pop(key, None)
-    # all the words, but so common that a looser query ranked them out of sight
+    # turns with all the words, which a looser query ranked too low because the words are common
     ranked += found.values()
     return _one_per_turn(sorted(ranked, key=lambda m: -m.score))
 
@@ -102,7 +103,7 @@ def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
     return list(seen.values())
 
 
-# -- where in the turn ---------------------------------------------------------------------------
+# -- position in the turn ------------------------------------------------------------------------
 
 
 def _resolve(
@@ -113,7 +114,8 @@ def _resolve(
     fields: tuple[str, ...],
     lines: bool,
 ) -> Hit | None:
-    """The event of the matching piece that holds most of the words."""
+    """Return a hit for the event of the matching part that has most of the words; None if no event
+    qualifies."""
     if match.first_seq == 0:
         return _title_hit(reader, session, match, query)
     finders = _finders(query)
@@ -182,7 +184,7 @@ def _hit(
 
 
 class _Finder:
-    """Finds an atom as the index would: whole words, any punctuation between them, no accents."""
+    """Finds a term as the index would: whole words, any punctuation between them, no accents."""
 
     __slots__ = ("lead", "literal", "pattern")
 
@@ -196,8 +198,8 @@ class _Finder:
         )  # how far before its longest word a phrase may begin
 
     def spans(self, text: str, most: int) -> list[tuple[int, int]]:
-        """Look for the longest word first: far cheaper than the pattern, which is tried only
-        where that stands."""
+        """Return up to `most` matches. The longest word is searched first, because that is far
+        cheaper than the pattern."""
         found: list[tuple[int, int]] = []
         at = text.find(self.literal)
         while at >= 0 and len(found) < most:
@@ -218,7 +220,7 @@ def _finders(query: Query) -> list[_Finder]:
 
 
 def _fold(text: str) -> str:
-    """As the index sees it: lower case, no accents; one character stays one character."""
+    """Fold text as the index does: lower case, no accents; each character stays one character."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = "".join(char.lower()[:1] for char in text)
@@ -230,7 +232,8 @@ def _plain(found: re.Match[str]) -> str:
 
 
 def _snippet(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """The stretch of text with the most words in it, on one line, with the places of the words."""
+    """Return the part of the text with the most words, on one line, and the positions of the
+    words."""
     folded = _fold(text)
     spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
     start = _densest(spans)
@@ -253,8 +256,7 @@ def _densest(spans: list[tuple[int, int]]) -> int:
 
 
 def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """The line with the most words from there on, and its neighbours, with the places of the
-    words."""
+    """Return the line with the most words and its neighbours, and the positions of the words."""
     folded = _fold(text)
     spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
     at = _densest(spans)
@@ -279,7 +281,7 @@ def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, in
 
 
 def held(text: str, query: Query) -> bool:
-    """Whether a text has all the words, and none that it must not have."""
+    """Return whether a text has all the required words and none of the excluded ones."""
     folded = _fold(text)
     return all(
         any(_Finder(atom).spans(folded, 1) for atom in clause) for clause in query.clauses
@@ -287,5 +289,5 @@ def held(text: str, query: Query) -> bool:
 
 
 def marked(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:
-    """A text's best stretch, and where the words stand in it."""
+    """Return the best part of a text and the positions of the words in it."""
     return _snippet(text, _finders(query))
