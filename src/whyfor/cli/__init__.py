@@ -1,4 +1,4 @@
-"""One module per verb: parse, call one service, render."""
+"""The command line, one module per command: parse, call one service, render."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from whyfor import __version__
 # Command name → one line of help. The module of the same name is imported only when the command
 # runs.
 COMMANDS = {
-    "init": "Capture what agents do here from now on, and read what they did before.",
-    "ingest": "Read what your agents wrote, all of it or what is new.",
+    "init": "Install hooks for your agents and git, and read the existing history.",
+    "ingest": "Read what your agents wrote since the last run.",
     "sessions": "List sessions, newest first.",
-    "show": "Read one session, or the story of one commit.",
-    "log": "Commits and their stories, newest first.",
-    "status": "The last commit's story, sessions at work, work in no commit yet.",
-    "diff": "What was said between two commits.",
-    "export": "A branch's, a commit's or a session's story in one piece, to be shared.",
-    "redact": "A text or a transcript without its secrets.",
-    "link": "Find the stories of a repository's commits, or link one by hand.",
-    "unlink": "Say that a session has no part in a commit.",
-    "note": "Write down what a commit is for.",
-    "projects": "List known projects; say where one has moved.",
-    "restore": "Bring a commit's conversation back, to resume it in the agent.",
-    "search": "Find words in everything that was asked, answered, thought and done.",
-    "stats": "Sessions, turns and tokens by agent, project, day and model.",
-    "serve": "Show it all in a browser on this machine, live.",
-    "top": "Which sessions work, which wait for you: live, in this terminal.",
+    "show": "Show one session, or the story of one commit.",
+    "log": "List commits and their stories, newest first.",
+    "status": "Show the last commit's story, active sessions and uncommitted work.",
+    "diff": "Show what was said between two commits.",
+    "export": "Print the story of a branch, a commit or a session, to share it.",
+    "redact": "Remove secrets from a text or a transcript.",
+    "link": "Link commits to sessions again, or link one by hand.",
+    "unlink": "Remove a session from a commit's story.",
+    "note": "Explain what a commit is for.",
+    "projects": "List known projects, or tell where one has moved.",
+    "restore": "Restore a commit's conversation, to resume it in the agent.",
+    "search": "Find words in prompts, answers, thinking and tool calls.",
+    "stats": "Count sessions, turns and tokens by agent, project, day and model.",
+    "serve": "Open the live dashboard in a browser on this machine.",
+    "top": "Watch in this terminal which sessions run and which wait for you.",
     "doctor": "Check that capture works and that nothing was dropped.",
-    "pause": "Record nothing for a while: at all, of a repository, of a session.",
-    "resume": "Record again, from now on.",
-    "forget": "Forget a session, a commit's conversation, a text, or what is old; for good.",
-    "uninstall": "Take our hooks out again; everything as it was before.",
-    "rebuild": "Make the database again from the stored segments.",
-    "demo": "Look around in a throw-away home with invented sessions.",
+    "pause": "Stop recording: everywhere, in a repository, or for a session.",
+    "resume": "Record again from now on.",
+    "forget": "Delete a session, a commit's conversation, a text, or old sessions.",
+    "uninstall": "Remove the hooks and restore every changed file.",
+    "rebuild": "Create the database again from the stored records.",
+    "demo": "Look around in a temporary home with invented sessions.",
 }
 
 
@@ -53,8 +53,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A first word that is no command names a commit or a session to show, unless it looks
-        like a mistyped one."""
+        """Show the commit or session that the first word names if it is not a command, unless it
+        looks like a mistyped command."""
         word = args[0]
         if word in COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
 
 
 def _command_like(word: str) -> str | None:
-    """The command that a word is nearly; None for what only a commit or a session is called."""
+    """Return the command that a word resembles; None if it can only be a commit or a session."""
     if not word.isalpha():
         return None
     from difflib import get_close_matches  # here: few words are mistyped
@@ -90,11 +90,11 @@ def root() -> None:
 
     \b
     Start here:
-      whyfor init                       in a repository: hooks, then the history that is there
+      whyfor init                       in a repository: install hooks, read the history
       whyfor log                        commits and their stories
-      whyfor HEAD                       why a commit is there; a session by its id (short for: show)
-      whyfor restore HEAD               its conversation, resumed in the agent
+      whyfor HEAD                       why a commit exists; short for: whyfor show HEAD
+      whyfor restore HEAD               resume its conversation in the agent
       whyfor search "retry with backoff"
 
-    Everything stays on this machine, in $WHYFOR_HOME or your data folder.
+    Everything stays on this machine, in $WHYFOR_HOME or your data directory.
     """

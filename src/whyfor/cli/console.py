@@ -20,7 +20,7 @@ from whyfor.terminal import on_one_line
 
 
 class CleanConsole(Console):
-    """Shows words, obeys none. A string that is printed is one line; a Text may be several."""
+    """A console that cleans everything it prints. A string is one line; a Text may have several."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(
@@ -40,14 +40,14 @@ class CleanConsole(Console):
 
 
 class CleanTable(Table):
-    """Each cell is one line, clean before its column is measured."""
+    """A table whose cells are cleaned to one line before the columns are measured."""
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         super().add_row(*(_clean_cell(cell) for cell in cells), **options)
 
 
 def clean_text(text: Text, *, one_line: bool = False) -> Text:
-    """Return the text with what is hidden in it named, its styles where they were."""
+    """Return the text with hidden characters shown by number; its styles stay in place."""
     clean = _flatten if one_line else show_hidden
     if clean(text.plain) == text.plain:
         return text

@@ -14,7 +14,7 @@ from whyfor.cli.render import console, json_option, note, print_json
 from whyfor.demo import build, fill
 from whyfor.demo.places import Demo
 
-# Where things are looked for and kept; while the demo runs, none of it is yours.
+# The variables for directories; during the demo none of them points to your own files.
 PLACES = (
     "HOME WHYFOR_HOME CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME COPILOT_HOME XDG_DATA_HOME "
     "OPENCODE_DB"
@@ -35,15 +35,16 @@ SCREENS = (
     "--serve",
     "pages",
     is_flag=True,
-    help="Show the pages instead, with more work and sessions that are open.",
+    help="Open the pages instead, with more sessions, some of them open.",
 )
-@click.option("--keep", is_flag=True, help="Leave the folder, to look around in.")
+@click.option("--keep", is_flag=True, help="Keep the directory, to look around in it.")
 @json_option
 def command(pages: bool, keep: bool, as_json: bool) -> None:
-    """Make a throw-away home and git repository with invented sessions of two agents, and show
-    the screens on them.
+    """Create a temporary home and git repository with invented sessions of two agents, and show the
+    main screens.
 
-    Nothing of yours is read or written. The folder is deleted afterwards, unless --keep.
+    None of your files are read or written. The directory is deleted afterwards, unless you use
+    --keep.
 
     \b
     Examples:
@@ -76,8 +77,8 @@ def command(pages: bool, keep: bool, as_json: bool) -> None:
 
 
 def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
-    """Until it is stopped. As nothing goes on in them, the sessions that work fall silent after
-    a while."""
+    """Serve the pages until stopped. Nobody continues the open sessions, so running ones become
+    idle after a while."""
     from whyfor import config
     from whyfor.cli import root
     from whyfor.service.ingest import ingest

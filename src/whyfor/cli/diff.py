@@ -18,8 +18,8 @@ from whyfor.service.status import between, between_json
 @click.argument("new", metavar="B", default="HEAD")
 @json_option
 def command(old: str, new: str, as_json: bool) -> None:
-    """What was said between two commits: sessions, messages, tokens, prompts; after A, up to and
-    with B.
+    """Show what was said between two commits: sessions, messages, tokens and prompts, after A, up
+    to and including B.
 
     \b
     Examples:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 @click.option("--deep", is_flag=True, help="Read every segment back and check its digest.")
 @json_option
 def command(deep: bool, as_json: bool) -> None:
-    """Check that everything the agents wrote is read, everything stored is still there, and
-    every hook works.
+    """Check that everything the agents wrote is read, everything stored is still there, and every
+    hook works.
 
-    Each hook that init installed is fired for real with a probe, and what it announces must
-    arrive. Exit code 1 when something was dropped: a file that cannot be read, a segment that is
-    missing, a damaged database, a hook that does not work. Lines that could not be parsed are
-    kept and counted; they do not make it fail.
+    Each hook that init installed is run with a probe, and the probe must arrive. Exit code 1 when
+    something was dropped: a file that cannot be read, a segment that is missing, a damaged
+    database, a hook that does not work. Lines that could not be parsed are kept and counted; they
+    do not make it fail.
     """
     found = examine(config.load(), Path.cwd(), deep=deep)
     if as_json:

@@ -61,8 +61,8 @@ def _run(args: list[str], as_json: bool) -> int:
 
 
 def _file_limit() -> int | None:
-    """Return how many files this process may have open, raised if it is very low and can be;
-    None if nobody says."""
+    """Return how many files this process may open, after raising a very low limit if possible; None
+    if unknown."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -78,7 +78,8 @@ def _file_limit() -> int | None:
 
 
 def _is_exhausted(error: BaseException) -> bool:
-    """Whether too many files were open; a library written in Rust says it in its own words."""
+    """Return whether too many files were open; libraries written in Rust report this in their own
+    words."""
     if isinstance(error, OSError):
         return error.errno in (errno.EMFILE, errno.ENFILE)
     return "TooManyOpenFiles" in str(error)

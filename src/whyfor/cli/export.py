@@ -24,11 +24,11 @@ FORMATS = ("markdown", "html", "json")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead."
 )
-@click.option("--thinking", is_flag=True, help="With what the agent thought.")
+@click.option("--thinking", is_flag=True, help="Include the agent's thinking.")
 @click.option(
-    "--tools", is_flag=True, help="With every tool call, its changes and its result, folded."
+    "--tools", is_flag=True, help="Include every tool call with its changes and result, folded."
 )
-@click.option("--no-redact", is_flag=True, help="Leave secrets in; says what they are.")
+@click.option("--no-redact", is_flag=True, help="Keep secrets, and report them on stderr.")
 @json_option
 def command(
     reference: str,
@@ -39,8 +39,8 @@ def command(
     no_redact: bool,
     as_json: bool,
 ) -> None:
-    """The story of a branch, a commit or a session in one piece, to be shared. Secrets are taken
-    out.
+    """Print the story of a branch, a commit or a session as one document to share. Secrets are
+    redacted.
 
     \b
     Examples:

@@ -21,13 +21,15 @@ _LISTED = 10
 @click.command()
 @click.argument("reference", metavar="[SESSION|COMMIT]", required=False)
 @click.option(
-    "--match", metavar="TEXT", help="What holds this text, in every session; - reads it from stdin."
+    "--match",
+    metavar="TEXT",
+    help="Strings with this text, in every session; - reads it from stdin.",
 )
 @click.option("--before", metavar="DATE", help="Sessions that ended before: 2026-01-31, 90d, 1y.")
 @click.option(
-    "--new-salt", is_flag=True, help="With --match: the file `salt` is lost, make another."
+    "--new-salt", is_flag=True, help="With --match: create a new `salt` file after it was lost."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 def command(
@@ -39,10 +41,10 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Forget a session, the conversation behind a commit, a text, or what is old; for good.
+    """Delete a session, the conversation behind a commit, a text, or old sessions, for good.
 
-    It goes from everything Whyfor keeps, and reading the same file again does not bring it back.
-    The agent's own file is not touched.
+    It is deleted from everything Whyfor stores, and reading the same file again does not bring it
+    back. The agent's own file is not touched.
 
     \b
     Examples:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_json: bool) -> None:
     """Read what your agents wrote: everything the first time, then what is new.
 
-    Without PATHS the agents' own folders are read. A path may be a transcript, a folder of them,
-    or a copy of a whole home.
+    Without PATHS the agents' own directories are read. A path may be a transcript, a directory of
+    them, or a copy of a home directory.
 
     \b
     Examples:

@@ -29,22 +29,22 @@ WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded"}
 
 
 @click.command()
-@click.option(
-    "--agent", "agents", multiple=True, help="Only this agent's hooks; may be given again."
-)
-@click.option("--no-git", is_flag=True, help="No git hooks.")
+@click.option("--agent", "agents", multiple=True, help="Only this agent's hooks; can be repeated.")
+@click.option("--no-git", is_flag=True, help="Do not install git hooks.")
 @click.option(
     "--local",
     is_flag=True,
-    help="Agents' hooks for this folder only, in settings git does not track.",
+    help="Agents' hooks for this directory only, in untracked settings.",
 )
 @click.option(
     "--annotate/--no-annotate",
     default=None,
-    help="Ask agents to write down why, after each commit they make.",
+    help="Ask agents to explain each commit they make.",
 )
-@click.option("--no-notice", is_flag=True, help="No line at checkout when the commit has a story.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option(
+    "--no-notice", is_flag=True, help="Print no line at checkout when the commit has a story."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 @json_option
 def command(
     agents: tuple[str, ...],
@@ -55,12 +55,11 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Install hooks for the agents on this machine and for this repository, and read what is
-    there already.
+    """Install hooks for the agents on this machine and for this repository, and read the existing
+    history.
 
-    Agents' hooks go into your own settings, git's into the repository's git folder; nothing your
-    colleagues would ever see. What was there stays and still runs. Run it again as often as you
-    like.
+    Agents' hooks go into your own settings, git's into the repository's git directory; your
+    colleagues never see them. Existing hooks stay and still run. You can run it again at any time.
 
     \b
     Examples:

@@ -18,12 +18,11 @@ from whyfor.service.log import checkpoint_json
 @click.argument("session", required=False, metavar="")
 @json_option
 def command(commit: str | None, session: str | None, as_json: bool) -> None:
-    """Find the stories of commits made before Whyfor was here, or say yourself which session
-    made a commit.
+    """Link commits to sessions again, or link one commit to one session by hand.
 
-    Without arguments every commit is judged again that a kept session may have a part in; with a
-    range, those. With a commit and a session the two are linked, whatever the evidence says;
-    `whyfor unlink` takes it back.
+    Without arguments, every commit is examined that a stored session may have contributed to; with
+    a range, those. With a commit and a session, the two are linked, whatever the evidence says;
+    `whyfor unlink` undoes it.
 
     \b
     Examples:

@@ -24,15 +24,16 @@ CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
 
 @click.command()
 @click.argument("revisions", required=False, metavar="[REV-RANGE]")
+@click.option("--all", "everywhere", is_flag=True, help="Every branch and tag.")
 @click.option(
-    "--all", "everywhere", is_flag=True, help="Every branch and tag, not only where you are."
-)
-@click.option(
-    "--limit", type=click.IntRange(min=0), help="0 is all; 50 unless you give a range or --json."
+    "--limit",
+    type=click.IntRange(min=0),
+    help="0 means all. Default: 50, or all with a range or --json.",
 )
 @json_option
 def command(revisions: str | None, everywhere: bool, limit: int | None, as_json: bool) -> None:
-    """Commits and their stories, newest first; commits of one request under the first of them.
+    """List commits and their stories, newest first; commits of one request below the first of
+    them.
 
     \b
     Examples:

@@ -21,12 +21,10 @@ from whyfor.service.log import checkpoint_json
     "--alternative",
     "alternatives",
     multiple=True,
-    help="What was considered and left; may be repeated.",
+    help="An alternative that was rejected; can be repeated.",
 )
 @click.option("--summary", help="What the diff changes.")
-@click.option(
-    "--tag", type=click.Choice(TAGS, case_sensitive=False), help="What sort of change it is."
-)
+@click.option("--tag", type=click.Choice(TAGS, case_sensitive=False), help="The kind of change.")
 @json_option
 def command(
     commit: str | None,
@@ -37,7 +35,7 @@ def command(
     tag: str | None,
     as_json: bool,
 ) -> None:
-    """Write down what a commit is for; HEAD unless told. What you leave out stays as it was
+    """Explain what a commit is for. Default: HEAD. Parts that you leave out stay as they were
     derived.
 
     \b

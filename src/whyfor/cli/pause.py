@@ -18,14 +18,14 @@ repo_option = click.option(
     is_flag=False,
     flag_value=".",
     metavar="[PATH]",
-    help="Only of this repository, or of the one at PATH; its work trees too.",
+    help="Only this repository, or the one at PATH, with its worktrees.",
 )
 session_option = click.option(
     "--session",
     is_flag=False,
     flag_value="",
     metavar="[ID]",
-    help="Only of one session; without ID the one this is run in.",
+    help="Only one session. Default: the session that runs this command.",
 )
 
 
@@ -36,14 +36,14 @@ session_option = click.option(
     "--for",
     "length",
     metavar="TIME",
-    help="How long: 30m, 2h, 1h30m, 3d. Else until `whyfor resume`.",
+    help="How long: 30m, 2h, 1h30m, 3d. Default: until `whyfor resume`.",
 )
 @json_option
 def command(repo: str | None, session: str | None, length: str | None, as_json: bool) -> None:
-    """Record nothing from now on: at all, of a repository, or of one session.
+    """Stop recording: everywhere, in one repository, or for one session.
 
-    What happens meanwhile is never stored, also not when the agent's file is read later. `whyfor
-    status` says that it is paused; `whyfor resume` ends it.
+    What happens during a pause is never stored, not even when the agent's file is read later.
+    `whyfor status` shows the pause; `whyfor resume` ends it.
 
     \b
     Examples:
@@ -69,6 +69,6 @@ def command(repo: str | None, session: str | None, length: str | None, as_json: 
 
 
 def paused_line(item: Paused) -> str:
-    """Where, since when, until when."""
+    """Describe a pause on one line: where, since when, until when."""
     end = f", until {moment(item.until)}" if item.until else ", until you resume"
     return f"Nothing is recorded: {label(item.where)}, since {moment(item.since)}{end}."

@@ -41,10 +41,10 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @click.argument("repository", type=click.Path(path_type=Path))
 @json_option
 def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
-    """Say that sessions recorded at OLD_PATH (or below it) belong to REPOSITORY.
+    """Assign sessions recorded at OLD_PATH (or below it) to REPOSITORY.
 
-    For a repository that moved, was cloned anew, or whose sessions came from another machine.
-    Its commits are linked at once.
+    For a repository that moved, was cloned again, or whose sessions came from another machine. Its
+    commits are linked at once.
 
     \b
     Examples:

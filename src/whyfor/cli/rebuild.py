@@ -13,11 +13,10 @@ from whyfor.service.ingest import rebuild
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """Make the database again from the journal and the stored segments.
+    """Create the database again from the journal and the stored segments.
 
     Everything derived (sessions, events, search) comes out the same. Safe at any time. A journal
-    that lost lines is first completed from the database. The segments themselves are never
-    changed.
+    that lost lines is first completed from the database. The segments themselves are never changed.
     """
     settings = config.load()
     if as_json:

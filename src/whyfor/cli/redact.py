@@ -22,13 +22,13 @@ from whyfor.terminal import data_stream
 @click.option(
     "--personal",
     is_flag=True,
-    help="Personal data too: e-mail addresses, phone numbers, home folders.",
+    help="Also personal data: e-mail addresses, phone numbers, home directories.",
 )
-@click.option("--stats", is_flag=True, help="Say how much was found, by rule.")
+@click.option("--stats", is_flag=True, help="Print how much was found, by rule.")
 @click.option(
     "--from-scratch",
     is_flag=True,
-    help="Redact all of it again, not only what is new since the last time.",
+    help="Redact the whole file again, not only what is new since the last run.",
 )
 @json_option
 def command(
@@ -39,12 +39,12 @@ def command(
     from_scratch: bool,
     as_json: bool,
 ) -> None:
-    """A text or a transcript without its secrets, on stdout; stdin is read if there is no FILE.
+    """Copy a text or a transcript to stdout without its secrets. Without FILE, stdin is read.
 
-    The same secret has the same number wherever it stands: [REDACTED:github-token#1]. Everything
-    else is as it was, byte for byte, and a transcript can still be resumed. With --json it is
-    said where the secrets stand, and the text is not printed. With --output, a transcript that
-    grew is gone on with where the last run ended.
+    The same secret has the same number everywhere: [REDACTED:github-token#1]. All other bytes stay
+    the same, and a transcript can still be resumed. With --json, the positions of the secrets are
+    printed instead of the text. With --output, a transcript that has grown is continued where the
+    last run ended.
 
     \b
     Examples:

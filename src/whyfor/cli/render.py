@@ -1,4 +1,4 @@
-"""How things look in a terminal: clean text, short numbers, ages, the agents' marks."""
+"""Format values for a terminal: clean text, short numbers, ages, the agents' marks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ COLOUR = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Full width when piped, so that nothing is cut that somebody may want to grep."""
+    """Return a console; full width when piped, so that nothing is cut that could be searched
+    for."""
     from whyfor.cli.console import CleanConsole
 
     stream = raw_stream(stderr=stderr)
@@ -46,7 +47,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(value: Any) -> None:
-    """Exactly one document on stdout."""
+    """Print exactly one JSON document on stdout."""
     write_json(value)
 
 
@@ -103,7 +104,8 @@ def duration(millis: int) -> str:
 
 
 def project(identity: str | None) -> str:
-    """What people call it, on one line: the last part of its identity, or its folder's name."""
+    """Return a project's short name on one line: the last part of its identity, or its directory's
+    name."""
     if not identity:
         return "–"
     if identity.startswith("git:"):
@@ -138,14 +140,14 @@ def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
 
 @contextmanager
 def progress_bar(word: str) -> Iterator[Announce | None]:
-    """A bar on stderr, only where there is a terminal to draw it on."""
+    """Show a progress bar on stderr, only if it is a terminal."""
     with progress_bars(word) as (announce,):
         yield announce
 
 
 @contextmanager
 def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
-    """One bar after the other."""
+    """Show one progress bar after the other."""
     if not sys.stderr.isatty():
         yield [None for _ in words]
         return
@@ -176,7 +178,7 @@ def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
 
 
 def fitted(made: Table, flexible: int, out: Console) -> Table:
-    """Every column as wide as it needs, the flexible one what is left: marks and ids are never
+    """Give every column the width it needs, and the flexible one the rest: marks and ids are never
     cut for a title."""
     from rich.cells import cell_len
 
@@ -192,7 +194,7 @@ def fitted(made: Table, flexible: int, out: Console) -> Table:
 
 
 def note(*lines: str) -> None:
-    """Something for a person, never in the way of a machine: stderr."""
+    """Print a message for people on stderr."""
     sys.stdout.flush()  # what it is about comes first, also where both go to one file
     for line in lines:
         say(line, stderr=True, dim=True)

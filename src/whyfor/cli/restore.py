@@ -17,26 +17,25 @@ from whyfor.terminal import confirm
 
 @click.command()
 @click.argument("commit", required=False)
-@click.option("--session", help="Only this session: up to the commit, or without COMMIT all of it.")
+@click.option("--session", help="Only this session: up to COMMIT, or all of it without COMMIT.")
 @click.option(
     "--agent",
-    help="Resume in this agent: claude, codex, gemini. What was said in another is converted.",
+    help="Resume in this agent: claude, codex, gemini. Other sessions are converted.",
 )
-@click.option("--yes", is_flag=True, help="Go on though a session is at work here.")
+@click.option("--yes", is_flag=True, help="Do not ask when a session is active here.")
 @json_option
 def command(
     commit: str | None, session: str | None, agent: str | None, yes: bool, as_json: bool
 ) -> None:
-    """Bring back the conversation behind COMMIT (HEAD unless told) as a new session of the
-    agent.
+    """Restore the conversation behind COMMIT (default: HEAD) as a new session of the agent.
 
-    It is written for the current folder, in the agent's own place, under a new id; no session
-    that is there already is touched.
+    It is written for the current directory, in the agent's own location, with a new id. Existing
+    sessions are never changed.
 
     \b
     Examples:
-      whyfor restore                        what was said for HEAD
-      whyfor restore 126e95e --agent codex  go on in another agent
+      whyfor restore                        the conversation behind HEAD
+      whyfor restore 126e95e --agent codex  continue in another agent
       whyfor restore --session 3f05         a whole session
     """
     settings, cwd = config.load(), Path.cwd().resolve()

@@ -19,9 +19,9 @@ from whyfor.terminal import say
 @session_option
 @json_option
 def command(repo: str | None, session: str | None, as_json: bool) -> None:
-    """Record again, from now on. What happened during the pause is not recorded, now or later.
+    """Record again from now on. What happened during the pause is never recorded.
 
-    Ends what `whyfor pause` began with the same options.
+    Ends the pause that `whyfor pause` began with the same options.
 
     \b
     Examples:

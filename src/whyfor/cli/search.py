@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--in", "fields", metavar="F,…", help="Only in: prompts, answers, thinking, tools.")
 @click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
-@click.option("--project", help="A folder, a remote URL, a name, or part of one.")
+@click.option("--project", help="A directory, a remote URL, a name, or part of one.")
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
-@click.option("--until", metavar="D", help="As --since; a bare date means its end.")
+@click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--sort", type=click.Choice(["rank", "time"]), default="rank", show_default=True)
 @json_option
@@ -45,12 +45,12 @@ def command(
     sort: str,
     as_json: bool,
 ) -> None:
-    """Find words in everything that was asked, answered, thought and done; the best hit of each
-    turn.
+    """Find words in prompts, answers, thinking and tool calls; shows the best hit of each turn.
 
-    Words stand in any order. "A phrase" stands together. retr* begins so. Either OR other. -this
-    not. Paths and identifiers are found as typed: src/app.py, parse_when(). file:PATH is a file
-    a turn read or wrote, tool:NAME a tool it used.
+    Words match in any order. "A phrase" matches words next to each other. retr* matches a
+    beginning. Either OR other. -this excludes a word. Paths and identifiers match as typed:
+    src/app.py, parse_when(). file:PATH is a file that a turn read or wrote, tool:NAME a tool it
+    used.
 
     \b
     Examples:

@@ -19,15 +19,15 @@ from whyfor.terminal import say
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"0 is any that is free; {PORT} if it is, unless you say.",
+    help=f"0 means any free port. Default: {PORT}, or any if taken.",
 )
 @click.option("--no-open", is_flag=True, help="Only print the link.")
 @json_option
 def command(port: int | None, no_open: bool, as_json: bool) -> None:
-    """Show what your agents do, live, in a browser on this machine; until you stop it.
+    """Show live in a browser what your agents are doing, until you stop it.
 
-    The link lets one browser in, once, within a minute. With a server running already, it gives
-    another link into it.
+    The link works for one browser, once, within a minute. If a server is already running, you get
+    another link to it.
 
     \b
     Examples:
@@ -54,7 +54,8 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
 
 
 def _open(link: str, *, wait: bool) -> None:
-    """Some browsers are waited for until they are up: not by the one who is to answer them."""
+    """Open the link. Some browsers block until they are up, so do not wait in the process that must
+    answer them."""
     import webbrowser
 
     thread = threading.Thread(target=webbrowser.open, args=(link,), daemon=True)
@@ -64,7 +65,7 @@ def _open(link: str, *, wait: bool) -> None:
 
 
 def _has_display() -> bool:
-    """Without one a browser would take the terminal."""
+    """Return whether there is a display; without one a browser would take over the terminal."""
     if sys.platform in ("darwin", "win32"):
         return not os.environ.get("SSH_CONNECTION")
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -24,15 +24,15 @@ from whyfor.service.sessions import SessionFamily, SessionFilter, session_json, 
 
 
 @click.command()
-@click.option("--project", help="A folder, a remote URL, a name, or part of one.")
+@click.option("--project", help="A directory, a remote URL, a name, or part of one.")
 @click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
-@click.option("--until", metavar="D", help="As --since; a bare date means its end.")
-@click.option("--branch", help="Sessions that were on this branch last.")
+@click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
+@click.option("--branch", help="Sessions whose last branch was this one.")
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 is all."
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 means all."
 )
-@click.option("--all", "everything", is_flag=True, help="Subagents too, under their parents.")
+@click.option("--all", "everything", is_flag=True, help="Include subagents, below their parents.")
 @json_option
 def command(
     project: str | None,

@@ -47,7 +47,7 @@ _RUN = 5  # more calls than this in a row fold to one line
     is_flag=True,
     help="One paragraph per turn: prompt, tools, closing words.",
 )
-@click.option("--thinking", is_flag=True, help="Unfold what the agent thought.")
+@click.option("--thinking", is_flag=True, help="Unfold the agent's thinking.")
 @click.option("--tools", is_flag=True, help="Unfold every tool call and its result.")
 def command(
     reference: str,
@@ -58,10 +58,10 @@ def command(
     thinking: bool,
     tools: bool,
 ) -> None:
-    """Read one session, or the story of one commit.
+    """Show one session, or the story of one commit.
 
-    Ids and hashes may be abbreviated; agent:id tells equal session ids apart. A commit may be a
-    hash, HEAD~2, a branch, or a checkpoint's id (ctx-…).
+    Ids and hashes can be abbreviated. If two agents use the same id, write agent:id. A commit can
+    be a hash, HEAD~2, a branch, or a checkpoint's id (ctx-…).
 
     \b
     Examples:
@@ -228,7 +228,7 @@ def _event(
     results: dict[Any, StoredEvent],
     thinking: bool,
 ) -> RenderableType | tuple[Turn | None] | None:
-    """How an event looks; a prompt is given back as its turn, None is nothing to show."""
+    """Render an event; a prompt returns its turn, None means nothing to show."""
     data = event.data or {}
     match event.kind:
         case "user.prompt":
@@ -318,7 +318,7 @@ def _call(
 
 
 def _short(text: str, cwd: str) -> str:
-    """Paths in the session's own folder without that folder."""
+    """Shorten paths inside the session's own directory."""
     return text.replace(cwd, "") if cwd else text
 
 

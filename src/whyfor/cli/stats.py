@@ -15,18 +15,20 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @click.command()
-@click.option("--project", "only_project", help="A folder, a remote URL, a name, or part of one.")
+@click.option(
+    "--project", "only_project", help="A directory, a remote URL, a name, or part of one."
+)
 @click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
-@click.option("--until", metavar="D", help="As --since; a bare date means its end.")
+@click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
 @json_option
 def command(
     only_project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool
 ) -> None:
-    """Sessions, turns and tokens by agent, project, day and model.
+    """Count sessions, turns and tokens by agent, project, day and model.
 
-    Tokens are counted once however often a response was written down or copied into a fork. "?"
-    is unknown: the agent did not write it down.
+    Each response counts once, even if it was recorded several times or copied into a fork. "?" is
+    unknown: the agent did not record it.
 
     \b
     Examples:

@@ -26,8 +26,7 @@ _FILES = 4
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """Where things stand here: the last commit's story, sessions at work, work in no commit yet,
-    capture.
+    """Show the state here: the last commit's story, active sessions, uncommitted work, capture.
 
     \b
     Examples:
@@ -117,7 +116,7 @@ def _render_capture(out: Console, captures: list[LastCapture]) -> None:
 
 
 def _unread(unread: dict[str, str]) -> str:
-    """One line: how many files were not looked at, and the first with its reason."""
+    """Return one line: how many files could not be compared, and the first with its reason."""
     path, reason = min(unread.items())
     more = f" and {plural(len(unread) - 1, 'more file')}" if len(unread) > 1 else ""
     return one_line(f"Could not look at {path}{more}: {reason}")

@@ -1,4 +1,4 @@
-"""How the story of a commit looks in a terminal."""
+"""Print the story of a commit in a terminal."""
 
 from __future__ import annotations
 

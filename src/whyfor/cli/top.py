@@ -17,13 +17,13 @@ from whyfor.model.status import LiveStatus
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Print where sessions stand, and end.")
+@click.option("--once", is_flag=True, help="Print the current state once, and exit.")
 @json_option
 def command(once: bool, as_json: bool) -> None:
-    """Which sessions work, which wait for you and for what: live, in this terminal.
+    """Watch in this terminal which sessions are running, and which wait for you and why.
 
-    j and k choose a session, Enter opens it, / filters, ? shows all keys, q ends. It watches;
-    you answer in the session's own terminal. Where there is no terminal, it prints a table once.
+    j and k select a session, Enter opens it, / filters, ? shows all keys, q quits. You answer in
+    the session's own terminal. Without a terminal, it prints a table once.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def _is_terminal() -> bool:
 
 
 def _ordered(settings: Settings, found: list[LiveStatus]) -> list[LiveStatus]:
-    """As they are shown: who waits for an answer first."""
+    """Return the sessions in display order: those that wait for an answer first."""
     by_name = {each.name: each for each in found}
     groups = PreviewCache(settings).board(found).groups
     return [by_name[card.name] for cards in groups.values() for card in cards]

@@ -14,14 +14,13 @@ from whyfor.service.init import uninstall
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Every repository, and the agents' hooks.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 @json_option
 def command(everything: bool, dry_run: bool, as_json: bool) -> None:
-    """Take this repository's hooks out, and with the last repository those in the agents'
-    settings.
+    """Remove this repository's hooks; with the last repository, also those in the agents' settings.
 
-    Every file is put back byte for byte; where somebody has changed one since, only what is ours
-    is taken out. What was captured stays.
+    Every file is restored byte for byte; if somebody has changed it since, only Whyfor's part is
+    removed. Captured data stays.
 
     \b
     Examples:

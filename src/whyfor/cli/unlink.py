@@ -16,8 +16,7 @@ from whyfor.service.link import unlink
 @click.argument("session", required=False)
 @json_option
 def command(commit: str, session: str | None, as_json: bool) -> None:
-    """Say that a session, or every session, has no part in a commit; it stays so, whatever is
-    found later.
+    """Remove a session, or every session, from a commit's story, whatever is found later.
 
     \b
     Examples:
