@@ -1,4 +1,5 @@
-"""The process boundary: start-up, and the one place where errors become words and exit codes."""
+"""The process entry point: starts the command line, and is the one place that turns errors into
+messages and exit codes."""
 
 from __future__ import annotations
 

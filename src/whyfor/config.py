@@ -1,4 +1,5 @@
-"""Settings and folders: environment first, then config.toml in Whyfor's home, then defaults."""
+"""Settings and directories: environment variables, then config.toml in Whyfor's directory, then
+defaults."""
 
 from __future__ import annotations
 
@@ -16,14 +17,15 @@ Days = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Exclude(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is never recorded, from [exclude] in config.toml."""
+    """Projects and agents that are never recorded, from [exclude] in config.toml."""
 
     projects: list[str] = []  # paths, with ~ and *, or projects' identities
     agents: list[str] = []
 
 
 class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many days things are kept, from [retention] in config.toml; what is not named stays."""
+    """How many days each kind of data is kept, from [retention] in config.toml; None means
+    forever."""
 
     sessions: Days | None = None
     subagents: Days | None = None
@@ -39,27 +41,28 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Where Whyfor lives and what it may read."""
+    """Where Whyfor's data is and what Whyfor may read."""
 
     home: Path
-    """Whyfor's own folder: $WHYFOR_HOME, else the platform's data folder."""
+    """Whyfor's own directory: $WHYFOR_HOME, else the platform's data directory."""
     user_home: Path
-    """The home the agents write to."""
+    """The home directory that agents write to."""
     env: Mapping[str, str]
-    """The environment agents would see: their overrides are honoured."""
+    """The environment that agents see; their variables for directories are respected."""
     roots: dict[str, list[Path]] = {}
-    """Further folders per agent, from [roots] in config.toml."""
+    """More directories to read per agent, from [roots] in config.toml."""
     checkout_line: bool = True
-    """Whether git says, after a checkout, that the commit has a story; from config.toml."""
+    """Whether to print a line after `git checkout` when the commit has a story; from
+    config.toml."""
     exclude: Exclude = Exclude()
-    """Projects and agents of which nothing is recorded; from config.toml."""
+    """Projects and agents that are never recorded; from config.toml."""
     retention: Retention = Retention()
-    """After how many days what is forgotten; from config.toml."""
+    """How many days each kind of data is kept before it is deleted; from config.toml."""
     redact: dict[str, Any] = {}
-    """Secrets beside the shipped rules; from config.toml, checked where it is used: a broken rule
-    must stop what leaves, not what is recorded."""
+    """Redaction settings from config.toml. They are checked where they are used: an invalid rule
+    must stop exports, not capture."""
     notify: dict[str, Any] = {}
-    """When and how a person is told that a session needs them; checked where it is used too."""
+    """Notification settings from config.toml, also checked where they are used."""
 
     @property
     def database(self) -> Path:
@@ -75,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, frozen=True):
-    """config.toml: what is not named here is left alone."""
+    """The content of config.toml; unknown keys are ignored."""
 
     roots: dict[str, list[str]] = {}
     checkout_line: bool = True
@@ -140,5 +143,5 @@ def _expand(item: str, user_home: Path) -> Path:
 
 
 def _at_home(item: str, user_home: Path) -> str:
-    """The same for what may be a pattern or no path at all."""
+    """Expand `~` like above, in a text that may be a pattern or not a path at all."""
     return f"{to_text(user_home)}{item[1:]}" if item == "~" or item.startswith("~/") else item

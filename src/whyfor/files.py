@@ -1,4 +1,4 @@
-"""A file is written whole or not at all."""
+"""Atomic file writes and other file helpers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import BinaryIO
 
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Put the content in the file's place in one step; a link stays a link, and an existing file
-    keeps its mode."""
+    """Replace a file's content atomically; a link stays a link, and an existing file keeps its
+    mode."""
     with replacing(path, mode) as file:
         file.write(content)
 
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """The same for what is written piece by piece; nothing is replaced if that fails."""
+    """Yield a file to write to; on success it replaces `path` atomically, on failure nothing
+    changes."""
     target = Path(os.path.realpath(path))
     if target.exists():
         mode = target.stat().st_mode & 0o7777
@@ -38,7 +39,7 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 
 def need_descriptors(number: int) -> None:
-    """Raise OSError if this process may not open so many more files: some libraries cannot say
+    """Raise OSError if this process cannot open that many more files; some libraries do not report
     it themselves."""
     held: list[int] = []
     try:
@@ -50,7 +51,7 @@ def need_descriptors(number: int) -> None:
 
 
 def sync(path: Path) -> None:
-    """A file's bytes, or the names in a folder, survive a power loss."""
+    """Flush a file's bytes, or a folder's entries, to disk, so that they survive a power loss."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except PermissionError:  # Windows does not open folders
@@ -62,7 +63,7 @@ def sync(path: Path) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it that are missing; the ones made, deepest first."""
+    """Create a folder and its missing parents; return the created ones, deepest first."""
     missing = [at for at in (folder, *folder.parents) if not at.exists()]
     for at in reversed(missing):
         at.mkdir(mode=0o700)

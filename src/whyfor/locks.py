@@ -1,5 +1,5 @@
-"""One ingest at a time: a lock that the system drops when its holder dies, on every platform
-SQLite runs on."""
+"""The ingest lock, which the system releases when its holder dies, on every platform that SQLite
+supports."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def open_file(
 
 
 def file_name(path: Path) -> str:
-    """Return how SQLite is told of a file: by its path, or where that is not UTF-8, by a URI."""
+    """Return the name to open a file with in SQLite: its path, or a URI if the path is not
+    UTF-8."""
     name = str(path)
     return name if to_text(name) == name else path.absolute().as_uri()

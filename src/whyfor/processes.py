@@ -1,5 +1,5 @@
-"""Whether a process still runs: a number alone may be somebody else's by now, number and start
-may not."""
+"""Check whether a process still runs. It is identified by pid and start time, because a pid can be
+reused."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ FRESH = 5_000  # ms: whoever spoke that recently was alive then
 
 
 class Processes:
-    """Remembers whom it has seen: of one that spoke just now and is not to be seen, nothing can
-    be told.
+    """Remembers which processes were seen, to tell dead ones from unknown ones.
 
-    It may run in a container that shares our files and counts its processes by itself.
+    A process that was active just now but was never seen is unknown: it may run in a container
+    that shares our files and has its own process numbers.
     """
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class Processes:
         return found if self._seen[ident] else None
 
     def keep(self, idents: set[Ident]) -> None:
-        """Forget all others."""
+        """Forget all other processes."""
         self._seen = {ident: seen for ident, seen in self._seen.items() if ident in idents}
 
 
 def exists(pid: int, start: int) -> bool | None:
-    """None where the system does not tell."""
+    """Return whether the process runs; None if the system cannot tell."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - many of these, every second
             fields = file.read(4096).rpartition(b")")[2].split()

@@ -28,7 +28,8 @@ _ODD = "whyfor"  # how codecs calls our way of writing what cannot be encoded
 
 
 class CleanStream:
-    """A text stream on which hidden characters and escape sequences are only named."""
+    """A text stream that shows hidden characters and escape sequences by number instead of sending
+    them."""
 
     def __init__(self, raw: TextIO) -> None:
         self.raw = raw
@@ -49,7 +50,7 @@ class CleanStream:
 
 
 class CleanBytes:
-    """Bytes for a terminal: what is text in them is shown, what would act is named."""
+    """A byte stream for a terminal that shows text and replaces what would act on the terminal."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self.raw = raw
@@ -69,8 +70,8 @@ class CleanBytes:
 
 @contextmanager
 def clean_streams() -> Iterator[None]:
-    """While this lasts, sys.stdout and sys.stderr are clean; an exception that ends the program
-    is told clean too."""
+    """Clean sys.stdout and sys.stderr inside the block, including the traceback of an exception
+    that ends the program."""
     before = sys.stdout, sys.stderr
     sys.excepthook = _tell_exception
     sys.stdout, sys.stderr = _clean(before[0]), _clean(before[1])
@@ -83,8 +84,7 @@ def clean_streams() -> Iterator[None]:
 
 
 def _let_go(stream: TextIO | None) -> None:
-    """What was not read goes nowhere: else Python would complain of the broken pipe when it
-    ends."""
+    """Discard unread output, so that Python does not report a broken pipe at exit."""
     if stream is None:
         return
     try:
@@ -98,15 +98,16 @@ def _let_go(stream: TextIO | None) -> None:
 
 
 def raw_stream(*, stderr: bool = False) -> TextIO:
-    """Return the stream itself, for those who clean what they write."""
+    """Return the original stream, for callers that clean their own output."""
     stream = sys.stderr if stderr else sys.stdout
     return stream.raw if isinstance(stream, CleanStream) else stream
 
 
 def on_one_line(text: str) -> str:
-    """Return a line of ours with what is hidden in it named: names in it cannot begin another line.
+    """Return one of our lines with hidden characters shown by number, so that a name in it cannot
+    start another line.
 
-    Line feeds at its beginning and its end are ours and stay.
+    Line feeds at its beginning and end are our own and stay.
     """
     words = show_hidden(text)
     body = words.strip("\n")
@@ -116,7 +117,7 @@ def on_one_line(text: str) -> str:
 
 
 def say(line: str, *, stderr: bool = False, **style: Any) -> None:
-    """Print one line, in a style that click knows and only a terminal gets."""
+    """Print one line with a click style; the style is used only on a terminal."""
     import click
 
     words = on_one_line(line)
@@ -124,14 +125,14 @@ def say(line: str, *, stderr: bool = False, **style: Any) -> None:
 
 
 def confirm(question: str, *, stderr: bool = False) -> bool:
-    """Ask a person; no is the default."""
+    """Ask a yes-or-no question; the default is no."""
     import click
 
     return click.confirm(on_one_line(question), err=stderr)
 
 
 def data_stream() -> BinaryIO:
-    """Return where data is written: stdout as it is, or cleaned if that is a terminal."""
+    """Return the stream for data: stdout unchanged, or cleaned if it is a terminal."""
     stream = raw_stream()
     stream.flush()
     if stream.isatty():
@@ -144,8 +145,7 @@ def write_data(data: bytes) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write a value as one JSON document; what would act on a terminal is escaped in it,
-    wherever it goes."""
+    """Write a value as one JSON document; characters that act on a terminal are always escaped."""
     try:
         document = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a byte of an argument or a file's name that is no UTF-8
@@ -162,7 +162,7 @@ def _encodable(value: Any) -> Any:
 
 
 def _clean(stream: TextIO) -> TextIO:
-    # closed by a service manager; or a command in a command
+    # closed by a service manager, or a command inside a command
     if stream is None or isinstance(stream, CleanStream):
         return stream
     if isinstance(stream, io.TextIOWrapper):
@@ -172,8 +172,8 @@ def _clean(stream: TextIO) -> TextIO:
 
 
 def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
-    """For codecs: what a terminal's encoding does not have, such as the bytes of a path that is
-    not UTF-8, escaped."""
+    """Codec error handler: escape what the terminal's encoding lacks, such as bytes of a path that
+    is not UTF-8."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     odd = error.object[error.start : error.end]

@@ -1,4 +1,4 @@
-"""demo: a throw-away home and repository with invented sessions of two agents, in their real
+"""Create a temporary home and repository with invented sessions of two agents, in their real
 formats."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _QUESTION = "What should happen when a harbour stays silent after the last attem
 
 
 def build(folder: Path, now: datetime | None = None) -> Demo:
-    """Everything below one folder: delete it, and it never was."""
+    """Create the demo below one folder; deleting the folder removes everything."""
     demo = Demo(folder / "home", folder / "home" / "code" / "tidewatch", folder / "whyfor")
     now = (now or datetime.now(UTC)).replace(microsecond=0)
     begin(demo)
@@ -68,8 +68,7 @@ def build(folder: Path, now: datetime | None = None) -> Demo:
 
 
 def fill(demo: Demo, now: datetime | None = None) -> None:
-    """What the pages are for, beyond a few commits: a year behind one, more projects, and
-    sessions that are open."""
+    """Add what the pages need: a year of history, more projects, and open sessions."""
     now = (now or datetime.now(UTC)).replace(microsecond=0)
     charts, notes = demo.beside("harbour/charts"), demo.beside("robin/notes")
     for one in (charts, notes):
@@ -88,7 +87,7 @@ def _first_commit(folder: Path, at: datetime) -> None:
 
 
 def _retry_session(demo: Demo, at: datetime) -> None:
-    """Claude Code: a bug, a thought, a subagent, a test that fails first, two commits of one
+    """Claude Code: a bug, a thought, a subagent, a test that first fails, two commits for one
     request."""
     log = ClaudeDemo(demo, "5b1d0c3e-7f0a-4c7e-9d53-2a6f8e1b4c90", at)
     log.title("Retry dropped connections to the harbour server")
@@ -139,7 +138,7 @@ def _retry_session(demo: Demo, at: datetime) -> None:
 
 
 def _harbour_session(demo: Demo, at: datetime) -> None:
-    """Codex: a flag, with a patch."""
+    """Codex: a new flag, written as a patch."""
     log = CodexDemo(demo, "019d6f23-82bc-7f93-9613-15d6790268e1", at)
     log.prompt("Let people choose the harbour on the command line. Husum stays the default.")
     log.reason("cli.py calls next_tide without arguments; give main a parameter and pass it on.")
@@ -151,7 +150,7 @@ def _harbour_session(demo: Demo, at: datetime) -> None:
 
 
 def _readme_session(demo: Demo, at: datetime) -> None:
-    """Claude Code: a question, then lines that it leaves for a person to commit."""
+    """Claude Code: a question, then lines that a person commits."""
     log = ClaudeDemo(demo, "c2f8a1d4-0b6e-4f39-8a57-91e3d7c05b26", at)
     log.title("Why four attempts")
     log.prompt("Why does fetch try four times and not three?")
@@ -173,7 +172,7 @@ def _readme_session(demo: Demo, at: datetime) -> None:
 
 
 def _by_hand(folder: Path, at: datetime) -> None:
-    """Two commits of a person: one of the agent's lines, one that no agent has to do with."""
+    """Two commits by a person: one with the agent's lines, one without any agent."""
     commit(folder, "Explain the retries in the readme", at)
     write_file(folder / ".python-version", "3.13\n")
     commit(folder, "Pin the Python version", at + timedelta(minutes=12))

@@ -1,4 +1,4 @@
-"""A transcript as Claude Code writes it."""
+"""Write a transcript in the format of Claude Code."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class ClaudeDemo(Log):
     def ask(
         self, question: str, header: str, labels: tuple[str, ...], *, answered: bool = True
     ) -> None:
-        """A question of the agent's own; the first label is chosen."""
+        """Let the agent ask a question; the first label is chosen."""
         options = [{"label": label, "description": ""} for label in labels]
         questions = [
             {"question": question, "header": header, "options": options, "multiSelect": False}
@@ -156,7 +156,7 @@ class ClaudeDemo(Log):
             self.end(call, said, questions=questions, answers={question: labels[0]})
 
     def delegate(self, description: str, task: str, answer: str) -> None:
-        """A subagent: its own file beside the session's, tied to the call by its id."""
+        """Run a subagent: its own file beside the session's, linked to the call by its id."""
         agent_id = self.ident()[:8]
         given = {"description": description, "prompt": task, "subagent_type": "Explore"}
         started = self.at
@@ -181,7 +181,7 @@ class ClaudeDemo(Log):
 
 
 def _outcome(path: Path, old: str | None, new: str) -> dict[str, Any]:
-    """What Claude Code keeps of an edit; of a new file it keeps no patch."""
+    """Return what Claude Code records for an edit; for a new file there is no patch."""
     patch = [] if old is None else hunks(old, new)
     return {
         "filePath": str(path),

@@ -1,4 +1,4 @@
-"""A transcript as Codex writes it."""
+"""Write a transcript in the format of Codex."""
 
 from __future__ import annotations
 

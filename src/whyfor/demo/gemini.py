@@ -1,4 +1,4 @@
-"""A transcript as Gemini CLI writes it."""
+"""Write a transcript in the format of Gemini CLI."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class GeminiDemo(Log):
         self._line("gemini", text, model="gemini-demo-1", tokens=spent)
 
     def run(self, command: str) -> str:
-        """A message is written when its calls are over, and before that without their results."""
+        """Start a command. Its message is first written without results, and again when its calls
+        have ended."""
         ident = f"run_{self.ident()[:8]}"
         call = {
             "id": ident,
@@ -55,7 +56,7 @@ class GeminiDemo(Log):
         return ident
 
     def end(self, call: str, result: str, *, failed: bool = False) -> None:
-        """The same message again, with more in it."""
+        """Write the same message again, with the result."""
         line = self._open.pop(call)
         answer = {
             "functionResponse": {

@@ -1,4 +1,4 @@
-"""Transcripts in the making, whoever's they are."""
+"""Base class for writing transcripts, independent of the agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whyfor.demo.places import Demo, announce, commit, git, write_file
 
 
 class Log(ABC):
-    """A transcript in the making: a clock that moves on, ids that count."""
+    """A transcript that is being written: an advancing clock and counted ids."""
 
     agent = ""
     seconds = 7  # from one line to the next
@@ -33,11 +33,11 @@ class Log(ABC):
         return self.at.isoformat().replace("+00:00", ".000Z")
 
     def until(self, at: datetime) -> None:
-        """Nothing happens before then."""
+        """Set the clock so that the next entry is written at this time."""
         self.at = at - timedelta(seconds=self.seconds)
 
     def hook(self, event: str, **facts: str) -> None:
-        """What the agent's hook would have announced at this moment."""
+        """Write the hook event that the agent would send now."""
         payload = {
             "session_id": self.session,
             "transcript_path": str(self.path),
@@ -51,7 +51,7 @@ class Log(ABC):
         return str(uuid.uuid5(uuid.UUID(self.session), str(next(self.number))))
 
     def made(self, subject: str, seconds: int) -> tuple[str, str]:
-        """A commit in so many seconds, while the call runs; its short name, and what git says."""
+        """Commit `seconds` later, while the call runs; return the short hash and git's output."""
         sha = commit(self.demo.repository, subject, self.at + timedelta(seconds=seconds))
         return (
             sha,
@@ -62,23 +62,23 @@ class Log(ABC):
     @property
     @abstractmethod
     def path(self) -> Path:
-        """Where the agent keeps it."""
+        """Return where the agent stores the transcript."""
 
     @abstractmethod
     def prompt(self, text: str) -> None:
-        """What a person types."""
+        """Write a prompt by a person."""
 
     @abstractmethod
     def say(self, text: str) -> None:
-        """What the agent answers."""
+        """Write an answer of the agent."""
 
     @abstractmethod
     def run(self, command: str) -> str:
-        """A shell command that begins; returns the call's id."""
+        """Start a shell command and return the call's id."""
 
     @abstractmethod
     def end(self, call: str, result: str, *, failed: bool = False) -> None:
-        """What came of a call."""
+        """Write the result of a call."""
 
     def save(self) -> None:
         self.save_as(self.path)
@@ -90,7 +90,7 @@ class Log(ABC):
 
 
 def hunks(old: str, new: str) -> list[dict[str, Any]]:
-    """What changed, as agents keep it."""
+    """Return the changed lines in the form that agents record."""
     before, after = old.splitlines(), new.splitlines()
     found = []
     for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(

@@ -1,5 +1,4 @@
-"""Most of a year of small sessions in three projects: what the calendar and the charts of
-Insights are drawn from."""
+"""Most of a year of small sessions in three projects, for the calendar and charts of Insights."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ _RUN = (
 
 
 def past(projects: tuple[Demo, ...], now: datetime) -> None:
-    """The same every time."""
+    """Write the sessions; they are the same in every run."""
     chance = random.Random(20)
     for back in range(DAYS, 1, -1):
         day = now - timedelta(days=back)
@@ -67,7 +66,7 @@ def _session(chance: random.Random, demo: Demo, at: datetime) -> None:
     for _ in range(1 + chance.randrange(5)):
         _turn(chance, log)
         log.at += timedelta(seconds=chance.randrange(20, 400))
-    # that one has its own history
+    # this project has its own history
     if demo.repository.name != "tidewatch" and chance.random() < 0.4:
         _commit(chance, log)
     log.save()
@@ -91,7 +90,7 @@ def _turn(chance: random.Random, log: Log) -> None:
 
 
 def _commit(chance: random.Random, log: Log) -> None:
-    """The agent's, or of a person's own lines."""
+    """Commit, as the agent or as a person with their own lines."""
     subject = f"{chance.choice(_DO)} {chance.choice(_WHAT)}"
     write_file(log.demo.repository / "settings", f"{chance.getrandbits(64):x}\n")
     if isinstance(log, ClaudeDemo | CodexDemo):

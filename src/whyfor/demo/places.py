@@ -1,4 +1,4 @@
-"""Where the demo's things lie, all of them below one folder, and how they come there."""
+"""The directories of the demo, all below one folder, and helpers that fill them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PERSON = {"NAME": "Robin", "EMAIL": "robin@example.com"}
 _VARIABLES = {
     **{f"GIT_AUTHOR_{name}": value for name, value in _PERSON.items()},
     **{f"GIT_COMMITTER_{name}": value for name, value in _PERSON.items()},
-    # nothing of the user's own settings: no signature, no template
+    # none of the user's own settings: no signature, no template
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
 }
@@ -34,21 +34,21 @@ class Demo(msgspec.Struct, frozen=True):
         return f"git@example.com:{self.name}.git"
 
     def beside(self, name: str) -> Demo:
-        """Another repository of the same person's."""
+        """Return another repository of the same person."""
         return msgspec.structs.replace(
             self, name=name, repository=self.home / "code" / name.partition("/")[2]
         )
 
 
 def begin(demo: Demo) -> None:
-    """An empty repository."""
+    """Create an empty repository."""
     demo.repository.mkdir(parents=True)
     git(None, "init", "-q", "-b", "main", "--template=", str(demo.repository))
     git(demo.repository, "remote", "add", "origin", demo.remote)
 
 
 def announce(demo: Demo, agent: str, event: str, at: datetime, payload: dict[str, Any]) -> None:
-    """As a hook does: a line in the spool."""
+    """Append a line to the spool, as a hook does."""
     folder = demo.whyfor_home / "spool"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     header = {
@@ -75,7 +75,7 @@ def commit(folder: Path, subject: str, at: datetime) -> str:
 
 
 def git(folder: Path | None, *arguments: str, **variables: str) -> str:
-    """What git prints, in the demo's own repository or, to make one, in none; an error if it
+    """Run git in the demo's repository, or in none to create one; return its output, raise if it
     fails."""
     done = run(folder, *arguments, index=True, variables={**_VARIABLES, **variables})
     if done is NO_GIT:

@@ -1,5 +1,4 @@
-"""Sessions that are open at this moment: some ask for approval, some wait, some work, and one
-has ended."""
+"""Sessions that are open now: some ask for approval, some wait, some run, and one has ended."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ _WHERE = "Where should the depth tiles live?"
 
 
 def present(tidewatch: Demo, charts: Demo, notes: Demo, now: datetime) -> None:
-    """Each did something a moment ago; as nobody goes on with them, those at work fall silent
-    after a while."""
+    """Write sessions that were active a moment ago; nobody continues them, so running ones become
+    idle after a while."""
 
     def ago(**time: int) -> datetime:
         return now - timedelta(**time)

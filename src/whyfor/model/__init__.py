@@ -1,1 +1,2 @@
-"""The words of the product as plain structs, ids and errors; no I/O, imports nothing of ours."""
+"""Plain structs, ids, times and errors that all rooms share; no I/O, no imports from other
+rooms."""

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 
 class CharacterClass(NamedTuple):
-    """Characters that are treated alike."""
+    """A set of characters that are treated alike."""
 
     name: str
     ranges: tuple[tuple[int, int], ...]
@@ -147,10 +147,10 @@ TABLE = (
     ),
 )
 
-# of an operating system command and the like; ends where another begins
+# the text of an operating system command and the like; it ends where another sequence begins
 _STRING = r"[^\x07\x18\x1a\x1b\x80-\x9f]*"
-# Sequences as one piece: in prose what belongs to them goes with them. One that is not ended hides
-# nothing: only its beginning goes, and the rest is text.
+# Escape sequences as a whole: in prose their text is removed with them. Of an unfinished sequence
+# only the beginning is removed; the rest is text.
 _SEQUENCE = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_STRING}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
@@ -170,7 +170,7 @@ _REGIONS = "|".join(
 )
 
 
-# What stays whole, though hidden characters are part of it: in all three ways,
+# Text that stays whole although it contains hidden characters: in all three ways,
 _PICTURES = (
     f"\U0001f3f4(?:{_REGIONS})\U000e007f",  # three flags
     "[0-9#*]\ufe0f?\u20e3",  # keycaps
@@ -192,19 +192,20 @@ def clean_prose(text: str) -> str:
 
 
 def show_hidden(text: str) -> str:
-    """Return a name, or several lines with names in them, with what is hidden in it named."""
+    """Return a name, or several lines that contain names, with hidden characters shown by
+    number."""
     if text.isascii() and text.isprintable():
         return text
     return _replaced(text.replace("\r\n", "\n"), name, _in_names())
 
 
 def show_code(text: str) -> str:
-    """Return code with everything named that has no shape."""
+    """Return code with every invisible character shown by number."""
     return _replaced(text.replace("\r\n", "\n"), name, _in_code())
 
 
 def split_code(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the pieces of code, and whether a piece is a character without a shape."""
+    """Yield the pieces of code, each with whether it is an invisible character."""
     end = 0
     text = text.replace("\r\n", "\n")
     for found in _in_code().either.finditer(text):
@@ -227,7 +228,8 @@ def remove_sequences(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON document with hidden characters written as \\uXXXX; it means the same."""
+    """Return a JSON document with hidden characters written as \\uXXXX; its meaning stays the
+    same."""
     patterns = _in_names()
     return patterns.hidden.sub(_escaped, text) if patterns.hides(text) else text
 
@@ -236,7 +238,7 @@ def escape_json(text: str) -> str:
 
 
 def name(character: str) -> str:
-    """Return what is shown for a hidden character: ␛, ⟨U+200B⟩."""
+    """Return how a hidden character is shown: ␛, ⟨U+200B⟩."""
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -244,7 +246,7 @@ def name(character: str) -> str:
 
 
 def class_of(character: str) -> CharacterClass | None:
-    """Return the class a character is in, None if it is text like any other."""
+    """Return the class of a character; None for ordinary text."""
     starts, found = _sorted()
     at = bisect_right(starts, ord(character)) - 1
     if at < 0 or ord(character) > found[at][0]:
@@ -264,8 +266,8 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _replaced(text: str, instead: Callable[[str], str], patterns: _Patterns) -> str:
-    """The text with every hidden character replaced that is no part of what is kept; line by
-    line, as few need it."""
+    """Return the text with every hidden character replaced, except inside kept sequences. Works
+    line by line, because few lines contain any."""
     if not patterns.hides(text):
         return text
 
@@ -279,7 +281,7 @@ def _replaced(text: str, instead: Callable[[str], str], patterns: _Patterns) -> 
 
 
 class _Patterns:
-    """Finds what is hidden, and what is kept around it."""
+    """Patterns for hidden characters and for the sequences in which they are kept."""
 
     def __init__(self, classes: list[CharacterClass], kept: tuple[str, ...]) -> None:
         ranges = [each for one in classes for each in one.ranges]
@@ -289,8 +291,8 @@ class _Patterns:
         self._above = re.compile("[\U00010000-\U0010ffff]")
 
     def hides(self, text: str) -> bool:
-        """Whether a hidden character is in a text. Most have none; the whole pattern is ten
-        times slower than this."""
+        """Return whether a text contains a hidden character. Most texts contain none, and the full
+        pattern is ten times slower."""
         if self._below.search(text):
             return True
         return self._above.search(text) is not None and self.hidden.search(text) is not None
@@ -300,7 +302,7 @@ def _set(ranges: list[tuple[int, int]]) -> str:
     return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]"
 
 
-# Compiled when they are first needed: --help must not wait for them.
+# Compiled on first use, so that --help does not wait for them.
 
 
 @cache

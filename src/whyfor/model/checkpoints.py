@@ -1,4 +1,4 @@
-"""A checkpoint: what was said for one commit, in which sessions, and how sure we are."""
+"""A checkpoint: the sessions behind one commit, their ranges, and the evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What one session gave to a commit: events first to last, both included."""
+    """The part of one session in a commit: events from first to last, both included."""
 
     agent: str
     session_id: str
@@ -39,12 +39,13 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Of its session, whole."""
+        """Return the full name of its session (`agent:id`)."""
         return f"{self.agent}:{self.session_id}"
 
 
 class Annotation(msgspec.Struct, frozen=True):
-    """Written by the agent, by a person, or derived from what they said."""
+    """Title, intent, alternatives, summary and tag of a commit: written by the agent or a person,
+    or derived."""
 
     title: str
     intent: str
@@ -55,7 +56,7 @@ class Annotation(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The parts of an annotation somebody wrote; the rest stays derived."""
+    """The parts of an annotation that somebody wrote; the others stay derived."""
 
     title: str | None = None
     intent: str | None = None

@@ -1,4 +1,4 @@
-"""What a record means, once normalised."""
+"""Events: records in normalised form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = (
 
 
 class Event(msgspec.Struct, gc=False):
-    """One normalised record, before the store gives it its place (session, seq, turn)."""
+    """One normalised record, before the store assigns session, seq and turn."""
 
     kind: str
     key: int
@@ -41,8 +41,8 @@ class Event(msgspec.Struct, gc=False):
 
 
 class Usage(msgspec.Struct, gc=False):
-    """Tokens of one model response. None is unknown, never zero; input excludes what came from
-    the cache."""
+    """Tokens of one model response. None means unknown, never zero; input excludes cached
+    tokens."""
 
     key: int
     created_at: int | None
@@ -55,7 +55,7 @@ class Usage(msgspec.Struct, gc=False):
 
 
 class Touch(msgspec.Struct, gc=False):
-    """A file the session read or wrote, by the event that did it."""
+    """A file that the session read or wrote, with the event that did it."""
 
     key: int
     path: str
@@ -63,7 +63,7 @@ class Touch(msgspec.Struct, gc=False):
 
 
 class StoredEvent(msgspec.Struct, gc=False):
-    """An event in its place in a session."""
+    """An event with its session, seq and turn."""
 
     seq: int
     turn: int

@@ -1,4 +1,4 @@
-"""What a run of records says, session by session: handed from the agents' readers to the store."""
+"""What agents' readers extract from records, per session; the store saves it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE_PROMPT, TITLE_DERIVED, TITLE_AGENT, TITLE_PERSON = range(4)  # a higher ra
 
 
 class Spent(list[Usage]):
-    """Usage in the order it was met, and for each how many events of the session came before it."""
+    """Usage in order of appearance, each with the number of the session's events before it."""
 
     def __init__(self, events: list[Event]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Spent(list[Usage]):
 
 
 class Bucket:
-    """What a run of records says about one session."""
+    """The events, titles, usage and files of one session, found in a run of records."""
 
     __slots__ = ("events", "facts", "leaf_titles", "parent", "session_id", "touches", "usage")
 
@@ -40,14 +40,15 @@ class Bucket:
         self.leaf_titles: list[tuple[int, str]] = []
 
     def title(self, rank: int, text: object) -> None:
-        """A title for the session; of one rank the last one wins. One that is not kept is none."""
+        """Set a title for the session; within one rank the last one wins. Private titles are
+        ignored."""
         words = text.strip() if isinstance(text, str) else ""
         if words not in ("", FILLER.decode()) and rank >= self.facts.get("title_rank", -1):
             self.facts["title_rank"], self.facts["title"] = rank, words
 
 
 class Sink:
-    """Where a reader puts what it understood: mostly one session, sometimes its subagents too."""
+    """Collects what a reader finds: usually for one session, sometimes also for its subagents."""
 
     __slots__ = ("buckets", "main", "unknown")
 

@@ -1,7 +1,7 @@
-"""The name this program had before its first release: hooks that carry it are taken out by
-`init` and `uninstall`.
+"""The name of this program before its first release. `init` and `uninstall` remove hooks with this
+name.
 
-The only place where the former name is written.
+This is the only place where the former name is written.
 """
 
 from __future__ import annotations

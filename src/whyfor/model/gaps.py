@@ -1,5 +1,5 @@
-"""Gaps: bytes of a source that are not kept. Their places are the source's, so that every offset
-stays what it was."""
+"""Gaps: bytes of a source that are not stored. Their positions are those of the source, so that all
+offsets stay valid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FILLER = b"[private]"  # what a reader sees in the place of words that are not k
 
 
 def without(data: bytes, start: int, gaps: Iterable[Gap]) -> bytes:
-    """What is kept of a source's bytes."""
+    """Return the bytes of a source without the gaps; `start` is the offset of `data`."""
     kept, at = [], 0
     for place, size in gaps:
         kept.append(data[at : place - start])
@@ -21,13 +21,13 @@ def without(data: bytes, start: int, gaps: Iterable[Gap]) -> bytes:
 
 
 def clipped(gaps: Iterable[Gap], first: int, last: int) -> list[Gap]:
-    """What of the gaps lies in one range of the source."""
+    """Return the parts of the gaps inside one range of the source."""
     found = ((max(first, place), min(last, place + size)) for place, size in gaps)
     return [(low, high - low) for low, high in found if low < high]
 
 
 def runs(kept: bytes, start: int, gaps: Iterable[Gap]) -> Iterator[tuple[int, bytes]]:
-    """The kept bytes between the gaps, each run with its place in the source."""
+    """Yield the stored bytes between the gaps, each run with its offset in the source."""
     offset, at = start, 0
     for place, size in gaps:
         if place > offset:
@@ -39,7 +39,7 @@ def runs(kept: bytes, start: int, gaps: Iterable[Gap]) -> Iterator[tuple[int, by
 
 
 def between(pieces: Iterable[tuple[int, bytes]], first: int, last: int) -> list[tuple[int, bytes]]:
-    """What stands in one range of the source, of runs that may reach beyond it."""
+    """Return the parts of the runs inside one range of the source."""
     found = []
     for offset, run in pieces:
         low, high = max(first, offset), min(last, offset + len(run))
@@ -49,7 +49,7 @@ def between(pieces: Iterable[tuple[int, bytes]], first: int, last: int) -> list[
 
 
 def holes(start: int, gaps: Iterable[Gap]) -> list[Gap]:
-    """The gaps by their places among the kept bytes."""
+    """Return the gaps by their positions among the stored bytes."""
     found, missing = [], 0
     for place, size in gaps:
         found.append((place - start - missing, size))
@@ -58,7 +58,8 @@ def holes(start: int, gaps: Iterable[Gap]) -> list[Gap]:
 
 
 def filled(kept: bytes, at: int, inside: Sequence[Gap]) -> bytes:
-    """Kept bytes that begin at a place among all kept ones, with a word in each hole."""
+    """Return the stored bytes, which start at position `at` among all stored bytes, with a
+    placeholder in each hole."""
     parts, done = [], 0
     for place, _ in inside:
         parts += [kept[done : place - at], FILLER]
@@ -67,7 +68,7 @@ def filled(kept: bytes, at: int, inside: Sequence[Gap]) -> bytes:
 
 
 def joined(gaps: Iterable[Gap]) -> list[Gap]:
-    """In order, and those that touch as one."""
+    """Return the gaps in order, with adjacent ones merged."""
     found: list[Gap] = []
     for place, size in sorted(gaps):
         if found and place <= found[-1][0] + found[-1][1]:

@@ -1,4 +1,4 @@
-"""Identity of events and usage: a provider's id, folded to 64 bits so that an index stays small."""
+"""Identity of events and usage: a provider's id, hashed to 64 bits to keep indexes small."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ except ImportError:
 
 
 def fold(*parts: object) -> int:
-    """A signed 64-bit digest of the parts: fits SQLite's and PostgreSQL's integer."""
+    """Return a signed 64-bit hash of the parts; it fits the integers of SQLite and PostgreSQL."""
     text = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
 
 
 def fold_bytes(offset: int, line: bytes) -> int:
-    """Identity of a record without an id of its own: where it stands and what it says."""
+    """Return the identity of a record without its own id: a hash of its offset and content."""
     return int.from_bytes(
         blake2b(b"%d\x1f" % offset + line, digest_size=8).digest(), "big", signed=True
     )

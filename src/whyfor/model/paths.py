@@ -34,13 +34,13 @@ def to_text(path: str | PathLike[str]) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    """Return any text with what cannot be encoded shown: undecodable bytes as escapes, other
-    halves as U+FFFD."""
+    """Return any text in a form that can be encoded: undecodable bytes as escapes, other lone
+    surrogates as U+FFFD."""
     return _SURROGATE.sub(_shown, text)
 
 
 def to_name(text: str) -> str:
-    """Return stored text as the system's own name for the path."""
+    """Return stored text as the file name that the system uses."""
     if MARK not in text:
         return text
     raw = _ESCAPED.sub(lambda found: chr(0xDC00 + int(found[1], 16)), text)
@@ -53,7 +53,7 @@ def to_path(text: str) -> Path:
 
 
 def below(path: str, folder: str) -> bool:
-    """Whether a path is a folder or in it, with or without a slash at the end."""
+    """Return whether a path is the folder or inside it; a trailing slash does not matter."""
     path, folder = path.replace("\\", "/").rstrip("/"), folder.replace("\\", "/").rstrip("/")
     return path == folder or path.startswith(folder + "/")
 

@@ -1,4 +1,4 @@
-"""What git prints of a commit it made, wherever it is met: `[main 126e95e] subject`."""
+"""Recognise what git prints after a commit: `[main 126e95e] subject`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _PRINTED = re.compile(
 
 
 def printed(text: str) -> tuple[tuple[str, str], ...]:
-    """Abbreviated hashes and subjects."""
+    """Return the abbreviated hashes and subjects in a text."""
     return tuple((sha, subject.strip()) for sha, subject in _PRINTED.findall(text))
 
 
 def reported(operation: object) -> str | None:
-    """The hash in Claude Code's own account of what a command did to the repository."""
+    """Return the hash in Claude Code's description of a git operation; None if there is none."""
     commit = operation.get("commit") if isinstance(operation, dict) else None
     sha = commit.get("sha") if isinstance(commit, dict) else None
     return sha if isinstance(sha, str) else None

@@ -1,4 +1,4 @@
-"""A search, understood: every clause must match, none of the negatives may."""
+"""A parsed search query: every clause must match, and no excluded term may."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIELDS = ("prompts", "answers", "thinking", "tools")
 
 
 class Atom(msgspec.Struct, frozen=True):
-    """A word, a phrase or a literal with punctuation; with prefix its last word may go on."""
+    """A word, a phrase or a literal with punctuation; with `prefix`, its last word may continue."""
 
     text: str
     prefix: bool = False
@@ -24,7 +24,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """Which sessions and when."""
+    """Restrict a search to sessions and times."""
 
     agent: str | None = None
     projects: tuple[int, ...] | None = None
@@ -37,7 +37,7 @@ class Filters(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A piece of one turn that matches, with its rank (higher is better)."""
+    """A matching part of one turn, with its rank (higher is better)."""
 
     session: int
     first_seq: int

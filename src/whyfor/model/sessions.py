@@ -1,4 +1,4 @@
-"""Sessions, projects and tokens as they are read back."""
+"""Sessions, projects and tokens as the store returns them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """None is unknown: the agent did not write it down."""
+    """Token counts. None means unknown: the agent did not record it."""
 
     input: int | None = None
     cache_read: int | None = None
@@ -39,7 +39,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A repository, whatever its path."""
+    """A repository, independent of its path."""
 
     identity: str
     evidence: str  # remote | root | path

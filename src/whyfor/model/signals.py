@@ -1,4 +1,4 @@
-"""What a hook announced: one envelope of the spool, understood."""
+"""A hook event: one parsed line of the spool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import msgspec
 
 
 class Process(msgspec.Struct, frozen=True, array_like=True):
-    """One ancestor of the hook; a pid alone may be used again, pid and start may not."""
+    """One ancestor process of the hook, identified by pid and start time, because a pid can be
+    reused."""
 
     pid: int
     start: int  # clock ticks since boot, as the system counts them; 0 where it does not say
@@ -26,5 +27,5 @@ class Signal(msgspec.Struct, frozen=True):
     repository: str | None = None  # for git: the folder of the work tree
     sha: str | None = None  # for git: the commit HEAD was at
     chain: list[Process] = []  # ancestors, nearest first
-    # small facts: rebasing, pairs of a rewrite, reason, tool …; never the whole payload
+    # small facts only: rebasing, pairs of a rewrite, reason, tool …; never the whole payload
     data: dict[str, Any] = {}

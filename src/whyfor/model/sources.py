@@ -1,5 +1,5 @@
-"""A source: one file an agent writes, or one session's rows in its database, and how far it was
-read."""
+"""A source: one file that an agent writes, or one session's rows in its database, and how far it
+was read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Source(msgspec.Struct):
 
 
 class UnparsedRecord(msgspec.Struct, frozen=True):
-    """A record that could not be parsed; its bytes are in the segment all the same."""
+    """A record that could not be parsed; its bytes are stored in the segment."""
 
     start: int
     size: int

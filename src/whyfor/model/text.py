@@ -1,4 +1,4 @@
-"""Text and numbers as people read them, wherever they are shown."""
+"""Format text and numbers for display."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from whyfor.model.sessions import Tokens
 
 
 def clean(text: str) -> str:
-    """Prose, line by line, without what acts or cannot be seen."""
+    """Return prose without control and invisible characters; line breaks stay."""
     return clean_prose(text)
 
 
 def plain(text: str) -> str:
-    """Without escape sequences; other control characters stay, to be shown."""
+    """Return text without escape sequences; other control characters stay and are shown."""
     return remove_sequences(text)
 
 
 def one_line(text: str | None) -> str:
-    """Prose on one line: a title, a question."""
+    """Return prose on one line: a title, a question."""
     return " ".join(clean(text or "").split())
 
 
 def label(text: str | None) -> str:
-    """A name on one line: a branch, a path, a model, an error. What is hidden in it is named,
-    line ends are spaces."""
+    """Return a name on one line: a branch, a path, a model, an error. Hidden characters are shown
+    by number, line breaks become spaces."""
     return " ".join(show_hidden(text or "").split())
 
 
 def count(number: int | None) -> str:
-    """148k, 1.6 M, 1,284; unknown is said, not shown as zero."""
+    """Format a number: 148k, 1.6 M, 1,284; `?` if unknown."""
     if number is None:
         return "?"
     if number >= 10_000_000:

@@ -1,4 +1,4 @@
-"""Times are integers, milliseconds since 1970 UTC; text only at the edges."""
+"""Times are integers, in milliseconds since 1970 UTC; text is used only for input and output."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from whyfor.model.errors import BadInput
 DAY = 86_400_000  # ms
 _RELATIVE = re.compile(r"^(\d+)\s*(min|h|d|w|m|y)$")
 _UNIT = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-# 9999-12-30: a day before the end of all calendars, whatever the time zone
+# 9999-12-30: one day before the end of the calendar, in any time zone
 _LATEST = 253402128000000
 
 
 def parse_iso(value: object) -> int | None:
-    """An agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is no
-    time since 1970."""
+    """Parse an agent's timestamp: ISO text, or a number of seconds or milliseconds; None if it is
+    not a time since 1970."""
     try:
         if isinstance(value, str):
             when = datetime.fromisoformat(value)
@@ -41,9 +41,9 @@ def to_iso(millis: int | None) -> str | None:
 
 
 def parse_when(text: str, now: datetime, *, end: bool = False) -> int:
-    """What people type for --since and --until: a date, a moment, `today`, `yesterday`, `3d`, `2w`.
+    """Parse a value of --since or --until: a date, a time, `today`, `yesterday`, `3d`, `2w`.
 
-    A bare date means its first moment, or with `end` its last one.
+    A date without a time means its start, or with `end` its end.
     """
     word = text.strip().lower()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
