@@ -78,8 +78,8 @@ def _table(found: list[CommitStory]) -> None:
 
 
 def _nested(found: list[CommitStory]) -> Iterator[tuple[CommitStory, str]]:
-    """Yield commits with the lines that tie them to their group: it stands where its newest
-    does, its root first, then what followed."""
+    """Yield commits with the branch mark of their group; a group stands where its newest commit
+    is, root first."""
     groups: dict[str, list[CommitStory]] = {}
     for told in found:
         key = told.commit.sha

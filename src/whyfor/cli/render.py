@@ -135,9 +135,6 @@ def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
     return made
 
 
-# told how much lies ahead, gives what to call as it passes
-
-
 @contextmanager
 def progress_bar(word: str) -> Iterator[Announce | None]:
     """Show a progress bar on stderr, only if it is a terminal."""

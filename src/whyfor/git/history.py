@@ -25,8 +25,8 @@ MAX_LINES = 50_000
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b")
 # NUL is the only byte that cannot occur in a name or a message.
 _FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
-# Plumbing heeds little of people's configuration (colours, external diffs, prefixes, submodules);
-# this is the rest.
+# Plumbing ignores most user settings (colours, external diffs, prefixes, submodules); these options
+# turn off the rest.
 _DIFF = tuple(
     "--stdin --always --root -r --raw -p -U0 -M -l400 --full-index --abbrev=40 --no-color "
     "--no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/".split()
@@ -62,7 +62,8 @@ def commits(
 ) -> list[Commit]:
     """Return commits, oldest first, parents before children; `since` in ms, by committer date.
 
-    With a limit the newest, by date alone: to be sure of parents, git walks the whole history.
+    With `limit`, return the newest by date only, because ordering by parents makes git walk the
+    whole history.
     """
     asked = list(revisions)
     options = [name for name in asked if name.startswith("-")]
@@ -123,7 +124,7 @@ def contains(folder: GitPlace, sha: str) -> bool:
 
 
 def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
-    """Return the full names of the commits that are (still) there, by abbreviated hash."""
+    """Map abbreviated hashes to full ones; commits that no longer exist are left out."""
     asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
     if not asked:
         return {}
@@ -141,8 +142,8 @@ def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
 
 
 def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
-    """Yield each commit's files with the lines it adds and takes away; none for merges, and where
-    a shallow clone ends."""
+    """Yield each commit with its changed files and lines; no files for merges and for the boundary
+    of a shallow clone."""
     edge = _edge(folder)
     wanted = list(dict.fromkeys(shas))
     for sha in edge.intersection(wanted):
@@ -238,8 +239,8 @@ class _DiffReader:
 
 
 def _patch_parts(found: list[FileChange]) -> Iterator[FileChange]:
-    """Yield the file of each part of a patch: one that became a link, or the other way round, has
-    two."""
+    """Yield the file of each part of a patch; a file that became a link, or the reverse, has two
+    parts."""
     for change in found:
         yield change
         if change.status == "T":
@@ -272,8 +273,8 @@ def _unquoted(name: bytes) -> str:
 
 
 def patch_id(changed: Iterable[FileChange]) -> str | None:
-    """Return a hash of paths and lines, without positions and white space: the same wherever the
-    change is applied. None if nothing changed."""
+    """Return a hash that is equal for equal changes: paths and lines, without positions and white
+    space. None if nothing changed."""
     digest = blake2b(digest_size=16)
     empty = True
     for change in sorted(changed, key=lambda change: change.path):
