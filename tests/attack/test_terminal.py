@@ -695,7 +695,7 @@ REASONS = {
     ("cli/serve.py", "sys.stdout"): "flushed",
     ("cli/top.py", "sys.stdout"): "asked whether it is a terminal",
     ("cli/render.py", "sys.stderr"): "asked whether it is a terminal",
-    ("hook/announce.py", "sys.stdout"): "asked whether it is open",
+    ("hook/note_request.py", "sys.stdout"): "asked whether it is open",
 }
 
 

@@ -191,8 +191,10 @@ def test_nothing_is_imported_that_a_bare_interpreter_does_not_hold(hook: Install
 
     hook.launch("/bin/true")
     path = str(hook.folder / "hook.py")
-    for event in ("PostToolUse", "Stop", "SessionStart"):
-        assert imported(path, "--agent", "claude", event) - imported("-c", "pass") == {"announce"}
+    bare = imported("-c", "pass")
+    for event in ("PostToolUse", "SessionStart"):
+        assert imported(path, "--agent", "claude", event) - bare == {"announce"}
+    assert imported(path, "--agent", "claude", "Stop") - bare == {"announce", "launcher"}
 
 
 # -- what is in the spool ------------------------------------------------------------------------

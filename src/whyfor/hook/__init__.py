@@ -3,4 +3,13 @@ outlive it."""
 
 from __future__ import annotations
 
-FILES = ("hook.py", "announce.py", "private.py")  # what is copied to $WHYFOR_HOME/hook
+# What is copied to $WHYFOR_HOME/hook, in this order: a module is there before announce.py needs it.
+FILES = (
+    "hook.py",
+    "private.py",
+    "private_turns.py",
+    "exclusions.py",
+    "launcher.py",
+    "note_request.py",
+    "announce.py",
+)

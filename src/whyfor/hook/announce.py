@@ -19,14 +19,10 @@ TOLD = (
     b"CODEX_SESSION_ID COPILOT_SESSION_ID AI_AGENT GIT_REFLOG_ACTION GIT_DIR GIT_WORK_TREE "
     b"WHYFOR_PROBE"
 ).split()
-ASKS = b"UserPromptSubmit BeforeAgent userPromptSubmitted".split()
 ENDS = b"SessionEnd sessionEnd".split()
 # of an event in a private turn
 OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()
-# of the tool call an event tells of
-FILES = b"file_path filePath path notebook_path absolute_path".split()
 PATH = 5000  # bytes of one of these, and what stands before it
-BLANK = b" \t\\nrt"  # escaped ones too
 # What an agent tells again when a turn ends. Some of it may have been said in a pause; all of it is
 # in its transcript.
 RETOLD = {
@@ -53,29 +49,17 @@ LARGEST = 32 << 20
 # not searched nothing is written down.
 SEARCHED = 256 << 10
 WORDS = 1000
-PATIENCE = 600  # seconds: no started ingest waits longer than this for its turn
-LEFT = b"bell"  # in place of an ingest's pid: left to whoever serves
-ASK = (
-    "Whyfor keeps the story behind each commit. You just made commit %s; please tell it once, by "
-    "running: "
-    "whyfor note %s --title 'under 50 characters' --intent 'problem, solution, effect' "
-    "--alternative 'what else you considered, and why not' --tag "
-    "FEATURE|BUGFIX|REFACTORING|TEST|DOCS|CHORE"
-)
 
 
 def main(argv: list[bytes]) -> None:
+    """Write one event to the spool, unless it is unwanted, and do what follows from it."""
     given = arguments(argv[1:])
     event = given[b"event"]
     home = above(above(argv[0] if argv[0][:1] == b"/" else posix.getcwdb() + b"/" + argv[0]))
-    payload, whole = stdin(LAST if event in ENDS else LONGEST)
-    if not whole:
-        given[b"incomplete"] = b"true"
-        payload = [outline(b"".join(payload))]
-    payload, dropped = without_private(payload)
-    payload = hidden(home + b"/hook", event, payload, dropped or not whole)
+    folder = home + b"/hook"
+    payload = received(folder, given)
     probe = b"WHYFOR_PROBE" in posix.environ
-    heard = probe or not unwanted(home + b"/hook", given[b"agent"], payload)
+    heard = probe or not is_unwanted(folder, given[b"agent"], payload)
     if heard:
         for name in RETOLD.get(event, ()):
             payload = [emptied(b"".join(payload), name)]
@@ -84,18 +68,45 @@ def main(argv: list[bytes]) -> None:
         return  # only asked whether we are there
     if event == b"SessionStart" and given[b"agent"] == b"claude":
         export_session(b"".join(payload))
-    if not heard:
-        return
-    rung = ring(home + b"/hook")
+    if heard:
+        follow(folder, given, payload)
+
+
+def received(folder: bytes, given: dict[bytes, bytes]) -> list[bytes]:
+    """Return what of our stdin may be written; note in `given` if not all of it came."""
+    event = given[b"event"]
+    payload, complete = stdin(LAST if event in ENDS else LONGEST)
+    if not complete:
+        given[b"incomplete"] = b"true"
+        payload = [outline(b"".join(payload))]
+    payload, dropped = without_private(payload)
+    dropped = dropped or not complete
+    turns = folder + b"/private"
+    if not dropped and not listed(turns):
+        return payload
+    import private_turns  # type: ignore[import-not-found]  # here: few events need it
+
+    told = b"".join(payload)
+    return [outline(told) if private_turns.is_hidden(turns, event, told, dropped) else told]
+
+
+def follow(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> None:
+    """Tell whoever serves, ask the agent for a note, start an ingest: as the event needs it."""
+    event = given[b"event"]
+    rung = ring(folder)
     if b"annotate" in given:
-        ask(home + b"/hook", event, b"".join(payload))
+        import note_request  # type: ignore[import-not-found]  # here: few events need it
+
+        note_request.ask(folder, event, b"".join(payload))
     if event in WAKES:
-        wake(home + b"/hook", rung)
+        import launcher  # type: ignore[import-not-found]  # here: few events need it
+
+        launcher.wake(folder, rung)
 
 
 def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
-    """Options by name; the first bare word is the event, those after it are what git told its
-    hook."""
+    """Return options by name; the first bare word is the event, those after it are what git told
+    its hook."""
     given = {b"agent": b"", b"event": b"", b"args": b""}
     words = iter(argv)
     for word in words:
@@ -105,10 +116,10 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
             given[word[2:]] = b"true"
         elif not given[b"event"]:
             given[b"event"] = word
-        elif (
-            given[b"event"] != b"pre-push" or not given[b"args"]
-        ):  # after the remote's name comes its address
-            given[b"args"] += b"," * bool(given[b"args"]) + quoted(word)
+        elif not given[b"args"]:
+            given[b"args"] = quoted(word)
+        elif given[b"event"] != b"pre-push":  # there the remote's address comes after its name
+            given[b"args"] += b"," + quoted(word)
     return given
 
 
@@ -200,19 +211,20 @@ def make_folder(folder: bytes) -> None:
 
 
 def header(given: dict[bytes, bytes]) -> bytes:
+    """Return the part of a line that says who tells of what, when and where, as JSON."""
     environ = posix.environ
-    env = b",".join(b'"%s":%s' % (name, quoted(environ[name])) for name in TOLD if name in environ)
+    env = [b'"%s":%s' % (name, quoted(environ[name])) for name in TOLD if name in environ]
+    now = time.time_ns() // 1_000_000
+    above_us = told_chain(given[b"chain"]) if b"chain" in given else chain()
     fields = [
-        b'{"v":1,"at":%d,"pid":%d,"ppid":%d'
-        % (time.time_ns() // 1_000_000, posix.getpid(), posix.getppid()),
+        b'{"v":1,"at":%d,"pid":%d,"ppid":%d' % (now, posix.getpid(), posix.getppid()),
         b'"agent":%s,"event":%s' % (quoted(given[b"agent"]), quoted(given[b"event"])),
-        b'"cwd":%s,"env":{%s}' % (quoted(shown(cwd())), env),
-        b'"chain":[%s]' % (told_chain(given[b"chain"]) if b"chain" in given else chain()),
+        b'"cwd":%s,"env":{%s}' % (quoted(shown(cwd())), b",".join(env)),
+        b'"chain":[%s]' % above_us,
     ]
     if given[b"agent"] == b"git":
-        fields.append(
-            b'"sha":%s,"args":[%s]' % (quoted(given.get(b"sha") or head()), given[b"args"])
-        )
+        sha = given.get(b"sha") or head()
+        fields.append(b'"sha":%s,"args":[%s]' % (quoted(sha), given[b"args"]))
     for name in (b"rebasing", b"incomplete"):
         if name in given:
             fields.append(b'"%s":true' % name)
@@ -220,11 +232,10 @@ def header(given: dict[bytes, bytes]) -> bytes:
 
 
 def quoted(raw: bytes) -> bytes:
+    """Return bytes as a JSON string."""
     text = raw.decode("utf-8", "replace")
-    return (
-        b'"%s"'
-        % "".join([c if c >= " " and c not in '"\\' else f"\\u{ord(c):04x}" for c in text]).encode()
-    )
+    safe = [c if c >= " " and c not in '"\\' else f"\\u{ord(c):04x}" for c in text]
+    return b'"%s"' % "".join(safe).encode()
 
 
 def shown(path: bytes) -> bytes:
@@ -257,14 +268,18 @@ def chain() -> bytes:
 
 
 def told_chain(words: bytes) -> bytes:
-    """The same, as a shell saw it before we were started in the background; starts it did not
-    read are read now."""
-    items = [word.split(b":", 2) for word in words.split()]
-    return b",".join(
-        b"[%s,%s,%s]" % (item[0], item[1] if item[1] != b"0" else started(item[0]), quoted(item[2]))
-        for item in items
-        if len(item) == 3 and item[0].isdigit() and item[1].isdigit()
-    )
+    """Return the same, as a shell saw it before we were started in the background; starts it did
+    not read are read now."""
+    found = []
+    for word in words.split():
+        parts = word.split(b":", 2)
+        if len(parts) < 3 or not parts[0].isdigit() or not parts[1].isdigit():
+            continue
+        pid, start, name = parts
+        if start == b"0":
+            start = started(pid)
+        found.append(b"[%s,%s,%s]" % (pid, start, quoted(name)))
+    return b",".join(found)
 
 
 def started(pid: bytes) -> bytes:
@@ -273,7 +288,7 @@ def started(pid: bytes) -> bytes:
 
 
 def head() -> bytes:
-    """The commit HEAD is at, from git's own files."""
+    """Return the commit HEAD is at, from git's own files; nothing if it has none."""
     git = posix.environ.get(b"GIT_DIR", b".git")
     pointer = content(git)  # a work tree beside the main one has a file here
     if pointer.startswith(b"gitdir:"):
@@ -281,9 +296,15 @@ def head() -> bytes:
     name = content(git + b"/HEAD").strip()
     if not name.startswith(b"ref: "):
         return name
-    name = name[5:]
+    return reference(git, name[5:])
+
+
+def reference(git: bytes, name: bytes) -> bytes:
+    """Return the commit that a ref of this git folder names; nothing if there is none."""
     common = content(git + b"/commondir").strip()
-    shared = git if not common else common if common[:1] == b"/" else git + b"/" + common
+    if common[:1] not in (b"", b"/"):
+        common = git + b"/" + common
+    shared = common or git
     loose = content(git + b"/" + name) or content(shared + b"/" + name)
     if loose:
         return loose.strip()
@@ -294,179 +315,45 @@ def head() -> bytes:
 # -- what is not wanted --------------------------------------------------------------------------
 
 
-def unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
-    """Whether a person paused us, or excluded this project or agent: then nothing of this is
-    written anywhere."""
+def is_unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
+    """Return whether a person paused us, or excluded this project or agent: then nothing of this
+    is written anywhere."""
     excluded = content(folder + b"/excluded")
-    try:
-        paused = posix.listdir(folder + b"/paused")
-    except OSError:
-        paused = []
-    if not excluded and not paused:
+    paused = folder + b"/paused"
+    names = listed(paused)
+    if not excluded and not names:
         return False
-    told = b"".join(payload)
-    named = (cwd(), field(told, b"cwd"), posix.environ.get(b"CLAUDE_PROJECT_DIR"))
-    places = [place for place in named if place and b"\0" not in place]
-    shared = [git_folder(place) for place in places]
-    if agent == b"git" and b"GIT_DIR" in posix.environ:
-        shared.append(common(posix.environ[b"GIT_DIR"]))
-    if is_excluded(excluded, agent, places, shared) or is_paused(
-        folder, paused, agent, told, places, shared
-    ):
-        return True
-    files = [
-        path for name in FILES if (path := field(told, name))[:1] == b"/" and b"\0" not in path
-    ]
-    return is_excluded(excluded, agent, files, [git_folder(path) for path in files])
+    import exclusions  # type: ignore[import-not-found]  # here: most people have none
+
+    event = exclusions.Event(agent, b"".join(payload))
+    pauses = [content(paused + b"/" + name) for name in names]
+    unwanted: bool = exclusions.is_unwanted(event, excluded, pauses)
+    return unwanted
 
 
 def emptied(payload: bytes, name: bytes) -> bytes:
-    """With nothing in one of its strings; of a string that never ends, nothing that follows
-    either."""
+    """Return a payload with nothing in one of its strings; of a string that never ends, nothing
+    that follows either."""
     before, key, rest = payload.partition(b'"%s"' % name)
     start = rest.lstrip(b" :\t")
     if not key or start[:1] != b'"':
         return payload
-    end = start.find(b'"', 1)
+    end = string_end(start)
+    after = start[end + 1 :] if end >= 0 else b"}"
+    return before + key + b':""' + after
+
+
+def string_end(text: bytes) -> int:
+    """Return where the string ends that a text begins with, or -1."""
+    end = text.find(b'"', 1)
     while end >= 0:
         back = end
-        while start[back - 1] == 92:  # a backslash; each is looked at once
+        while text[back - 1] == 92:  # a backslash; each is looked at once
             back -= 1
         if (end - back) % 2 == 0:
             break
-        end = start.find(b'"', end + 1)
-    return before + key + b':""' + (start[end + 1 :] if end >= 0 else b"}")
-
-
-def is_paused(
-    folder: bytes,
-    names: list[bytes],
-    agent: bytes,
-    told: bytes,
-    places: list[bytes],
-    shared: list[bytes],
-) -> bool:
-    """By one of the files there: each is a pause of everything, of a repository or of one
-    session."""
-    environ = posix.environ
-    sessions = [field(told, b"session_id"), field(told, b"sessionId")]
-    sessions += [environ[name].rpartition(b":")[2] for name in TOLD if name in environ]
-    now = time.time_ns() // 1_000_000
-    for name in names:
-        lines = [
-            line.partition(b" ")[::2] for line in content(folder + b"/paused/" + name).split(b"\n")
-        ]
-        facts = dict(lines)
-        until = facts.get(b"until", b"")
-        if not facts.get(b"since", b"").isdigit() or (until.isdigit() and int(until) <= now):
-            continue
-        if b"session" in facts:
-            whose, _, ident = facts[b"session"].partition(b":")
-            if ident in sessions and (not whose or agent in (whose, b"git")):
-                return True
-            continue
-        trees = [value + b"/" for key, value in lines if key == b"folder"]
-        if (
-            b"repository" not in facts
-            or any((at + b"/").startswith(tree) for at in places for tree in trees)
-            or any(same(found, facts[b"repository"]) for found in shared)
-        ):
-            return True
-    return False
-
-
-def is_excluded(listed: bytes, agent: bytes, places: list[bytes], shared: list[bytes]) -> bool:
-    """By a line of the list that the configuration was written out to: `path GLOB`, `project
-    GLOB`, `agent NAME`."""
-    projects = b""
-    for line in listed.splitlines():
-        kind, _, pattern = line.partition(b" ")
-        if kind == b"agent" and pattern == agent:
-            return True
-        if kind == b"path" and any(covers(pattern, at) for at in places):
-            return True
-        if kind == b"project":
-            projects = projects or b"\n".join(content(at + b"/config") for at in shared if at)
-            if any(covers(pattern, url) for url in remotes(projects)):
-                return True
-    return False
-
-
-def remotes(config: bytes) -> list[bytes]:
-    """The addresses in git's configuration as hosts and paths: `github.com/acme/shop`, whatever
-    the form."""
-    found = []
-    for line in config.splitlines():
-        name, _, url = line.strip().partition(b"=")
-        if name.strip().lower() in (b"url", b"pushurl"):
-            url = (
-                url.strip()
-                .strip(b'"')
-                .lower()
-                .rpartition(b"://")[2]
-                .rpartition(b"@")[2]
-                .rstrip(b"/")
-            )
-            host, _, path = (
-                (url[:-4] if url.endswith(b".git") else url).replace(b":", b"/", 1).partition(b"/")
-            )
-            port, _, rest = path.partition(b"/")
-            found.append(host + b"/" + (rest if port.isdigit() else path).strip(b"/"))
-    return found
-
-
-def covers(pattern: bytes, text: bytes) -> bool:
-    """The thing itself, or what is below it."""
-    return matches(text, pattern) or matches(text, pattern + b"/*")
-
-
-def matches(text: bytes, pattern: bytes) -> bool:
-    """`*` stands for anything; work is bounded by the product of both lengths."""
-    at = of = 0
-    star, held = -1, 0
-    while at < len(text):
-        if of < len(pattern) and pattern[of] == 42:
-            star, held = of, at
-            of += 1
-        elif of < len(pattern) and pattern[of] == text[at]:
-            at, of = at + 1, of + 1
-        elif star >= 0:
-            held += 1
-            at, of = held, star + 1
-        else:
-            return False
-    return not pattern[of:].strip(b"*")
-
-
-def git_folder(place: bytes) -> bytes:
-    """The git folder of the repository around a place, the one that all its work trees share;
-    none outside."""
-    while place:
-        try:
-            posix.stat(place + b"/.git")
-        except OSError:
-            place = above(place)
-            continue
-        pointer = content(place + b"/.git")
-        if not pointer.startswith(b"gitdir:"):
-            return place + b"/.git"
-        own = pointer[7:].strip()
-        return common(own if own[:1] == b"/" else place + b"/" + own)
-    return b""
-
-
-def common(own: bytes) -> bytes:
-    """Of a work tree's own git folder."""
-    shared = content(own + b"/commondir").strip()
-    return own if not shared else shared if shared[:1] == b"/" else own + b"/" + shared
-
-
-def same(one: bytes, other: bytes) -> bool:
-    try:
-        a, b = posix.stat(one), posix.stat(other)
-    except OSError:
-        return one == other
-    return (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+        end = text.find(b'"', end + 1)
+    return end
 
 
 # -- <private> -----------------------------------------------------------------------------------
@@ -497,40 +384,6 @@ def without_private(parts: list[bytes]) -> tuple[list[bytes], bool]:
     spans = private.spans(payload)
     left: bytes = private.without(payload, private.text_spans(payload) if spans is None else spans)
     return [left], len(left) < len(payload)
-
-
-def hidden(folder: bytes, event: bytes, payload: list[bytes], dropped: bool) -> list[bytes]:
-    """What may be told of an event: of a turn whose prompt was private, only that there was one."""
-    place = folder + b"/private"
-    try:
-        sessions = posix.listdir(place)
-    except OSError:
-        sessions = []
-    if not dropped and not sessions:
-        return payload
-    told = b"".join(payload)
-    ident = field(told, b"session_id") or field(told, b"sessionId")
-    name = bytes([c if chr(c).isalnum() or c in b"-_" else 95 for c in ident])
-    if event in ASKS:
-        # also where nobody could look at it
-        if dropped and not field(told, b"prompt").strip(BLANK):
-            if name:
-                make_folder(place)
-                posix.close(posix.open(place + b"/" + name, posix.O_WRONLY | posix.O_CREAT, 0o600))
-            return [outline(told)]
-        forget(place, name, sessions)
-    elif name in sessions:
-        if event in ENDS:
-            forget(place, name, sessions)
-        return [outline(told)]
-    return [told]
-
-
-def forget(place: bytes, name: bytes, sessions: list[bytes]) -> None:
-    if name in sessions:
-        posix.unlink(place + b"/" + name)
-        if len(sessions) == 1:
-            posix.rmdir(place)  # hooks look no further then
 
 
 def outline(told: bytes) -> bytes:
@@ -566,105 +419,6 @@ def ring(folder: bytes) -> bool:
         return False
 
 
-def wake(folder: bytes, rung: bool) -> None:
-    """Start one ingest, unless one is started already that has not begun to read the spool.
-
-    Whoever serves is left to read it; one who was told before and did not come is not waited for.
-    """
-    command = content(folder + b"/launch").splitlines()
-    pending = folder + b"/pending"
-    posix.closerange(3, 1024)  # an agent may wait for the end of a pipe that it left open here
-    if not command:
-        return
-    fd, late = claim(pending, rung)
-    if fd < 0:
-        return
-    if rung and not late:
-        posix.write(fd, LEFT)
-        return
-    env = {name: value for name, value in posix.environ.items() if not name.startswith(b"GIT_")}
-    env[b"WHYFOR_HOME"] = above(folder)
-    null = [(posix.POSIX_SPAWN_OPEN, number, b"/dev/null", posix.O_RDWR, 0) for number in (0, 1, 2)]
-    try:
-        posix.chdir(b"/")
-        pid = posix.posix_spawn(command[0], command, env, file_actions=null, setsid=True)
-    except BaseException:
-        posix.unlink(pending)
-        raise
-    posix.write(fd, b"%d" % pid)
-
-
-def claim(pending: bytes, rung: bool) -> tuple[int, bool]:
-    """The file that says an ingest was started, open for its pid, and whether it replaces one
-    that never came.
-
-    -1 if one is on its way.
-    """
-    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL
-    try:
-        return posix.open(pending, flags, 0o600), False
-    except FileExistsError:
-        if not stale(pending, rung):
-            return -1, False
-        posix.unlink(pending)
-        return posix.open(pending, flags, 0o600), True
-
-
-def stale(pending: bytes, rung: bool) -> bool:
-    age = time.time() - posix.stat(pending).st_mtime
-    pid = content(pending)
-    if pid == LEFT:
-        return not rung or age > 5  # seconds: whoever serves takes it away as soon as it reads
-    if not pid.isdigit():
-        return age > 5  # its starter died before it could start anything
-    try:
-        posix.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    if content(b"/proc/%s/stat" % pid).rpartition(b")")[2][:2] == b" Z":
-        return True  # dead, and in many containers nobody buries it
-    return age > PATIENCE  # another process has that number by now
-
-
-def ask(folder: bytes, event: bytes, payload: bytes) -> None:
-    """Once per commit the agent made: would it write down why?"""
-    sha = committed(payload)
-    if not sha or sys.stdout is None:  # closed: the spool may have its number by now
-        return
-    asked = folder + b"/asked"
-    make_folder(asked)
-    # raises the second time
-    posix.open(asked + b"/" + sha[:7], posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
-    text = (ASK % (sha.decode(), sha.decode())).encode()
-    posix.write(
-        1,
-        b'{"hookSpecificOutput":{"hookEventName":%s,"additionalContext":%s}}'
-        % (quoted(event), quoted(text)),
-    )
-
-
-def committed(payload: bytes) -> bytes:
-    """The commit a shell command made, by the agent's own account or by what git prints: `[main
-    126e95e] subject`."""
-    told = payload.partition(b'"gitOperation"')[2][:200]
-    if told and is_sha(sha := field(told, b"sha")):
-        return sha
-    command, _, answer = payload.partition(b'"tool_response"')
-    if b"git" not in command or b"commit" not in command:
-        return b""
-    for piece in answer.split(b"[")[1:]:
-        words = piece[:300].partition(b"] ")[0].split(b" ")
-        if len(words) > 1 and is_sha(words[-1]) and b"\\" not in piece[: piece.find(b"]")]:
-            return words[-1]
-    return b""
-
-
-def is_sha(word: bytes) -> bool:
-    return 7 <= len(word) <= 64 and not word.strip(b"0123456789abcdef")
-
-
 # -- small things --------------------------------------------------------------------------------
 
 
@@ -693,6 +447,14 @@ def read(fd: int) -> bytes:
         return posix.read(fd, 1 << 16)
     except OSError:
         return b""
+
+
+def listed(folder: bytes) -> list[bytes]:
+    """Return the names in a folder; none if it cannot be read."""
+    try:
+        return posix.listdir(folder)
+    except OSError:
+        return []
 
 
 def above(path: bytes) -> bytes:
