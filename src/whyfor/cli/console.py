@@ -49,22 +49,24 @@ class CleanTable(Table):
 def clean_text(text: Text, *, one_line: bool = False) -> Text:
     """Return the text with hidden characters shown by number; its styles stay in place."""
     clean = _flatten if one_line else show_hidden
-    if clean(text.plain) == text.plain:
+    plain = text.plain
+    if clean(plain) == plain:
         return text
-    ends = {0, len(text.plain)}
+    last = len(plain)
+    cuts = {0, last}
     for span in text.spans:
-        ends |= {min(span.start, len(text.plain)), min(span.end, len(text.plain))}
+        cuts |= {min(span.start, last), min(span.end, last)}
     places, words = {0: 0}, ""
-    cuts = sorted(ends)
-    for start, end in pairwise(cuts):
-        words += clean(text.plain[start:end])
+    for start, end in pairwise(sorted(cuts)):
+        words += clean(plain[start:end])
         places[end] = len(words)
-    made = text.blank_copy(words)
-    made.spans = [
-        Span(places[min(span.start, cuts[-1])], places[min(span.end, cuts[-1])], span.style)
-        for span in text.spans
-    ]
-    return made
+    spans = []
+    for span in text.spans:
+        start, end = places[min(span.start, last)], places[min(span.end, last)]
+        spans.append(Span(start, end, span.style))
+    cleaned = text.blank_copy(words)
+    cleaned.spans = spans
+    return cleaned
 
 
 def _clean_cell(cell: RenderableType | None) -> RenderableType | None:

@@ -33,31 +33,25 @@ def command(old: str, new: str, as_json: bool) -> None:
     if not found.commits:
         note(f"No commits in {old}..{new}.")
         return
-    _tell(found)
+    _render(found)
 
 
-def _tell(found: CommitRange) -> None:
+def _render(found: CommitRange) -> None:
     from rich.text import Text
 
     out = console()
     stories = sum(1 for told in found.commits if told.checkpoint and told.checkpoint.parts)
-    out.print(
-        f"{plural(len(found.commits), 'commit')}, {stories} with a story; "
-        f"{plural(found.messages, 'message')}"
-    )
+    commits, messages = plural(len(found.commits), "commit"), plural(found.messages, "message")
+    out.print(f"{commits}, {stories} with a story; {messages}")
     if found.sessions:
         out.print(spent(found.tokens), style="dim")
         out.print()
-        made = table("", "session", "messages", "title", right=("messages",))
-        for session, messages in found.sessions:
-            made.add_row(
-                agent(session.agent), session.session_id[:8], str(messages), one_line(session.title)
-            )
-        out.print(fitted(made, 3, out))
+        rows = table("", "session", "messages", "title", right=("messages",))
+        for session, number in found.sessions:
+            title = one_line(session.title)
+            rows.add_row(agent(session.agent), session.session_id[:8], str(number), title)
+        out.print(fitted(rows, 3, out))
     for said in found.prompts:
         out.print()
-        out.print(
-            Text.assemble(
-                ("▌ ", "bold #6f7ee0"), (said.role, "dim"), f"  {one_line(said.text)[:400]}"
-            )
-        )
+        words = f"  {one_line(said.text)[:400]}"
+        out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (said.role, "dim"), words))

@@ -19,14 +19,13 @@ _MORE_FILES = "Nothing was lost. Allow more, then run it again: ulimit -n 1024"
 
 
 def run(args: list[str]) -> int:
+    """Run a command and return its exit code, whatever happens in it."""
     as_json = "--json" in args
     if sys.stdout is None:  # started with it closed, by a service manager
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
-    if (
-        (limit := _file_limit()) is not None
-        and limit < _FEW_FILES
-        and not {"-h", "--help"} & set(args)
-    ):
+    limit = _file_limit()
+    asks_help = "-h" in args or "--help" in args
+    if limit is not None and limit < _FEW_FILES and not asks_help:
         return 2 if "--background" in args else _tell_limit(limit, as_json)
     with clean_streams():
         return _run(args, as_json)

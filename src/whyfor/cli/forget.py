@@ -53,6 +53,22 @@ def command(
       whyfor forget --match "Jane Roe"
       whyfor forget --before 1y --yes
     """
+    asked = _arguments(reference, match, before, new_salt)
+    settings, cwd = config.load(), Path.cwd()
+    if not dry_run and not yes:
+        _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
+    if as_json:
+        print_json(msgspec.to_builtins(forget(settings, cwd, asked, dry_run=dry_run)))
+        return
+    with progress_bar("Forgetting") as announce:
+        report = forget(settings, cwd, asked, dry_run=dry_run, announce=announce)
+    _render(report, "Would forget" if dry_run else "Forgotten")
+
+
+def _arguments(
+    reference: str | None, match: str | None, before: str | None, new_salt: bool
+) -> ForgetArguments:
+    """Return what to forget; raise BadInput unless exactly one thing is named."""
     given = [value for value in (reference, match, before) if value is not None]
     if len(given) != 1:
         raise BadInput(
@@ -63,19 +79,7 @@ def command(
         raise BadInput("--new-salt goes with --match", "See: whyfor forget --help")
     if match == "-":
         match = sys.stdin.read().strip("\n")
-    settings, cwd, asked = (
-        config.load(),
-        Path.cwd(),
-        ForgetArguments(reference, match, before, new_salt),
-    )
-    if not dry_run and not yes:
-        _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
-    if as_json:
-        print_json(msgspec.to_builtins(forget(settings, cwd, asked, dry_run=dry_run)))
-        return
-    with progress_bar("Forgetting") as announce:
-        report = forget(settings, cwd, asked, dry_run=dry_run, announce=announce)
-    _tell(report, "Would forget" if dry_run else "Forgotten")
+    return ForgetArguments(reference, match, before, new_salt)
 
 
 def _confirm(planned: ForgetReport, as_json: bool) -> None:
@@ -84,12 +88,12 @@ def _confirm(planned: ForgetReport, as_json: bool) -> None:
             "forgetting cannot be undone, and there is nobody to ask",
             "See what would go with --dry-run, then say --yes.",
         )
-    _tell(planned, "Would forget")
+    _render(planned, "Would forget")
     if not confirm("Forget it for good?", stderr=True):
         raise click.Abort
 
 
-def _tell(report: ForgetReport, word: str) -> None:
+def _render(report: ForgetReport, word: str) -> None:
     out = console()
     own = [gone for gone in report.sessions if not gone.subagent]
     parts = [plural(len(own), "session")] if report.sessions else []
@@ -100,23 +104,26 @@ def _tell(report: ForgetReport, word: str) -> None:
         parts.append(plural(report.notes, "note"))
     out.print(f"{word}: {', '.join(parts)}.")
     _list([f"{gone.agent}:{gone.session_id}  {one_line(gone.title)}".rstrip() for gone in own])
-    if report.commits:
-        out.print(f"{plural(len(report.commits), 'commit')} whose story changes or goes:")
-        _list([sha[:10] for sha in report.commits])
-    if report.copies:
-        out.print(
-            f"{plural(len(report.copies), 'other session')} with a copy of it, which you may want "
-            "to forget too:"
-        )
-        _list([f"whyfor forget {name}" for name in report.copies])
-    if report.elsewhere:
-        out.print("The text also stands where only you can change it:")
-        _list(report.elsewhere)
-    if report.files:
-        out.print("The agents' own files are not touched; delete them yourself if you want:")
-        _list(report.files)
+    for heading, items in _lists(report):
+        if items:
+            out.print(heading)
+            _list(items)
     if not report.finished:
         note("A reader is still open: the last bytes go with the next ingest.")
+
+
+def _lists(report: ForgetReport) -> list[tuple[str, list[str]]]:
+    commits = plural(len(report.commits), "commit")
+    copies = plural(len(report.copies), "other session")
+    return [
+        (f"{commits} whose story changes or goes:", [sha[:10] for sha in report.commits]),
+        (
+            f"{copies} with a copy of it, which you may want to forget too:",
+            [f"whyfor forget {name}" for name in report.copies],
+        ),
+        ("The text also stands where only you can change it:", report.elsewhere),
+        ("The agents' own files are not touched; delete them yourself if you want:", report.files),
+    ]
 
 
 def _list(items: list[str]) -> None:

@@ -50,10 +50,25 @@ def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_jso
         return
     with progress_bars("Reading", "Linking") as (announce, linking):
         report = ingest(settings, paths, agent, announce, linking)
-    _tell(report)
+    _render(report)
 
 
-def _tell(report: IngestReport) -> None:
+# field of the report, what is counted, what is said of it
+_NOTICES = (
+    ("unparsed", "line", "could not be parsed; kept as they are. See: whyfor doctor"),
+    ("unknown_types", "record", "of unknown types; kept as they are. See: whyfor doctor"),
+    ("withheld", "record", "from a pause or an excluded folder: not stored."),
+    ("forgotten", "session", "older than [retention] allows: forgotten."),
+    ("excluded", "session", "of excluded projects or agents: not stored."),
+    (
+        "unplaced",
+        "session",
+        "not stored while [exclude] names projects: they do not say where they ran.",
+    ),
+)
+
+
+def _render(report: IngestReport) -> None:
     out = console()
     for repair in report.repairs:
         out.print(f"Repaired: {repair}.", style="yellow")
@@ -61,54 +76,23 @@ def _tell(report: IngestReport) -> None:
         out.print("No agent has left a session here yet.")
         out.print("Agents looked for: Claude Code, Codex, Gemini CLI, Copilot CLI, OpenCode.")
         out.print("See what it would look like: whyfor demo")
-        _tell_unreadable(report, out)
-        return
-    new = f"{plural(report.new_records, 'new record')}" if report.new_records else "Nothing new"
+    else:
+        _render_kept(report, out)
+    for item in report.unreadable[:5]:
+        out.print(f"Cannot read {item.path}: {item.reason}", style="red")
+    if len(report.unreadable) > 5:
+        out.print(f"… and {len(report.unreadable) - 5} more. See: whyfor doctor", style="red")
+
+
+def _render_kept(report: IngestReport, out: Console) -> None:
+    new = plural(report.new_records, "new record") if report.new_records else "Nothing new"
     out.print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
     out.print(
         f"Kept: {plural(report.sessions, 'session')}, {plural(report.subagents, 'subagent')}, "
         f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, "
         f"{size(report.bytes)}."
     )
-    if report.unparsed:
-        out.print(
-            f"{plural(report.unparsed, 'line')} could not be parsed; kept as they are. See: "
-            "whyfor doctor",
-            style="yellow",
-        )
-    if report.unknown_types:
-        out.print(
-            f"{plural(report.unknown_types, 'record')} of unknown types; kept as they are. See: "
-            "whyfor doctor",
-            style="yellow",
-        )
-    if report.withheld:
-        out.print(
-            f"{plural(report.withheld, 'record')} from a pause or an excluded folder: not stored.",
-            style="yellow",
-        )
-    if report.forgotten:
-        out.print(
-            f"{plural(report.forgotten, 'session')} older than [retention] allows: forgotten.",
-            style="yellow",
-        )
-    if report.excluded:
-        out.print(
-            f"{plural(report.excluded, 'session')} of excluded projects or agents: not stored.",
-            style="yellow",
-        )
-    if report.unplaced:
-        out.print(
-            f"{plural(report.unplaced, 'session')} not stored while [exclude] names projects: they "
-            "do not say where "
-            "they ran.",
-            style="yellow",
-        )
-    _tell_unreadable(report, out)
-
-
-def _tell_unreadable(report: IngestReport, out: Console) -> None:
-    for item in report.unreadable[:5]:
-        out.print(f"Cannot read {item.path}: {item.reason}", style="red")
-    if len(report.unreadable) > 5:
-        out.print(f"… and {len(report.unreadable) - 5} more. See: whyfor doctor", style="red")
+    for field, noun, words in _NOTICES:
+        number = getattr(report, field)
+        if number:
+            out.print(f"{plural(number, noun)} {words}", style="yellow")

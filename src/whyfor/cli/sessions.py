@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from whyfor import config
@@ -21,6 +23,9 @@ from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.service.exclude import excluded_note
 from whyfor.service.sessions import SessionFamily, SessionFilter, session_json, sessions
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @click.command()
@@ -55,65 +60,57 @@ def command(
     where = SessionFilter(project=project, agent=agent, since=since, until=until, branch=branch)
     settings = config.load()
     found = sessions(settings, where, limit=limit, everything=everything)
-    if left_out := excluded_note(settings):
+    left_out = excluded_note(settings)
+    if left_out:
         note(left_out)
     if as_json:
-        print_json([session_json(s) for item in found for s in (item.session, *item.children)])
-        return
-    if not found:
-        filtered = project or agent or since or until or branch
-        note(
-            "No session fits. Fewer filters, or: whyfor ingest"
-            if filtered
-            else "No session is kept yet."
-        )
-        return
-    _table(found)
-    if limit and len(found) == limit:
-        note(f"The newest {limit}. More: --limit 0, or --since, --project")
+        print_json(_json(found))
+    elif found:
+        _table(found)
+        if limit and len(found) == limit:
+            note(f"The newest {limit}. More: --limit 0, or --since, --project")
+    elif project or agent or since or until or branch:
+        note("No session fits. Fewer filters, or: whyfor ingest")
+    else:
+        note("No session is kept yet.")
+
+
+def _json(found: list[SessionFamily]) -> list[dict[str, Any]]:
+    rows = []
+    for family in found:
+        rows.append(session_json(family.session))
+        rows += [session_json(child) for child in family.children]
+    return rows
 
 
 def _table(found: list[SessionFamily]) -> None:
-    made = table(
-        "",
-        "id",
-        "when",
-        "project",
-        "title",
-        "prompts",
-        "tools",
-        "out",
-        right=("prompts", "tools", "out"),
-    )
-    for item in found:
-        _row(made, item.session)
-        for index, child in enumerate(item.children):
-            _row(made, child, branch="└ " if index == len(item.children) - 1 else "├ ")
+    numbers = ("prompts", "tools", "out")
+    rows = table("", "id", "when", "project", "title", *numbers, right=numbers)
+    for family in found:
+        rows.add_row(*_row(family.session))
+        for child in family.children:
+            rows.add_row(*_row(child, branch="└ " if child is family.children[-1] else "├ "))
     out = console()
-    out.print(fitted(made, 4, out))
+    out.print(fitted(rows, 4, out))
 
 
-def _row(made: object, session: Session, branch: str = "") -> None:
+def _row(session: Session, branch: str = "") -> list[Text | str]:
     from rich.text import Text
 
     said = one_line(session.title)
-    title = Text.assemble(
-        (branch, "dim"), (f"{session.subagent}: " if session.subagent else "", "dim")
-    )
+    subagent = f"{session.subagent}: " if session.subagent else ""
+    title = Text.assemble((branch, "dim"), (subagent, "dim"))
     title.append(said or "(no prompt)", style="" if said else "dim")
     if session.unparsed:
         title.append(f"  {session.unparsed} unparsed", style="yellow")
-    ident = session.session_id
-    made.add_row(  # type: ignore[attr-defined]
+    shown = 14 if session.session_id.startswith(("agent-", "ses_")) else 8
+    return [
         agent(session.agent),
-        Text(
-            ident[:14] if ident.startswith(("agent-", "ses_")) else ident[:8],
-            style="dim" if branch else "bold",
-        ),
+        Text(session.session_id[:shown], style="dim" if branch else "bold"),
         age(session.started_at),
         project(session.project)[:24],
         title,
-        str(session.prompts) if not branch else "",
+        "" if branch else str(session.prompts),
         str(session.tool_calls),
         count(session.tokens.output),
-    )
+    ]

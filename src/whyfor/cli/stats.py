@@ -73,23 +73,15 @@ def _chart(title: str, rows: list[StatsRow], total: int) -> None:
         return
     out = console()
     out.print()
-    made = table(
-        title,
-        "",
-        "sessions",
-        "turns",
-        "in",
-        "cache read",
-        "out",
-        right=("sessions", "turns", "in", "cache read", "out"),
-    )
-    made.columns[0].max_width = 40
-    value = [row.turns if title == "day" else row.tokens.output for row in rows]
+    numbers = ("sessions", "turns", "in", "cache read", "out")
+    lines = table(title, "", *numbers, right=numbers)
+    lines.columns[0].max_width = 40
+    by_day = title == "day"
+    value = [row.turns if by_day else row.tokens.output for row in rows]
     most = max((number or 0 for number in value), default=0)
     for row, number in zip(rows, value, strict=True):
-        name = project(row.name) if title == "project" else row.name
-        made.add_row(
-            name,
+        lines.add_row(
+            project(row.name) if title == "project" else row.name,
             Text(_bar(number, most), style=COLOUR.get(row.name, "#6f7ee0")),
             f"{row.sessions:,}",
             "" if row.turns is None else f"{row.turns:,}",
@@ -97,14 +89,16 @@ def _chart(title: str, rows: list[StatsRow], total: int) -> None:
             count(row.tokens.cache_read),
             count(row.tokens.output),
         )
-    out.print(made)
-    what = "turns" if title == "day" else "output tokens"
-    more = (
-        f", the {'last' if title == 'day' else 'first'} {len(rows)} of {total}"
-        if total > len(rows)
-        else ""
-    )
-    out.print(f"bars: {what}{more}", style="dim")
+    out.print(lines)
+    _caption(len(rows), total, by_day=by_day)
+
+
+def _caption(shown: int, total: int, *, by_day: bool) -> None:
+    what = "turns" if by_day else "output tokens"
+    more = ""
+    if total > shown:
+        more = f", the {'last' if by_day else 'first'} {shown} of {total}"
+    console().print(f"bars: {what}{more}", style="dim")
 
 
 def _bar(number: int | None, most: int) -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import click
 
 from whyfor import config
 from whyfor.cli.render import age, console, fitted, json_option, note, print_json, project, table
 from whyfor.config import Settings
-from whyfor.live.board import NowBoard, PreviewCache
+from whyfor.live.board import NowBoard, PreviewCache, SessionCard
 from whyfor.live.follow import standings
 from whyfor.live.hub import standing_json
 from whyfor.model.status import LiveStatus
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @click.command()
@@ -53,10 +58,10 @@ def _is_terminal() -> bool:
 
 
 def _ordered(settings: Settings, found: list[LiveStatus]) -> list[LiveStatus]:
-    """Return the sessions in display order: those that wait for an answer first."""
+    """Return them as they are shown: who waits for an answer first."""
     by_name = {each.name: each for each in found}
     groups = PreviewCache(settings).board(found).groups
-    return [by_name[card.name] for cards in groups.values() for card in cards]
+    return [by_name[card.name] for card in chain.from_iterable(groups.values())]
 
 
 def _json(standing: LiveStatus) -> dict[str, object]:
@@ -64,45 +69,55 @@ def _json(standing: LiveStatus) -> dict[str, object]:
 
 
 def _print(board: NowBoard) -> None:
+    from whyfor.cli.screen import words
+
+    out = console()
+    for pause in board.paused:
+        paused = f"Capture is paused: nothing is recorded {pause.where}."
+        out.print(f"{paused} Record again: {pause.resume}", style="yellow")
+    if board.empty:
+        note("Nothing captured yet. In a repository: whyfor init")
+        return
+    out.print(words.lede(board), style="bold")
+    cards = list(chain.from_iterable(board.groups.values()))
+    if not cards:
+        return
+    rows = table("status", "", "project", "branch", "title", "doing", "age")
+    for card in cards:
+        rows.add_row(*_row(card))
+    out.print()
+    out.print(fitted(rows, 4, out))
+    for card in board.groups["waiting_approval"]:
+        _print_request(card)
+
+
+def _row(card: SessionCard) -> list[Text | str]:
+    from rich.text import Text
+
+    from whyfor.cli.screen import words
+
+    status, session = card.status, card.session
+    shape, word, style = words.SHAPE["failed" if status.failed else status.phase]
+    place = project(session.project) if session.project else card.place
+    return [
+        Text(f"{shape} {word}", style=style),
+        words.mark(card),
+        words.named(place, 24),
+        words.named(session.branch, 24),
+        words.short(words.title(card), 60),
+        "" if status.approval else words.short(words.activity(card), 60),
+        age(status.since if status.phase.startswith("waiting") else status.heard_at),
+    ]
+
+
+def _print_request(card: SessionCard) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     from whyfor.cli.screen import words
 
     out = console()
-    for pause in board.paused:
-        out.print(
-            f"Capture is paused: nothing is recorded {pause.where}. Record again: {pause.resume}",
-            style="yellow",
-        )
-    if board.empty:
-        note("Nothing captured yet. In a repository: whyfor init")
-        return
-    out.print(words.lede(board), style="bold")
-    if not any(board.groups.values()):
-        return
-    made = table("status", "", "project", "branch", "title", "doing", "age")
-    for cards in board.groups.values():
-        for card in cards:
-            shape, word, style = words.SHAPE["failed" if card.status.failed else card.status.phase]
-            place = project(card.session.project) if card.session.project else card.place
-            made.add_row(
-                Text(f"{shape} {word}", style=style),
-                words.mark(card),
-                words.named(place, 24),
-                words.named(card.session.branch, 24),
-                words.short(words.title(card), 60),
-                "" if card.status.approval else words.short(words.activity(card), 60),
-                age(
-                    card.status.since
-                    if card.status.phase.startswith("waiting")
-                    else card.status.heard_at
-                ),
-            )
     out.print()
-    out.print(fitted(made, 4, out))
-    for card in board.groups["waiting_approval"]:
-        out.print()
-        out.print(Text.assemble(words.mark(card), f" {words.title(card)}"), style="bold")
-        for line in words.request(card):
-            out.print(Padding(line, (0, 0, 0, 3), expand=False), soft_wrap=False)
+    out.print(Text.assemble(words.mark(card), f" {words.title(card)}"), style="bold")
+    for line in words.request(card):
+        out.print(Padding(line, (0, 0, 0, 3), expand=False), soft_wrap=False)

@@ -15,22 +15,9 @@ MOST = 6 << 20  # bytes of a diff that are read; what comes after is counted by 
 SECONDS = 8.0
 LINE_MAX = 2000  # characters of one line: a minified file has one
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
-_DIFF = (
-    *(
-        "diff-tree",
-        "--root",
-        "-r",
-        "--no-commit-id",
-        "--raw",
-        "--numstat",
-        "-p",
-        "-U3",
-        "-M",
-        "-l400",
-        "-z",
-    ),
-    *("--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short"),
-    *("--src-prefix=a/", "--dst-prefix=b/"),
+_DIFF = tuple(
+    "diff-tree --root -r --no-commit-id --raw --numstat -p -U3 -M -l400 -z --full-index --no-color "
+    "--no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/".split()
 )
 
 
@@ -46,6 +33,10 @@ class Hunk(msgspec.Struct, frozen=True):
     new: tuple[int, int]
     about: str  # what git takes for the function it is in
     lines: list[PatchLine]
+
+    @property
+    def added(self) -> int:
+        return sum(line.sign == "+" for line in self.lines)
 
     @property
     def head(self) -> str:
@@ -68,45 +59,43 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 def patch(folder: GitPlace, sha: str) -> Patch:
-    """Return the change against the first parent; empty for a merge."""
+    """Return what a commit changes against its parent; a merge has none of its own."""
     raw, whole = run.read(folder, [*_DIFF, sha], most=MOST, seconds=SECONDS)
     fields, _, body = raw.partition(b"\0\0")
     if not body:
         fields = fields.rstrip(b"\0")
-    listed = (
-        _listed([part.decode("utf-8", "replace") for part in fields.split(b"\0")]) if fields else []
-    )
     bodies = iter(_bodies(body))
     files = []
-    for status, old, path, added, removed in listed:
-        # A file that became a link, or the reverse, is two parts of the patch.
-        parts = [hunk for _ in range(2 if status == "T" else 1) for hunk in next(bodies, [])]
-        told = sum(line.sign == "+" for hunk in parts for line in hunk.lines)
-        files.append(PatchFile(path, old, status, added, removed, parts, whole or told == added))
+    for listed in _listed(fields.decode("utf-8", "replace").split("\0")):
+        hunks = list(next(bodies, []))
+        if listed.status == "T":  # a file that became a link, or a link a file: two parts
+            hunks += next(bodies, [])
+        added = sum(hunk.added for hunk in hunks)
+        complete = whole or added == listed.added
+        files.append(msgspec.structs.replace(listed, hunks=hunks, whole=complete))
     return Patch(files, whole)
 
 
-def _listed(fields: list[str]) -> list[tuple[str, str | None, str, int | None, int | None]]:
-    """Parse raw entries (status, names), followed by the counts of the same files in the same
-    order."""
-    found: list[tuple[str, str | None, str]] = []
-    rest = iter(fields)
+def _listed(fields: list[str]) -> list[PatchFile]:
+    """Return the files without their hunks: raw entries (status, names) come first, then counts
+    of the same files in the same order."""
+    found: list[PatchFile] = []
     counts: list[tuple[int | None, int | None]] = []
+    rest = iter(fields)
     for field in rest:
         if field.startswith(":"):
             status = field.rsplit(" ", 1)[1][:1]
-            first = next(rest, "")
-            found.append(
-                (status, first, next(rest, "")) if status in "RC" else (status, None, first)
-            )
+            old = next(rest, "") if status in "RC" else None
+            found.append(PatchFile(next(rest, ""), old, status, None, None, []))
         elif field.count("\t") >= 2:
             added, removed, name = field.split("\t", 2)
             counts.append((_count(added), _count(removed)))
             if not name:  # a rename's two names follow
                 next(rest, None)
                 next(rest, None)
-    counts += [(None, None)] * (len(found) - len(counts))
-    return [(*entry, *count) for entry, count in zip(found, counts, strict=False)]
+    for at, (added_lines, removed_lines) in enumerate(counts[: len(found)]):
+        found[at] = msgspec.structs.replace(found[at], added=added_lines, removed=removed_lines)
+    return found
 
 
 def _count(text: str) -> int | None:
@@ -114,26 +103,22 @@ def _count(text: str) -> int | None:
 
 
 def _bodies(body: bytes) -> list[list[Hunk]]:
-    """Return the hunks of each file, in the order of the file list."""
+    """Return the hunks of each file, in the order the files are listed in."""
     found: list[list[Hunk]] = []
     rest = iter(body.split(b"\n"))
     for raw in rest:
         if raw.startswith(b"diff --git "):
             found.append([])
-        elif (
-            raw.startswith(b"@@ ")
-            and found
-            and (head := _HUNK.match(raw.decode("utf-8", "replace")))
-        ):
-            found[-1].append(_hunk(head, rest))
+        elif raw.startswith(b"@@ ") and found:
+            head = _HUNK.match(raw.decode("utf-8", "replace"))
+            if head is not None:
+                found[-1].append(_hunk(head, rest))
     return found
 
 
 def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
-    """Parse one hunk by counting its lines: inside a hunk nothing is a header."""
-    old, old_count, new, new_count = (
-        int(part) if part is not None else 1 for part in head.groups()[:4]
-    )
+    """Read a hunk's lines. They are counted: inside a hunk nothing is a header."""
+    old, old_count, new, new_count = map(int, head.groups("1")[:4])
     at, to = old, new
     lines: list[PatchLine] = []
     while at < old + old_count or to < new + new_count:
@@ -144,9 +129,9 @@ def _hunk(head: re.Match[str], rest: Iterator[bytes]) -> Hunk:
         if sign == "\\":
             continue
         text = raw[1:].removesuffix(b"\r").decode("utf-8", "replace")[:LINE_MAX]
-        lines.append(
-            PatchLine(sign, at if sign != "+" else None, to if sign != "-" else None, text)
-        )
-        at += sign != "+"
-        to += sign != "-"
+        here = at if sign != "+" else None
+        there = to if sign != "-" else None
+        lines.append(PatchLine(sign, here, there, text))
+        at += here is not None
+        to += there is not None
     return Hunk((old, old_count), (new, new_count), head[5], lines)

@@ -273,18 +273,11 @@ class _Start(msgspec.Struct):
 
 
 def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answer:
-    """Return the command and its environment; an answer instead if git cannot be run."""
+    """Return the command and its environment; an answer instead if there is nothing to ask."""
     program = find_git(os.environ.get("PATH", os.defpath))
     if program is None:
         return NO_GIT
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _KEPT
-    }
-    env = {**kept, **_ENVIRONMENT}
-    # With the real index, git may read files from the work tree instead of its objects.
-    env["GIT_INDEX_FILE"] = _NO_INDEX
+    env = _environment()
     place: list[str] = []
     if isinstance(where, GitDir):
         if not is_git_dir(where.path) or not is_own(where.path):
@@ -296,10 +289,21 @@ def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answe
             return _NO_REPOSITORY
         place = ["-C", str(top)]
         env["GIT_CEILING_DIRECTORIES"] = str(top.parent)
-    # `config` starts no program, and must show the settings unchanged.
-    settings = _BARE if arguments[0] == "config" else _SETTINGS
-    overrides = [word for setting in settings for word in ("-c", setting)]
+    # `config` starts nothing, and must show the settings as they are.
+    overrides = []
+    for setting in _BARE if arguments[0] == "config" else _SETTINGS:
+        overrides += ["-c", setting]
     return _Start([program, "--no-pager", *place, *overrides, *arguments], env)
+
+
+def _environment() -> dict[str, str]:
+    """Return ours without what would change git's answers."""
+    env = {}
+    for name, value in os.environ.items():
+        if not name.startswith("GIT_") or name in _KEPT:
+            env[name] = value
+    # By its index, git would take files from the work tree instead of its objects.
+    return {**env, **_ENVIRONMENT, "GIT_INDEX_FILE": _NO_INDEX}
 
 
 def find_git(path: str) -> str | None:

@@ -68,7 +68,11 @@ def find_changes(top: Path, head: str | None, paths: Iterable[str]) -> WorkTreeS
     `top` is the work tree; files outside it are left out. Without a commit yet, every file that git
     knows differs.
     """
-    asked = {name: path for path in paths if (name := _below(top, path)) is not None}
+    asked: dict[bytes, str] = {}
+    for path in paths:
+        name = _below(top, path)
+        if name is not None:
+            asked[name] = path
     changed: set[str] = set()
     unread: dict[str, str] = {}
     names = sorted(asked)
@@ -100,26 +104,28 @@ def _below(top: Path, path: str) -> bytes | None:
 def _compare(
     top: Path, head: str | None, names: list[bytes]
 ) -> tuple[set[bytes], dict[bytes, str]]:
-    """Return the names that differ, and the reasons why others could not be compared."""
+    """Return the names that differ, and why others could not be compared."""
     listed = _asked(top, "ls-files", "-z", "--stage", "--debug", "--", *_words(names)).out
     index = parse_index(listed)
     differ = _untracked(top, [name for name in names if name not in index])
     differ |= _staged(top, head, index, names)
     written_at = _index_time(top)
-    doubtful = [
-        name
-        for name in names
-        if name in index and name not in differ and not _is_same(top, name, index[name], written_at)
-    ]
+    doubtful = []
+    for name in names:
+        if name not in index or name in differ:
+            continue
+        if not _is_same(top, name, index[name], written_at):
+            doubtful.append(name)
     unread: dict[bytes, str] = {}
-    if doubtful:
-        comparer = _Comparer(top, doubtful)
-        for name in doubtful:
-            verdict = comparer.compare(name, index[name])
-            if isinstance(verdict, str):
-                unread[name] = verdict
-            elif verdict:
-                differ.add(name)
+    if not doubtful:
+        return differ, unread
+    comparer = _Comparer(top, doubtful)
+    for name in doubtful:
+        verdict = comparer.compare(name, index[name])
+        if isinstance(verdict, str):
+            unread[name] = verdict
+        elif verdict:
+            differ.add(name)
     return differ, unread
 
 
@@ -137,20 +143,14 @@ def _untracked(top: Path, names: list[bytes]) -> set[bytes]:
 def _staged(
     top: Path, head: str | None, index: Mapping[bytes, IndexEntry], names: list[bytes]
 ) -> set[bytes]:
-    """Return the names whose index entry differs from the commit."""
+    """Return those that the index holds otherwise than the commit."""
     if head is None:
         return {name for name in names if name in index}
     options = (
-        "-z",
-        "--cached",
-        "--name-only",
-        "--no-renames",
-        "--no-ext-diff",
-        "--ita-visible-in-index",
-    )
-    listed = _asked(
-        top, "diff-index", *options, "--ignore-submodules=all", head, "--", *_words(names)
-    ).out
+        "-z --cached --name-only --no-renames --no-ext-diff --ita-visible-in-index "
+        "--ignore-submodules=all"
+    ).split()
+    listed = _asked(top, "diff-index", *options, head, "--", *_words(names)).out
     return set(listed.split(b"\0")) & set(names)
 
 
@@ -195,7 +195,7 @@ class _Comparer:
         self.attributes = parse_attributes(listed)
 
     def compare(self, name: bytes, entry: IndexEntry) -> bool | str:
-        """Return whether the file differs, or the reason (a str) why that is unknown."""
+        """Return whether the file differs; or why that cannot be told."""
         if entry.stage:
             return True  # a merge that is not through
         path = _path(self.top, name)
@@ -210,10 +210,16 @@ class _Comparer:
         if stat.S_ISLNK(now.st_mode):
             return blob_name(os.fsencode(path.readlink()), entry.sha) != entry.sha
         attributes = self.attributes.get(name, {})
-        if reason := self._converted_by(attributes):
+        reason = self._converted_by(attributes)
+        if reason:
             return reason
         if now.st_size > MAX_BYTES:
             return f"it is larger than {MAX_BYTES >> 20} MB"
+        return self._compare_content(path, entry, attributes)
+
+    def _compare_content(
+        self, path: Path, entry: IndexEntry, attributes: Mapping[str, bytes]
+    ) -> bool | str:
         try:
             content = _content(path)
         except OSError as error:

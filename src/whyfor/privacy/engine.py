@@ -23,54 +23,29 @@ from whyfor.privacy.shapes import decoded, is_hex, is_monotonous, is_plain, is_r
 DEPTH = 3  # base64 in base64 in base64
 LONG = 1024
 REACH = 2048  # bytes a name and its value may lie apart, with escapes between them
-_MARKS = [
-    mark.encode()
-    for mark in (
-        *("\x1b[", "\\u001b[", "\\x1b[", "\\033[", "\\e["),
-        *(
-            "%0a",
-            "%09",
-            "%20",
-            "%22",
-            "%25",
-            "%26",
-            "%27",
-            "%2b",
-            "%2c",
-            "%2d",
-            "%2f",
-            "%3a",
-            "%3b",
-            "%3c",
-            "%3d",
-            "%3e",
-        ),
-        *("%40", "%5f", "%7b", "%7c"),
-        *("%7c", "%24", "%21"),
-        *("&quot;", "&amp;", "&apos;", "&lt;", "&gt;", "&#"),
-        *("\\u002", "\\u003", "\\u005", "\\/"),
-    )
-]
+_MARKS = (
+    b"\x1b[ \\u001b[ \\x1b[ \\033[ \\e[ "
+    b"%0a %09 %20 %22 %25 %26 %27 %2b %2c %2d %2f %3a %3b %3c %3d %3e %40 %5f %7b %7c %24 %21 "
+    b"&quot; &amp; &apos; &lt; &gt; &# \\u002 \\u003 \\u005 \\/"
+).split()
 _Look = Callable[[bytes, int, int, int, int], Iterator[tuple[int, int, str]]]
 _ESCAPE: list[_Look] = []
 _MASK = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 
 
 def _encoded_text() -> re.Pattern[bytes]:
-    """Base64 whose first five groups of four are printable ASCII: no other bytes come out like
-    that by chance."""
+    """Return a pattern for base64 whose first five groups of four are printable ASCII: no other
+    bytes come out like that by chance."""
     letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    printable = [*range(32, 127), 9, 10, 13]
-
-    def among(values: set[int]) -> bytes:
-        return b"[" + re.escape(bytes(letters[value] for value in sorted(values))) + b"]"
-
-    first = among({byte >> 2 for byte in printable})
-    second = among({(low << 4) | (byte >> 4) for low in range(4) for byte in printable})
-    third = among({(low << 2) | (byte >> 6) for low in range(16) for byte in printable})
-    return re.compile(
-        b"(?:" + first + second + third + rb"[A-Za-z0-9+/_-]){5,}[A-Za-z0-9+/_-]*={0,2}"
-    )
+    places: list[set[int]] = [set(), set(), set()]
+    for byte in (*range(32, 127), 9, 10, 13):
+        places[0].add(byte >> 2)
+        places[1].update((low << 4) | (byte >> 4) for low in range(4))
+        places[2].update((low << 2) | (byte >> 6) for low in range(16))
+    group = b""
+    for values in places:
+        group += b"[" + re.escape(bytes(letters[value] for value in sorted(values))) + b"]"
+    return re.compile(b"(?:" + group + rb"[A-Za-z0-9+/_-]){5,}[A-Za-z0-9+/_-]*={0,2}")
 
 
 _ENCODED = _encoded_text()
@@ -114,18 +89,8 @@ class Engine:
     def __init__(self, rules: Rules) -> None:
         self.allow = rules.allow
         self.replace = {rule.id: rule.replace for rule in rules.rules if rule.replace}
-        names: dict[bytes, list[_Look]] = {decoy.encode(): [] for decoy in rules.decoys}
-        names |= dict.fromkeys(_MARKS, _ESCAPE)
-        for kind in rules.names:
-            names |= {
-                word.encode(): [assignments.AssignmentFinder(kind.id, rules.words).look]
-                for word in kind.words
-            }
-        forms: dict[bytes, list[_Look]] = {}
-        for rule in rules.rules:
-            look = _Form(rule).look
-            for anchor in rule.anchors:
-                forms.setdefault(anchor.encode(), []).append(look)
+        names = _name_looks(rules)
+        forms = _form_looks(rules)
         kinds = ahocorasick_rs.MatchKind
         # Of names the longest counts, so that a decoy hides the word in it; of forms all, so that
         # none hides another.
@@ -144,7 +109,7 @@ class Engine:
         """
         if _MASK.search(data) is None:
             return self._find(data, lines)
-        view = _view(data, 0, len(data), _MASK, lambda label: assignments.LABEL)
+        view = _view(data, 0, len(data), _MASK, lambda _label: assignments.LABEL)
         return [
             Finding(*view.original(f.start, f.end), f.rule) for f in self._find(view.text, lines)
         ]
@@ -162,20 +127,19 @@ class Engine:
         return self._settled(data, found)
 
     def find_split(self, data: bytes) -> list[Finding]:
-        """The parts of secrets that begin in one string of a message and end in the next, in
-        records one a line.
+        """Return the parts of secrets that begin in one string of a message and end in the next,
+        in records one a line.
 
         Only of those that have a form of their own: anything else would be found in any two
         words.
         """
         found: list[Finding] = []
-        for low, high, joints in _joined_strings(data):
-            edges = [low, *(edge for joint in joints for edge in joint), high]
-            pieces = list(zip(edges[::2], edges[1::2], strict=True))
+        for pieces in _joined_strings(data):
             text = b"".join(data[start:stop] for start, stop in pieces)
             for item in self._forms_in(text):
                 parts = list(_parts(pieces, item))
-                found += parts if len(parts) > 1 else []
+                if len(parts) > 1:
+                    found += parts
         return self._settled(data, found)
 
     def _forms_in(self, text: bytes) -> Iterator[Finding]:
@@ -189,11 +153,26 @@ class Engine:
                         yield Finding(begin, finish, rule)
 
     def _plain(self, data: bytes, lines: bool, escapes: list[int]) -> list[Finding]:
-        """What stands there as it is written; where escapes stand is noted."""
+        """Return what stands there as it is written; note where escapes stand."""
         found: list[Finding] = []
-        low, high = 0, -1  # of the line we are in
+        low, high = 0, -1 if lines else len(data)  # of the line we are in
         done = 0  # the end of a long one: what lies in it is gone already
-        # what stands in a secret's place names nothing
+        for start, end, looks in self._anchors(data, escapes):
+            if start < done:
+                continue
+            if lines and start > high:
+                low = data.rfind(b"\n", 0, start) + 1
+                high = _line_end(data, start)
+            for look in looks:
+                for begin, finish, rule in look(data, start, end, low, high):
+                    found.append(Finding(begin, finish, rule))
+                    if finish - begin > LONG:
+                        done = finish
+        return found
+
+    def _anchors(self, data: bytes, escapes: list[int]) -> Iterator[tuple[int, int, list[_Look]]]:
+        """Yield every anchor that may name something, in order; what stands in a secret's place
+        names nothing."""
         masks = [match.span() for match in _MASK.finditer(data)][::-1]
         for start, end, pattern in self._met(data.lower()):
             looks = self._looks[pattern]
@@ -202,21 +181,8 @@ class Engine:
                 continue
             while masks and masks[-1][1] <= start:
                 masks.pop()
-            if not looks or start < done or (masks and masks[-1][0] <= start):
-                continue
-            if lines:
-                if start > high:
-                    low = data.rfind(b"\n", 0, start) + 1
-                    high = data.find(b"\n", start)
-                    high = len(data) if high < 0 else high
-            else:
-                high = len(data)
-            for look in looks:
-                for begin, finish, rule in look(data, start, end, low, high):
-                    found.append(Finding(begin, finish, rule))
-                    if finish - begin > LONG:
-                        done = finish
-        return found
+            if looks and not (masks and masks[-1][0] <= start):
+                yield start, end, looks
 
     def _met(self, low: bytes) -> list[tuple[int, int, int]]:
         """Every anchor, in order."""
@@ -249,9 +215,11 @@ class Engine:
         return found
 
     def _inside(self, inner: bytes, depth: int) -> str | None:
-        if found := self._plain(inner, False, []) or (
-            self._encoded(inner, depth + 1) if depth + 1 < DEPTH else []
-        ):
+        """Return the rule of a secret in decoded text, or None."""
+        found = self._plain(inner, False, [])
+        if not found and depth + 1 < DEPTH:
+            found = self._encoded(inner, depth + 1)
+        if found:
             return found[0].rule
         word = inner.strip().decode("latin-1")
         if len(word) > 512 or len(word.split()) != 1 or decoded(inner.strip()) is not None:
@@ -262,29 +230,64 @@ class Engine:
         return None
 
     def _settled(self, data: bytes, found: list[Finding]) -> list[Finding]:
-        """Overlapping ones become one, under the name of the one that says most."""
+        """Return findings without those that are allowed or masked; overlapping ones become one,
+        under the name of the one that says most."""
         if not found:
             return found
         masks = [match.span() for match in _MASK.finditer(data)]
         result: list[Finding] = []
-        for item in sorted(
-            set(found), key=lambda f: (f.start, -f.end, f.rule in assignments.GENERIC, f.rule)
-        ):
+        for item in sorted(set(found), key=_order):
             if any(start < item.end and item.start < end for start, end in masks):
                 continue
             if any(pattern.search(data[item.start : item.end]) for pattern in self.allow):
                 continue
             if result and item.start < result[-1].end:
-                last = result[-1]
-                rule = (
-                    item.rule
-                    if last.rule in assignments.GENERIC and item.rule not in assignments.GENERIC
-                    else last.rule
-                )
-                result[-1] = Finding(last.start, max(last.end, item.end), rule)
+                result[-1] = _joined(result[-1], item)
             else:
                 result.append(item)
         return result
+
+
+def _order(finding: Finding) -> tuple[int, int, bool, str]:
+    generic = finding.rule in assignments.GENERIC
+    return finding.start, -finding.end, generic, finding.rule
+
+
+def _joined(one: Finding, other: Finding) -> Finding:
+    """Return two findings as one, under the first rule that is not a generic one."""
+    rule = one.rule
+    if rule in assignments.GENERIC and other.rule not in assignments.GENERIC:
+        rule = other.rule
+    return Finding(one.start, max(one.end, other.end), rule)
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
+
+
+# -- what is looked for --------------------------------------------------------------------------
+
+
+def _name_looks(rules: Rules) -> dict[bytes, list[_Look]]:
+    """Return for each word of a name who looks at it: nobody at a decoy."""
+    looks: dict[bytes, list[_Look]] = {decoy.encode(): [] for decoy in rules.decoys}
+    looks |= dict.fromkeys(_MARKS, _ESCAPE)
+    for kind in rules.names:
+        finder = assignments.AssignmentFinder(kind.id, rules.words)
+        for word in kind.words:
+            looks[word.encode()] = [finder.look]
+    return looks
+
+
+def _form_looks(rules: Rules) -> dict[bytes, list[_Look]]:
+    """Return for each anchor of a form who looks at it."""
+    looks: dict[bytes, list[_Look]] = {}
+    for rule in rules.rules:
+        look = _Form(rule).look
+        for anchor in rule.anchors:
+            looks.setdefault(anchor.encode(), []).append(look)
+    return looks
 
 
 class _Form:
@@ -301,7 +304,8 @@ class _Form:
         """Compiled when an anchor is met: all of them take a second, and a text meets few."""
         return compiled(self.rule)
 
-    def look(self, data: bytes, start: int, end: int, low: int, high: int) -> Iterator[Finding]:
+    def look(self, data: bytes, start: int, _end: int, low: int, high: int) -> Iterator[Finding]:
+        """Yield the secret at an anchor, if there is one."""
         stop = min(high, start + self.rule.after)
         if self.needs and data.find(self.needs, start, stop) < 0:
             return
@@ -394,24 +398,27 @@ _REST = re.compile(rb"(?:[^\"\\\n]++|\\[^\n])*+")
 _COMMA = re.compile(rb"\"\s?,\s?\"\Z")
 
 
-def _joined_strings(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Stretches of strings that follow each other: from, to, and what stands between them. None
-    holds anything else."""
-    group: list[tuple[int, int]] = []
-    low = high = 0
-    for start, end in sorted({*(match.span() for match in _BLOCKS.finditer(data)), *_commas(data)}):
+def _joined_strings(data: bytes) -> Iterator[list[tuple[int, int]]]:
+    """Yield the spans of strings that follow each other, two or more, and hold nothing else."""
+    joints = {match.span() for match in _BLOCKS.finditer(data)}
+    joints.update(_commas(data))
+    pieces: list[tuple[int, int]] = []
+    high = 0
+    for start, end in sorted(joints):
         if start < high:
             continue  # inside what was taken for a string
-        if group and start > high:
-            yield low, high, group
-            group = []
-        if not group:
+        if pieces and start == high:
+            low = pieces.pop()[0]
+        else:
+            if pieces:
+                yield pieces
+                pieces = []
             low = _string_start(data, start)
         rest = _REST.match(data, end, end + SPLIT)
         high = rest.end() if rest else end
-        group.append((start, end))
-    if group:
-        yield low, high, group
+        pieces += [(low, start), (end, high)]
+    if pieces:
+        yield pieces
 
 
 def _string_start(data: bytes, stop: int) -> int:
@@ -466,15 +473,14 @@ _ENTITIES = {b"amp": b"&", b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">
 
 
 def _windows(data: bytes, escapes: list[int], lines: bool) -> Iterator[tuple[int, int]]:
-    """Stretches of text with escapes in them, as far as a name and its value lie apart."""
+    """Yield stretches of text with escapes in them, as far as a name and its value lie apart."""
     low = high = end = -1  # end: of the line the last one is in
     for at in escapes:
         begin, finish = max(0, at - REACH), min(len(data), at + REACH)
-        if lines and at > end:
-            begin = data.rfind(b"\n", begin, at) + 1 or begin
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
         if lines:
+            if at > end:
+                begin = data.rfind(b"\n", begin, at) + 1 or begin
+                end = _line_end(data, at)
             finish = min(finish, end)
         if begin <= high:
             high = max(high, finish)

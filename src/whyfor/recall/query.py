@@ -15,37 +15,52 @@ _HINT = (
 
 
 def parse(text: str) -> Query:
+    """Return what a person typed as a query; raise BadInput if it asks for nothing."""
     if text.count('"') % 2:
         raise BadInput('a quote (") is not closed', _HINT)
-    clauses: list[list[Atom]] = []
-    without: list[Atom] = []
-    files: list[str] = []
-    tools: list[str] = []
-    joined = False  # after an OR: the next atom joins the last clause
+    parser = _Parser()
     for minus, field, value in _TOKEN.findall(text):
-        if value == "OR" and not minus and not field:
-            if joined or not clauses:
-                raise BadInput("OR needs a word on both sides", _HINT)
-            joined = True
-            continue
+        parser.add(minus, field, value)
+    return parser.query()
+
+
+class _Parser:
+    """Collects the parts of a query."""
+
+    def __init__(self) -> None:
+        self.clauses: list[list[Atom]] = []
+        self.without: list[Atom] = []
+        self.fields: dict[str, list[str]] = {"file:": [], "tool:": []}
+        self.joined = False  # after an OR: the next atom joins the last clause
+
+    def add(self, minus: str, field: str, value: str) -> None:
         if field:
-            (files if field == "file:" else tools).append(value.strip('"'))
-            continue
-        atom = _atom(value)
-        if atom is None:
-            continue
-        if minus and not value.startswith("-"):
-            without.append(atom)
-        elif joined:
-            clauses[-1].append(atom)
+            self.fields[field].append(value.strip('"'))
+        elif value == "OR" and not minus:
+            if self.joined or not self.clauses:
+                raise BadInput("OR needs a word on both sides", _HINT)
+            self.joined = True
+        elif atom := _atom(value):
+            self._add_atom(atom, without=bool(minus) and not value.startswith("-"))
+
+    def _add_atom(self, atom: Atom, *, without: bool) -> None:
+        if without:
+            self.without.append(atom)
+        elif self.joined:
+            self.clauses[-1].append(atom)
         else:
-            clauses.append([atom])
-        joined = False
-    if joined:
-        raise BadInput("OR needs a word on both sides", _HINT)
-    if not (clauses or files or tools):
-        raise BadInput("only words to leave out" if without else "nothing to search for", _HINT)
-    return Query(tuple(map(tuple, clauses)), tuple(without), tuple(files), tuple(tools))
+            self.clauses.append([atom])
+        self.joined = False
+
+    def query(self) -> Query:
+        if self.joined:
+            raise BadInput("OR needs a word on both sides", _HINT)
+        files, tools = self.fields.values()
+        if not (self.clauses or files or tools):
+            what = "only words to leave out" if self.without else "nothing to search for"
+            raise BadInput(what, _HINT)
+        clauses = tuple(map(tuple, self.clauses))
+        return Query(clauses, tuple(self.without), tuple(files), tuple(tools))
 
 
 def _atom(value: str) -> Atom | None:
@@ -59,10 +74,13 @@ def _atom(value: str) -> Atom | None:
 
 
 def phrase(query: Query) -> Atom | None:
-    """Return all plain words of a query as one phrase, so that a whole title is found first; None
-    for fewer than three words, or with OR or a prefix."""
-    if len(query.clauses) < 3 or any(
-        len(clause) > 1 or clause[0].prefix for clause in query.clauses
-    ):
+    """Return all plain words of a query as one phrase, so that who typed a whole title finds it
+    first; None if there are fewer than three."""
+    if len(query.clauses) < 3:
         return None
-    return Atom(" ".join(clause[0].text for clause in query.clauses))
+    words = []
+    for first, *others in query.clauses:
+        if others or first.prefix:
+            return None
+        words.append(first.text)
+    return Atom(" ".join(words))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import msgspec
 
@@ -32,36 +33,38 @@ _WIDTH = 240  # of one of these
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 
 
+class HitRange(msgspec.Struct, frozen=True):
+    """Which hits of a search, and how they are shown."""
+
+    limit: int
+    after: int = 0  # a place in the list
+    newest: bool = False  # newest first, else best first
+    lines: bool = False  # code keeps the lines it stands on
+
+
 def search(
     reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False
 ) -> list[Hit]:
-    """Return up to `limit` hits, at most one per turn; best first, or newest first."""
-    return page(reader, query, filters, limit=limit, newest=newest)[0]
+    """Return at most one hit per turn; best first, or newest first."""
+    return page(reader, query, filters, HitRange(limit=limit, newest=newest))[0]
 
 
 def page(
-    reader: StoreReader,
-    query: Query,
-    filters: Filters,
-    *,
-    limit: int,
-    after: int = 0,
-    newest: bool = False,
-    lines: bool = False,
+    reader: StoreReader, query: Query, filters: Filters, which: HitRange
 ) -> tuple[list[Hit], int | None]:
-    """Return the hits after a position in the list, and the next position; with `lines`, code
-    snippets keep their line breaks."""
-    matches = (_newest if newest else _best)(reader, query, filters, after + limit)
+    """Return hits, and the place to go on from; None after the last."""
+    find = _newest if which.newest else _best
+    matches = find(reader, query, filters, which.after + which.limit)
+    resolver = _Resolver(reader, query, filters.fields, which.lines)
     hits: list[Hit] = []
     sessions: dict[int, Session] = {}
-    for place, match in enumerate(matches[after:], after):
-        if len(hits) >= limit:
+    for place, match in enumerate(matches[which.after :], which.after):
+        if len(hits) >= which.limit:
             return hits, place
         if match.session not in sessions:  # as many at once as may be needed
-            sessions |= reader.by_number(
-                sorted({m.session for m in matches[place : place + limit - len(hits)]})
-            )
-        hit = _resolve(reader, sessions[match.session], match, query, filters.fields, lines)
+            coming = matches[place : place + which.limit - len(hits)]
+            sessions |= reader.by_number(sorted({m.session for m in coming}))
+        hit = resolver.hit(sessions[match.session], match)
         if hit is not None:
             hits.append(hit)
     return hits, None
@@ -73,27 +76,31 @@ def _newest(reader: StoreReader, query: Query, filters: Filters, limit: int) -> 
 
 
 def _best(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
-    """Return turns with all the words; for longer queries also turns with most of them, ranked
-    lower."""
+    """Return turns with all the words; for longer queries also turns with most of them, lower."""
     room = max(limit * 3, CANDIDATES)
-    found = {(m.session, m.first_seq): m for m in reader.match(query, filters, room)}
+    complete = {_piece(match): match for match in reader.match(query, filters, room)}
     if len(query.clauses) < 3:
-        return _one_per_turn(found.values())
+        return _one_per_turn(complete.values())
     wide = query
-    if whole := phrase(query):
+    whole = phrase(query)
+    if whole is not None:
         wide = msgspec.structs.replace(query, clauses=(*query.clauses, (whole,)))
     loose = reader.match(wide, filters, room, any_clause=True)
     share = reader.coverage(query, filters.fields, loose)
     ranked: list[Match] = []
     for match in loose:
-        key = (match.session, match.first_seq)
-        weight = _WHOLE if key in found else share.get(key, 0.0)
+        key = _piece(match)
+        weight = _WHOLE if key in complete else share.get(key, 0.0)
         if weight >= _ENOUGH:
             ranked.append(msgspec.structs.replace(match, score=match.score * weight))
-            found.pop(key, None)
-    # turns with all the words, which a looser query ranked too low because the words are common
-    ranked += found.values()
+            complete.pop(key, None)
+    # all the words, but so common that a looser query ranked them out of sight
+    ranked += complete.values()
     return _one_per_turn(sorted(ranked, key=lambda m: -m.score))
+
+
+def _piece(match: Match) -> tuple[int, int]:
+    return match.session, match.first_seq
 
 
 def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
@@ -106,81 +113,80 @@ def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
 # -- position in the turn ------------------------------------------------------------------------
 
 
-def _resolve(
-    reader: StoreReader,
-    session: Session,
-    match: Match,
-    query: Query,
-    fields: tuple[str, ...],
-    lines: bool,
-) -> Hit | None:
-    """Return a hit for the event of the matching part that has most of the words; None if no event
-    qualifies."""
-    if match.first_seq == 0:
-        return _title_hit(reader, session, match, query)
-    finders = _finders(query)
-    best: tuple[float, StoredEvent] | None = None
-    calls: set[object] = set()
-    for event in reader.events(session.id, match.first_seq, match.last_seq):
-        if event.kind == "tool.call" and _is_tool(event.name, query.tools):
-            calls.add((event.data or {}).get("id"))
-        if not _eligible(event, fields, query, calls):
-            continue
+class _Resolver:
+    """Finds the event in a matching piece of a turn that holds most of the words."""
+
+    def __init__(
+        self, reader: StoreReader, query: Query, fields: tuple[str, ...], lines: bool
+    ) -> None:
+        self.reader = reader
+        self.tools = query.tools
+        self.fields = fields or FIELDS
+        self.lines = lines
+        self.finders = _finders(query)
+
+    def hit(self, session: Session, match: Match) -> Hit | None:
+        """Return the hit of a match; None if no event of it has the words."""
+        if match.first_seq == 0:
+            return self._title_hit(session, match)
+        best: StoredEvent | None = None
+        most = -1
+        for event in self._eligible(session, match):
+            score = self._score(event)
+            if score > most:
+                best, most = event, score
+        if best is None or (self.tools and self.finders and most < 10):
+            return None  # the words and the tool are in the same turn, but not in the same call
+        return self._make(session, match, best, best.text)
+
+    def _score(self, event: StoredEvent) -> int:
         text = _fold(event.text)
-        score = sum(1 for finder in finders if finder.spans(text, 1)) * 10 + _ORDER.get(
-            event.kind, 0
+        found = sum(1 for finder in self.finders if finder.spans(text, 1))
+        return found * 10 + _ORDER.get(event.kind, 0)
+
+    def _eligible(self, session: Session, match: Match) -> Iterator[StoredEvent]:
+        """Yield the events that fields and tools of the query allow."""
+        calls: set[object] = set()
+        for event in self.reader.events(session.id, match.first_seq, match.last_seq):
+            if not self.tools:
+                if event.text and _FIELD_OF.get(event.kind, "tools") in self.fields:
+                    yield event
+            elif event.kind == "tool.call" and _is_tool(event.name, self.tools):
+                calls.add((event.data or {}).get("id"))
+                yield event
+            elif event.kind == "tool.result" and (event.data or {}).get("id") in calls:
+                yield event
+
+    def _title_hit(self, session: Session, match: Match) -> Hit | None:
+        events = self.reader.events(session.id)
+        first = next((event for event in events if event.kind == "user.prompt"), None)
+        first = first or next(self.reader.events(session.id), None)
+        if first is None:
+            return None
+        title = session.title or first.text
+        named = one_line(title).rstrip("…") not in one_line(first.text)
+        hit = self._make(session, match, first, title, title=True)
+        return msgspec.structs.replace(hit, named=named)
+
+    def _make(
+        self, session: Session, match: Match, event: StoredEvent, text: str, *, title: bool = False
+    ) -> Hit:
+        in_lines = self.lines and event.kind in _CODE and not title
+        snippet, marks = (_excerpt if in_lines else _snippet)(text, self.finders)
+        return Hit(
+            session=session,
+            seq=event.seq,
+            turn=event.turn,
+            kind=event.kind,
+            created_at=event.created_at,
+            snippet=snippet,
+            marks=marks,
+            score=round(match.score, 4),
         )
-        if best is None or score > best[0]:
-            best = (score, event)
-    if best is None or (query.tools and finders and best[0] < 10):
-        return None  # the words and the tool are in the same turn, but not in the same call
-    event = best[1]
-    return _hit(session, match, event, event.text, finders, lines and event.kind in _CODE)
-
-
-def _eligible(
-    event: StoredEvent, fields: tuple[str, ...], query: Query, calls: set[object]
-) -> bool:
-    if query.tools:
-        if event.kind == "tool.call":
-            return _is_tool(event.name, query.tools)
-        return event.kind == "tool.result" and (event.data or {}).get("id") in calls
-    return bool(event.text) and _FIELD_OF.get(event.kind, "tools") in (fields or FIELDS)
 
 
 def _is_tool(name: str | None, tools: tuple[str, ...]) -> bool:
     return any(tool.lower() in (name or "").lower() for tool in tools)
-
-
-def _title_hit(reader: StoreReader, session: Session, match: Match, query: Query) -> Hit | None:
-    first = next((e for e in reader.events(session.id) if e.kind == "user.prompt"), None)
-    first = first or next(reader.events(session.id), None)
-    if first is None:
-        return None
-    title = session.title or first.text
-    named = one_line(title).rstrip("…") not in one_line(first.text)
-    return msgspec.structs.replace(_hit(session, match, first, title, _finders(query)), named=named)
-
-
-def _hit(
-    session: Session,
-    match: Match,
-    event: StoredEvent,
-    text: str,
-    finders: list[_Finder],
-    lines: bool = False,
-) -> Hit:
-    snippet, marks = (_excerpt if lines else _snippet)(text, finders)
-    return Hit(
-        session=session,
-        seq=event.seq,
-        turn=event.turn,
-        kind=event.kind,
-        created_at=event.created_at,
-        snippet=snippet,
-        marks=marks,
-        score=round(match.score, 4),
-    )
 
 
 class _Finder:
@@ -198,25 +204,44 @@ class _Finder:
         )  # how far before its longest word a phrase may begin
 
     def spans(self, text: str, most: int) -> list[tuple[int, int]]:
-        """Return up to `most` matches. The longest word is searched first, because that is far
-        cheaper than the pattern."""
+        """Return where the atom stands, so many places at most.
+
+        The longest word is looked for first: far cheaper than the pattern, which is tried only
+        where that stands.
+        """
         found: list[tuple[int, int]] = []
         at = text.find(self.literal)
         while at >= 0 and len(found) < most:
-            hit = (
-                self.pattern.match(text, at)
-                if not self.lead
-                else self.pattern.search(text, max(0, at - self.lead))
-            )
-            if hit is None and self.lead:
-                break
-            found += [hit.span()] if hit else []
-            at = text.find(self.literal, max(hit.end() if hit else 0, at + 1))
+            if self.lead:
+                hit = self.pattern.search(text, max(0, at - self.lead))
+                if hit is None:
+                    break
+            else:
+                hit = self.pattern.match(text, at)
+            at += 1
+            if hit is not None:
+                found.append(hit.span())
+                at = max(hit.end(), at)
+            at = text.find(self.literal, at)
         return found
 
 
 def _finders(query: Query) -> list[_Finder]:
-    return [_Finder(atom) for clause in query.clauses for atom in clause]
+    return [_Finder(atom) for atom in chain.from_iterable(query.clauses)]
+
+
+def _spans(text: str, finders: list[_Finder]) -> list[tuple[int, int]]:
+    """Return where the words stand in a text, in order."""
+    folded = _fold(text)
+    spans: set[tuple[int, int]] = set()
+    for finder in finders:
+        spans.update(finder.spans(folded, 50))
+    return sorted(spans)
+
+
+def _marks(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int, int]]:
+    """Return those that lie within, counted from `begin`."""
+    return [(a - begin, b - begin) for a, b in spans if a >= begin and b <= end]
 
 
 def _fold(text: str) -> str:
@@ -232,17 +257,14 @@ def _plain(found: re.Match[str]) -> str:
 
 
 def _snippet(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the part of the text with the most words, on one line, and the positions of the
-    words."""
-    folded = _fold(text)
-    spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
-    start = _densest(spans)
-    begin = max(0, start - _SNIPPET // 4)
+    """Return the stretch of text with the most words in it, on one line, and where they stand."""
+    spans = _spans(text, finders)
+    begin = max(0, _densest(spans) - _SNIPPET // 4)
     piece = text[begin : begin + _SNIPPET]
     line = re.sub(r"\s", " ", piece)  # one for one, so that the marks still fit
-    marks = [(a - begin, b - begin) for a, b in spans if a >= begin and b <= begin + len(piece)]
     lead = "…" if begin else ""
     trail = "…" if begin + _SNIPPET < len(text) else ""
+    marks = _marks(spans, begin, begin + len(piece))
     return lead + line + trail, [(a + len(lead), b + len(lead)) for a, b in marks]
 
 
@@ -256,16 +278,10 @@ def _densest(spans: list[tuple[int, int]]) -> int:
 
 
 def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the line with the most words and its neighbours, and the positions of the words."""
-    folded = _fold(text)
-    spans = sorted({span for finder in finders for span in finder.spans(folded, 50)})
-    at = _densest(spans)
-    begin = text.rfind("\n", 0, at) + 1
-    if at - begin > _WIDTH // 2:
-        begin = at - _WIDTH // 4  # one long line: as much of it as fits
-    elif begin > 1:
-        before = text.rfind("\n", 0, begin - 1) + 1
-        begin = before if begin - before <= _WIDTH else begin
+    """Return the line with the most words from there on and its neighbours, and where the words
+    stand."""
+    spans = _spans(text, finders)
+    begin = _first_line(text, _densest(spans))
     end = begin
     for _ in range(_LINES):
         stop = text.find("\n", end)
@@ -275,17 +291,31 @@ def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, in
             break
         end = min(stop + 1, len(text))
     piece = text[begin:end].rstrip("\n")
-    return piece, [
-        (a - begin, b - begin) for a, b in spans if a >= begin and b <= begin + len(piece)
-    ]
+    return piece, _marks(spans, begin, begin + len(piece))
+
+
+def _first_line(text: str, at: int) -> int:
+    """Return where an excerpt around a place begins: at the line before, if that is short."""
+    begin = text.rfind("\n", 0, at) + 1
+    if at - begin > _WIDTH // 2:
+        return at - _WIDTH // 4  # one long line: as much of it as fits
+    if begin <= 1:
+        return begin
+    before = text.rfind("\n", 0, begin - 1) + 1
+    return before if begin - before <= _WIDTH else begin
 
 
 def held(text: str, query: Query) -> bool:
-    """Return whether a text has all the required words and none of the excluded ones."""
+    """Return whether a text has all the words, and none that it must not have."""
     folded = _fold(text)
-    return all(
-        any(_Finder(atom).spans(folded, 1) for atom in clause) for clause in query.clauses
-    ) and not any(_Finder(atom).spans(folded, 1) for atom in query.without)
+
+    def has(atom: Atom) -> bool:
+        return bool(_Finder(atom).spans(folded, 1))
+
+    for clause in query.clauses:
+        if not any(map(has, clause)):
+            return False
+    return not any(map(has, query.without))
 
 
 def marked(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:

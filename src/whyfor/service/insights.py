@@ -96,6 +96,7 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 def overview(settings: Settings, asking: InsightsRequest, now: datetime | None = None) -> Overview:
+    """Return the figures of a period; raise BadInput for a period or grouping that there is not."""
     now = now or datetime.now().astimezone()
     since, until = _period(asking, now)
     with reading(settings) as library:
@@ -122,24 +123,23 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
             unknown=sum(row.unknown for row in counted),
             bars=_by_model(store, filters) if asking.by == "model" else _bars(counted, asking.by),
             days=days,
-            busiest=max(
-                (day for day in days if day.inside and day.turns),
-                key=lambda day: day.turns or 0,
-                default=None,
-            ),
+            busiest=_busiest(days),
             waits=_waits(store, filters),
             failures=_failures(store, filters),
             projects=sorted({known.identity for _, known in library.reader.projects()}),
         )
 
 
+def _busiest(days: list[Day]) -> Day | None:
+    """Return the day of the period with the most turns; None if it has none."""
+    worked = [day for day in days if day.inside and day.turns]
+    return max(worked, key=lambda day: day.turns or 0, default=None)
+
+
 def spent(tokens: Tokens) -> int | None:
-    """In, cache and out together; unknown if nothing of it is known."""
-    known = [
-        value
-        for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
-        if value is not None
-    ]
+    """Return in, cache and out together; None if nothing of it is known."""
+    parts = (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
+    known = [part for part in parts if part is not None]
     return sum(known) if known else None
 
 
@@ -166,7 +166,7 @@ def _date(text: str) -> date:
 
 
 def _days(store: Insights, filters: Filters, since: date, until: date) -> list[Day]:
-    """Whole weeks, Monday first, up to the period's last day."""
+    """Return the days of whole weeks, Monday first, up to the period's last day."""
     first = until - timedelta(days=until.weekday(), weeks=WEEKS - 1)
     begin = _millis(first)
     end = _millis(until + timedelta(days=1)) - 1
@@ -176,13 +176,13 @@ def _days(store: Insights, filters: Filters, since: date, until: date) -> list[D
     turns: Counter[date] = Counter()
     for quarter, number in store.turns_by_time(wide, begin, end):
         turns[days[bisect_right(begins, quarter * STEP) - 1]] += number
-    oldest = store.first_at(filters)
-    captured = (
-        datetime.fromtimestamp(oldest / 1000).date()
-        if oldest is not None
-        else until + timedelta(days=1)
-    )
+    captured = _captured_since(store, filters) or until + timedelta(days=1)
     return [Day(day, turns[day] if day >= captured else None, inside=day >= since) for day in days]
+
+
+def _captured_since(store: Insights, filters: Filters) -> date | None:
+    oldest = store.first_at(filters)
+    return None if oldest is None else datetime.fromtimestamp(oldest / 1000).date()
 
 
 def _millis(day: date) -> int:
@@ -195,18 +195,21 @@ def _millis(day: date) -> int:
 def _bars(counted: list[SessionCounts], by: str) -> list[Bar]:
     groups: dict[str, list[SessionCounts]] = {}
     for row in counted:
-        groups.setdefault(row.agent if by == "agent" else row.project or "(unknown)", []).append(
-            row
-        )
-    return [
-        _bar(name, sum(row.sessions for row in rows), rows, sum(row.turns for row in rows))
-        for name, rows in groups.items()
-    ]
+        name = row.agent if by == "agent" else row.project or "(unknown)"
+        groups.setdefault(name, []).append(row)
+    return [_bar(name, rows) for name, rows in groups.items()]
 
 
-def _bar(name: str, sessions: int, rows: list[SessionCounts], turns: int) -> Bar:
+def _bar(name: str, rows: list[SessionCounts]) -> Bar:
     tokens = total([row.tokens for row in rows])
-    return Bar(name, sessions, turns, tokens, spent(tokens), sum(row.unknown for row in rows))
+    return Bar(
+        name,
+        sum(row.sessions for row in rows),
+        sum(row.turns for row in rows),
+        tokens,
+        spent(tokens),
+        sum(row.unknown for row in rows),
+    )
 
 
 def _by_model(store: Insights, filters: Filters) -> list[Bar]:
@@ -232,25 +235,28 @@ def _middle(counted: list[SessionCounts]) -> float | None:
 
 
 def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
-    told = _told(store, filters)
-    written = {asked.session for asked in told}
+    asked = _approvals_in_transcripts(store, filters)
+    written = {one.session for one in asked}
     announced = store.announced_approvals(filters, _QUESTIONS)
-    asked = [*told, *(one for one in announced if one.session not in written)]
-    seconds = sorted(
-        (one.answered_at - one.asked_at) / 1000 for one in asked if one.answered_at is not None
-    )
+    asked += [one for one in announced if one.session not in written]
+    answered = [one for one in asked if one.answered_at is not None]
+    seconds = sorted(((one.answered_at or 0) - one.asked_at) / 1000 for one in answered)
     bars = [0] * (len(WAITS) + 1)
     for wait in seconds:
         bars[bisect_right(WAITS, wait)] += 1
     late = [wait for wait in seconds if wait >= LATE]
-    middle = median(seconds) if seconds else None
     return ApprovalWaits(
-        len(seconds), len(asked) - len(seconds), bars, middle, len(late), round(sum(late))
+        answered=len(seconds),
+        unknown=len(asked) - len(seconds),
+        bars=bars,
+        median=median(seconds) if seconds else None,
+        late=len(late),
+        late_seconds=round(sum(late)),
     )
 
 
-def _told(store: Insights, filters: Filters) -> list[ApprovalWait]:
-    """Requests of transcripts with the answer to the same request."""
+def _approvals_in_transcripts(store: Insights, filters: Filters) -> list[ApprovalWait]:
+    """Return the requests of transcripts with the answer to the same request."""
     found: list[ApprovalWait] = []
     opened: dict[tuple[int, str], int] = {}
     for session, kind, at, data in store.told_approvals(filters):
@@ -265,7 +271,8 @@ def _told(store: Insights, filters: Filters) -> list[ApprovalWait]:
 def _failures(store: Insights, filters: Filters) -> list[Failure]:
     turns: dict[str, set[tuple[int, int]]] = {}
     for one in store.wrong(filters):
-        if (kind := kind_of(one.kind, one.head, one.ran)) is not None:
+        kind = kind_of(one.kind, one.head, one.ran)
+        if kind is not None:
             turns.setdefault(kind, set()).add((one.session, one.turn))
     found = [Failure(kind, title, len(turns.get(kind, ()))) for kind, title in KINDS.items()]
     return sorted(found, key=lambda failure: -failure.turns)

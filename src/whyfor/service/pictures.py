@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Framing, SourceShape
+from whyfor.agents.base import Agent, Framing, Sink, SourceShape
 from whyfor.capture.records import SegmentPiece, records
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
-from whyfor.model.findings import Sink
+from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.store.open import OpenStore, reading
@@ -40,47 +41,53 @@ class Image(msgspec.Struct, frozen=True):
 
 
 def picture(settings: Settings, agent: str, session_id: str, seq: int, index: int) -> Image:
+    """Return a picture of an event; raise NotFound if there is none that can be shown."""
     with reading(settings) as library:
         session = find(library, agent, session_id)
         store = Conversations(library.db)
         key = store.key(session.id, seq)
-        events = store.events(session.id, [seq], 1)
-        listed = (events[0].data or {}).get("images") if events else None
-        if key is None or not isinstance(listed, list) or not 0 <= index < len(listed):
-            raise _missing()
-        wanted = listed[index] if isinstance(listed[index], dict) else {}
-        size = wanted.get("bytes")
-        if not isinstance(size, int) or size > LARGEST:
+        size = _listed_size(store.events(session.id, [seq], 1), index)
+        if key is None or size is None or size > LARGEST:
             raise _missing()
         for record in _telling(library, session, key):
             found = list(_payloads(record))
             fitting = [text for text in found if len(text) * 3 // 4 == size]
-            chosen = fitting[0] if fitting else found[index] if index < len(found) else None
-            if chosen is not None:
-                return _decoded(chosen)
+            fitting += found[index : index + 1]
+            if fitting:
+                return _decoded(fitting[0])
     raise _missing()
 
 
+def _listed_size(events: list[StoredEvent], index: int) -> int | None:
+    """Return how many bytes an event says its picture has; None if it lists no such picture."""
+    listed = (events[0].data or {}).get("images") if events else None
+    if not isinstance(listed, list) or not 0 <= index < len(listed):
+        return None
+    size = listed[index].get("bytes") if isinstance(listed[index], dict) else None
+    return size if isinstance(size, int) else None
+
+
 def _telling(library: OpenStore, session: Session, key: int) -> Iterator[Any]:
-    """The record that told an event, found again by the event's key; only lines that may hold a
-    picture are parsed."""
+    """Yield the records that told an event, found again by the event's key; only lines that may
+    hold a picture are parsed."""
     for source in library.reader.files(session):
         if source.session_id != session.session_id and source.parent != session.session_id:
             continue
         for start, digest, gaps in library.reader.pieces(source):
             piece = SegmentPiece(start, library.blobs.get(digest), gaps)
-            if any(hint in piece.data for hint in _HINTS):
-                yield from _in_piece(AGENTS[session.agent], source, piece, session, key)
+            if _has_hint(piece.data):
+                yield from _in_piece(AGENTS[session.agent], source, piece, key)
 
 
-def _in_piece(
-    agent: Agent, source: Source, piece: SegmentPiece, session: Session, key: int
-) -> Iterator[Any]:
-    shape = SourceShape(
-        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
-    )
+def _has_hint(data: bytes) -> bool:
+    return any(hint in data for hint in _HINTS)
+
+
+def _in_piece(agent: Agent, source: Source, piece: SegmentPiece, key: int) -> Iterator[Any]:
+    framing = cast(Framing, source.framing)
+    shape = SourceShape(framing, source.session_id, source.parent, source.sidecar, source.cwd)
     for offset, line, record in records(source, [piece]):
-        if line and not any(hint in line for hint in _HINTS):
+        if line and not _has_hint(line):
             continue
         sink = Sink(source.session_id, source.parent)
         agent.reader(shape, {}).read(record, offset, line, sink)
@@ -89,31 +96,33 @@ def _in_piece(
 
 
 def _payloads(value: Any, depth: int = 0) -> Iterator[str]:
-    """Everything in a record that is a picture's bytes as text, in order."""
+    """Yield everything in a record that is a picture's bytes as text, in order."""
     if depth > 40:
         return
+    inner: Iterable[Any] = ()
     if isinstance(value, dict):
-        kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
         data = value.get("data")
-        if isinstance(data, str) and isinstance(kind, str) and kind.startswith("image/"):
+        if isinstance(data, str) and _is_image(value):
             yield data
             return
-        for inner in value.values():
-            yield from _payloads(inner, depth + 1)
+        inner = value.values()
     elif isinstance(value, list):
-        for inner in value:
-            yield from _payloads(inner, depth + 1)
-    elif isinstance(value, str) and value.startswith("data:image/"):
-        head, comma, data = value.partition(",")
-        if comma and head.endswith(";base64"):
-            yield data
-    elif (
-        isinstance(value, str) and value[:1] in ("{", "[") and "image/" in value
-    ):  # a database's column
-        try:
-            yield from _payloads(msgspec.json.decode(value), depth + 1)
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            return
+        inner = value
+    elif isinstance(value, str):
+        if value.startswith("data:image/"):
+            head, comma, data = value.partition(",")
+            if comma and head.endswith(";base64"):
+                yield data
+        elif value[:1] in ("{", "[") and "image/" in value:  # a database's column
+            with suppress(msgspec.DecodeError, ValueError, RecursionError):
+                inner = [msgspec.json.decode(value)]
+    for one in inner:
+        yield from _payloads(one, depth + 1)
+
+
+def _is_image(value: dict[str, Any]) -> bool:
+    kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
+    return isinstance(kind, str) and kind.startswith("image/")
 
 
 def _decoded(text: str) -> Image:

@@ -14,15 +14,14 @@ CUT = 1000  # characters of each of them
 
 
 def recent_turns(browser: Browser, number: int) -> tuple[list[Turn], list[StoredEvent]]:
-    """The turns, and the events they are made from."""
+    """Return a session's last turns, and the events they are made from."""
     events = browser.tail(number, EVENTS, CUT)
     found = turns(events)[-TURNS - 1 :]
-    if (
-        found
-        and found[-1].prompt is None
-        and (seq := browser.reader.prompt_before(number, events[0].seq))
-    ):
-        asked = next(iter(browser.reader.events(number, seq, seq)))
-        found[-1].prompt, found[-1].started_at = asked.text[:CUT], asked.created_at
-        found[-1].duration_ms = None  # its beginning is further back than was read
+    last = found[-1] if found else None
+    if last is not None and last.prompt is None:
+        seq = browser.reader.prompt_before(number, events[0].seq)
+        if seq:
+            asked = next(iter(browser.reader.events(number, seq, seq)))
+            last.prompt, last.started_at = asked.text[:CUT], asked.created_at
+            last.duration_ms = None  # its beginning is further back than was read
     return found, events

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from whyfor.model.query import FIELDS, Filters, Hit, Query
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
-from whyfor.recall.search import held, marked, page
+from whyfor.recall.search import HitRange, held, marked, page
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.search_facets import Facets, LinkedCommit, TurnMatch
@@ -100,53 +101,81 @@ def find(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage
             query = _bounded(queries.parse(words))
         except (BadInput, NotFound) as error:
             return SearchPage([], None, None, projects, trouble=error.message, hint=error.hint)
-        return _found(library, wanted, query, filters, projects, limit)
+        return _found(_Search(library, wanted, query, filters, limit), projects)
 
 
-def _found(
-    library: OpenStore,
-    wanted: SearchRequest,
-    query: Query,
-    filters: Filters,
-    projects: list[Project],
-    limit: int,
-) -> SearchPage:
+class _Search(msgspec.Struct, frozen=True):
+    """One search: where, what was asked for, and what it means."""
+
+    library: OpenStore
+    wanted: SearchRequest
+    query: Query
+    filters: Filters
+    limit: int
+
+    def commits(self) -> list[LinkedCommit]:
+        """Return the commits with a story that have all the words in what is known of them."""
+        query = self.query
+        if query.tools or query.files or not query.clauses:
+            return []
+        words = []
+        for clause in query.clauses:
+            text = clause[0].text.lower()
+            found = _WORD.findall(text)
+            if len(clause) == 1 and text.isascii() and found:
+                words.append(max(found, key=len))
+        rows = Facets(self.library.db).commits(words, self.filters, _COMMITS)
+        return [commit for commit in rows if held("\n".join(_texts(commit)), query)]
+
+    def page(self, commits: list[LinkedCommit]) -> tuple[list[Hit | CommitHit], int | None]:
+        """Return the hits of a page, and the place to go on from."""
+        wanted = self.wanted
+        if wanted.kind == "commits":
+            stop = wanted.after + self.limit
+            shown = list(_shown(self.library, commits[wanted.after : stop], self.query))
+            return [*shown], stop if len(commits) > stop else None
+        newest = wanted.sort == "time"
+        place = HitRange(limit=self.limit, after=wanted.after, newest=newest, lines=True)
+        turns, following = page(self.library.reader, self.query, self.filters, place)
+        if following is not None and following >= DEEPEST:
+            following = None
+        hits: list[Hit | CommitHit] = [*turns]
+        if not wanted.kind and not wanted.after:
+            among = _shown(self.library, commits[:_AMONG], self.query)
+            if newest:
+                hits = sorted([*hits, *among], key=_time, reverse=True)
+            else:
+                hits[1:1] = among
+        return hits, following
+
+
+def _found(search: _Search, projects: list[Project]) -> SearchPage:
+    wanted = search.wanted
     begun = ""
-    commits = _commits(library, query, filters)
-    hits, following = _page(library, wanted, query, filters, commits, limit)
-    if not hits and not wanted.after and (longer := _begun(wanted.q)):
-        query = queries.parse(_understood(library, msgspec.structs.replace(wanted, q=longer))[0])
-        commits = _commits(library, query, filters)
-        hits, following = _page(library, wanted, query, filters, commits, limit)
+    commits = search.commits()
+    hits, following = search.page(commits)
+    longer = _begun(wanted.q)
+    if not hits and not wanted.after and longer:
+        words, _ = _understood(search.library, msgspec.structs.replace(wanted, q=longer))
+        search = msgspec.structs.replace(search, query=queries.parse(words))
+        commits = search.commits()
+        hits, following = search.page(commits)
         begun = longer if hits else ""
     if wanted.after:
         return SearchPage(hits, following, None, projects, begun)
-    counts = _counts(library, wanted, query, filters, len(commits))
+    counts = _counts(search, len(commits))
     partly = counts.kinds.get(wanted.kind) == 0 and any(isinstance(hit, Hit) for hit in hits)
-    return SearchPage(
-        hits, following, counts, projects, begun, "" if hits else _meant(library, wanted.q), partly
-    )
+    meant = "" if hits else _meant(search.library, wanted.q)
+    return SearchPage(hits, following, counts, projects, begun, meant, partly)
 
 
 # -- what was typed and chosen -------------------------------------------------------------------
 
 
 def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters]:
-    """The words, and the filters both chosen and typed; what is no filter after all stays a
-    word."""
-    if len(wanted.q) > LONGEST:
-        raise BadInput(f"more than {LONGEST} characters", "Fewer words find more.")
-    for name, value, known in (("kind", wanted.kind, ("", *KINDS)), ("sort", wanted.sort, SORTS)):
-        if value not in known:
-            raise BadInput(
-                f"no such {name}: {value[:40]!r}", f"One of: {', '.join(filter(None, known))}."
-            )
-    if wanted.when not in WHEN:
-        raise BadInput(
-            f"no such time: {wanted.when[:40]!r}", f"One of: {', '.join(filter(None, WHEN))}."
-        )
-    if unknown := [name for name in wanted.agents if name not in AGENTS]:
-        raise BadInput(f"no such agent: {unknown[0][:40]!r}", f"Agents: {', '.join(AGENTS)}.")
+    """Return the words, and the filters both chosen and typed; what is no filter after all stays
+    a word."""
+    _check(wanted)
     where = SessionFilter(identity=wanted.project or None, since=wanted.when or None)
     filters = msgspec.structs.replace(
         understand(library.reader, where),
@@ -162,46 +191,76 @@ def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters
     return words, filters
 
 
+def _check(wanted: SearchRequest) -> None:
+    """Raise BadInput for a choice that there is not."""
+    if len(wanted.q) > LONGEST:
+        raise BadInput(f"more than {LONGEST} characters", "Fewer words find more.")
+    choices = (
+        ("kind", wanted.kind, ("", *KINDS)),
+        ("sort", wanted.sort, SORTS),
+        ("time", wanted.when, tuple(WHEN)),
+    )
+    for name, value, known in choices:
+        if value not in known:
+            hint = f"One of: {', '.join(filter(None, known))}."
+            raise BadInput(f"no such {name}: {value[:40]!r}", hint)
+    for name in wanted.agents:
+        if name not in AGENTS:
+            raise BadInput(f"no such agent: {name[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
+
+
 def _bounded(query: Query) -> Query:
-    """What is asked with every key must not take seconds."""
-    atoms = [*query.without, *(atom for clause in query.clauses for atom in clause)]
+    """Return the query; raise BadInput if it would take seconds, for it is asked with every key."""
+    atoms = [*query.without, *chain.from_iterable(query.clauses)]
     if len(atoms) + len(query.files) + len(query.tools) > MOST:
         raise BadInput(f"more than {MOST} words", "Fewer words find more.")
-    if short := [atom.text for atom in atoms if atom.prefix and len(atom.text) < _BEGINNING]:
-        raise BadInput(f"too short for a beginning: {short[0]}*", "Give two letters at least.")
+    for atom in atoms:
+        if atom.prefix and len(atom.text) < _BEGINNING:
+            message = f"too short for a beginning: {atom.text}*"
+            raise BadInput(message, "Give two letters at least.")
     return query
 
 
 def _narrowed(library: OpenStore, filters: Filters, name: str, value: str) -> Filters | None:
+    """Return the filters with one more that was typed; None if it is no filter."""
     replace = msgspec.structs.replace
     if name == "agent":
         return replace(filters, agents=(value,)) if value in AGENTS else None
     if name == "branch":
         return replace(filters, branch=value)
     if name == "project":
-        part = value.lower()
-        known = library.reader.projects()
-        found = [
-            number for number, one in known if part in (one.identity.lower(), one.name.lower())
-        ]
-        found = found or [number for number, one in known if part in one.identity.lower()]
-        return replace(filters, projects=tuple(found)) if found else None
+        found = _projects_called(library, value.lower())
+        return replace(filters, projects=found) if found else None
     try:
         when = parse_when(value, datetime.now().astimezone(), end=name == "until")
     except (BadInput, OverflowError):
         return None
+    if name == "before":
+        when -= 1
     if name in ("before", "until"):
-        when -= name == "before"
         return replace(filters, until=when if filters.until is None else min(when, filters.until))
     return replace(filters, since=when if filters.since is None else max(when, filters.since))
 
 
+def _projects_called(library: OpenStore, part: str) -> tuple[int, ...]:
+    """Return the projects of this name or identity; if there is none, those with it in theirs."""
+    exact: list[int] = []
+    partly: list[int] = []
+    for number, project in library.reader.projects():
+        identity = project.identity.lower()
+        if part in (identity, project.name.lower()):
+            exact.append(number)
+        if part in identity:
+            partly.append(number)
+    return tuple(exact or partly)
+
+
 def _begun(typed: str) -> str:
-    """The same with the last word taken for the beginning of one; empty if it cannot be."""
+    """Return the same with the last word taken for the beginning of one; empty if it cannot be."""
     last = typed.rstrip().rpartition(" ")[2]
-    return (
-        typed.rstrip() + "*" if len(last) >= 3 and last.isalnum() and len(typed) < LONGEST else ""
-    )
+    if len(last) < 3 or not last.isalnum() or len(typed) >= LONGEST:
+        return ""
+    return typed.rstrip() + "*"
 
 
 def _meant(library: OpenStore, typed: str) -> str:
@@ -220,70 +279,23 @@ def _meant(library: OpenStore, typed: str) -> str:
 # -- hits ----------------------------------------------------------------------------------------
 
 
-def _page(
-    library: OpenStore,
-    wanted: SearchRequest,
-    query: Query,
-    filters: Filters,
-    commits: list[LinkedCommit],
-    limit: int,
-) -> tuple[list[Hit | CommitHit], int | None]:
-    newest = wanted.sort == "time"
-    if wanted.kind == "commits":
-        stop = wanted.after + limit
-        return [*_shown(library, commits[wanted.after : stop], query)], stop if len(
-            commits
-        ) > stop else None
-    hits: list[Hit | CommitHit] = []
-    turns, following = page(
-        library.reader, query, filters, limit=limit, after=wanted.after, newest=newest, lines=True
-    )
-    hits += turns
-    if not wanted.kind and not wanted.after:
-        among = [*_shown(library, commits[:_AMONG], query)]
-        hits = _by_time(hits, among) if newest else [*hits[:1], *among, *hits[1:]]
-    return hits, following if following is not None and following < DEEPEST else None
+def _time(hit: Hit | CommitHit) -> int:
+    return (hit.committed_at if isinstance(hit, CommitHit) else hit.created_at) or 0
 
 
-def _by_time(hits: list[Hit | CommitHit], commits: list[CommitHit]) -> list[Hit | CommitHit]:
-    return sorted(
-        [*hits, *commits],
-        key=lambda hit: (
-            -((hit.committed_at if isinstance(hit, CommitHit) else hit.created_at) or 0)
-        ),
-    )
-
-
-def _commits(library: OpenStore, query: Query, filters: Filters) -> list[LinkedCommit]:
-    """With a story, and all the words in what is known of them."""
-    if query.tools or query.files or not query.clauses:
-        return []
-    plain = [clause[0].text.lower() for clause in query.clauses if len(clause) == 1]
-    words = [
-        max(found, key=len) for text in plain if text.isascii() and (found := _WORD.findall(text))
-    ]
-    rows = Facets(library.db).commits(words, filters, _COMMITS)
-    return [commit for commit in rows if held("\n".join(_told(commit)), query)]
-
-
-def _told(commit: LinkedCommit) -> list[str]:
+def _texts(commit: LinkedCommit) -> list[str]:
+    """Return what is known of a commit in words, its subject first."""
     note = commit.note
-    return [
-        commit.subject,
-        *([note.intent, note.title, *note.alternatives, note.summary] if note else []),
-    ]
+    if note is None:
+        return [commit.subject]
+    return [commit.subject, note.intent, note.title, *note.alternatives, note.summary]
 
 
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
     agents = Facets(library.db).agents_of([commit.sha for commit in commits])
     for commit in commits:
         subject, subject_marks = marked(commit.subject, query)
-        stretches = [
-            marked(text, query) for text in _told(commit)[1:] if text and text != commit.subject
-        ]
-        snippet, marks = next(
-            (found for found in stretches if found[1]), stretches[0] if stretches else ("", [])
-        )
+        snippet, marks = _best_stretch(commit, query)
         yield CommitHit(
             sha=commit.sha,
             subject=subject,
@@ -298,52 +310,73 @@ def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Ite
         )
 
 
+def _best_stretch(commit: LinkedCommit, query: Query) -> tuple[str, list[tuple[int, int]]]:
+    """Return the first text of a commit, besides its subject, with words of the query in it, or
+    the first of all."""
+    first: tuple[str, list[tuple[int, int]]] | None = None
+    for text in _texts(commit)[1:]:
+        if text and text != commit.subject:
+            stretch = marked(text, query)
+            if stretch[1]:
+                return stretch
+            first = first or stretch
+    return first or ("", [])
+
+
 # -- counts --------------------------------------------------------------------------------------
 
 
-def _counts(
-    library: OpenStore, wanted: SearchRequest, query: Query, filters: Filters, commits: int
-) -> FacetCounts:
-    replace = msgspec.structs.replace
-    facets = Facets(library.db)
-    known: dict[Filters, list[TurnMatch]] = {}
+class _Places:
+    """The turns that a search finds, by filter; most filters are not set, so that most of these
+    are the same question."""
 
-    def places(**changed: Any) -> list[TurnMatch]:
-        """Most filters are not set, so that most of these are the same question."""
-        which = replace(filters, **changed)
-        if which not in known:
-            known[which] = facets.places(query, which, COUNTED + 1)
-        return known[which]
+    def __init__(self, search: _Search) -> None:
+        self.search = search
+        self.facets = Facets(search.library.db)
+        self.known: dict[Filters, list[TurnMatch]] = {}
 
-    kinds: dict[str, int | None] = {"": _turns(places(fields=()))}
-    for kind in FIELDS:  # of what is too much altogether the parts are not worth their time
-        kinds[kind] = _turns(places(fields=(kind,))) if kinds[""] is not None else None
-    told = kinds["commits"] = commits if commits < _COMMITS else None
-    said = kinds[""]
-    kinds[""] = said + told if said is not None and told is not None else None
-    here = places()
+    def with_filter(self, **changed: Any) -> list[TurnMatch]:
+        which = msgspec.structs.replace(self.search.filters, **changed)
+        if which not in self.known:
+            self.known[which] = self.facets.places(self.search.query, which, COUNTED + 1)
+        return self.known[which]
+
+    def by_kind(self) -> dict[str, int | None]:
+        turns = _turns(self.with_filter(fields=()))
+        counts: dict[str, int | None] = {"": turns}
+        for kind in FIELDS:  # of what is too much altogether the parts are not worth their time
+            counts[kind] = None if turns is None else _turns(self.with_filter(fields=(kind,)))
+        return counts
+
+
+def _counts(search: _Search, commits: int) -> FacetCounts:
+    places = _Places(search)
+    kinds = places.by_kind()
+    kinds["commits"] = commits if commits < _COMMITS else None
+    turns, stories = kinds[""], kinds["commits"]
+    kinds[""] = None if turns is None or stories is None else turns + stories
+    here = places.with_filter()
     return FacetCounts(
-        turns=kinds["commits"] if wanted.kind == "commits" else _turns(here),
+        turns=stories if search.wanted.kind == "commits" else _turns(here),
         sessions=len({place.session for place in here}) if len(here) <= COUNTED else None,
         kinds=kinds,
-        agents=_by_agent(places(agents=())),
-        whens=_by_when(places(since=None)),
+        agents=_by_agent(places.with_filter(agents=())),
+        whens=_by_when(places.with_filter(since=None)),
     )
 
 
 def _turns(places: list[TurnMatch]) -> int | None:
-    return (
-        len({(place.session, place.turn) for place in places}) if len(places) <= COUNTED else None
-    )
+    if len(places) > COUNTED:
+        return None
+    return len({(place.session, place.turn) for place in places})
 
 
 def _by_agent(places: list[TurnMatch]) -> dict[str, int | None]:
     if len(places) > COUNTED:
         return dict.fromkeys(AGENTS)
-    turns = Counter(
-        agent for _, _, agent in {(place.session, place.turn, place.agent) for place in places}
-    )
-    return {agent: turns[agent] for agent in AGENTS}
+    turns = {(place.session, place.turn, place.agent) for place in places}
+    counts = Counter(agent for _, _, agent in turns)
+    return {agent: counts[agent] for agent in AGENTS}
 
 
 def _by_when(places: list[TurnMatch]) -> dict[str, int | None]:

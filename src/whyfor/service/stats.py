@@ -33,20 +33,24 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 def stats(settings: Settings, where: SessionFilter) -> Stats:
+    """Return the figures of the sessions that fit, in all and by group."""
     with reading(settings) as library:
         filters = understand(library.reader, where)
-        groups = {
-            by: _rows(library.reader.grouped(by, filters))
-            for by in ("agent", "project", "day", "model")
-        }
+        grouped = library.reader.grouped
+        agents = _rows(grouped("agent", filters))
+        projects = _rows(grouped("project", filters))
+        days = _rows(grouped("day", filters))
+        models = _rows(grouped("model", filters))
         counted = Insights(library.db).counted(filters)
-    groups["day"].sort(key=lambda row: row.name)
     return Stats(
         sessions=sum(row.sessions for row in counted),
         subagents=sum(row.subagents for row in counted),
         turns=sum(row.turns for row in counted),
-        tokens=total([row.tokens for row in groups["agent"]]),
-        **{f"by_{by}": rows for by, rows in groups.items()},
+        tokens=total([row.tokens for row in agents]),
+        by_agent=agents,
+        by_project=projects,
+        by_day=sorted(days, key=lambda row: row.name),
+        by_model=models,
     )
 
 

@@ -66,23 +66,23 @@ def derive(
     prompts: list[str],
     events: Iterable[StoredEvent],
 ) -> Annotation:
-    """`events` are those of the range that matter: what the agent said and thought."""
-    said = [
-        event
-        for event in events
-        if event.kind in ("assistant.message", "assistant.thinking") and event.text
-    ]
-    closing = next(
-        (event.text for event in reversed(said) if event.kind == "assistant.message"), ""
-    )
-    steps = [
+    """Return an annotation; `events` are those of the range that matter: what the agent said and
+    thought."""
+    said: list[StoredEvent] = []
+    closing = ""
+    for event in events:
+        if event.text and event.kind in ("assistant.message", "assistant.thinking"):
+            said.append(event)
+            if event.kind == "assistant.message":
+                closing = event.text
+    steps = (
         _first_sentence(prompts[0]) if prompts else "",
         _first_sentence(body) or subject,
         _first_sentence(closing),
-    ]
+    )
     return Annotation(
         title=shortened(subject),
-        intent=" → ".join(dict.fromkeys(step for step in steps if step)),
+        intent=" → ".join(dict.fromkeys(filter(None, steps))),
         alternatives=_alternatives(said),
         summary=summary(files),
         tag=tag(subject, files),
@@ -111,33 +111,37 @@ def shortened(text: str) -> str:
 
 
 def summary(files: list[ChangedFile]) -> str:
+    """Return how many files and lines changed, and the three files that changed most."""
     if not files:
         return "no file changes"
     added, removed = sum(f.added for f in files), sum(f.removed for f in files)
     largest = sorted(files, key=lambda f: -(f.added + f.removed))
     names = ", ".join(f.path for f in largest[:3])
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    return (
-        f"{len(files)} {'file' if len(files) == 1 else 'files'}, +{added} −{removed}: {names}{more}"
-    )
+    noun = "file" if len(files) == 1 else "files"
+    return f"{len(files)} {noun}, +{added} −{removed}: {names}{more}"
 
 
 def tag(subject: str, files: list[ChangedFile]) -> str:
-    if (found := _CONVENTIONAL.match(subject)) and found[1].lower() in _PREFIX:
-        return _PREFIX[found[1].lower()]
-    paths = [file.path for file in files]
-    if paths and all(_TEST_PATH.search(path) for path in paths):
+    """Return the kind of a change, by its subject's prefix, its paths, or words of its subject."""
+    conventional = _CONVENTIONAL.match(subject)
+    if conventional and conventional[1].lower() in _PREFIX:
+        return _PREFIX[conventional[1].lower()]
+    if not files:
+        return _tag_by_words(subject) or "CHORE"
+    if all(_TEST_PATH.search(file.path) for file in files):
         return "TEST"
-    if paths and all(_DOC_PATH.search(path) for path in paths):
+    if all(_DOC_PATH.search(file.path) for file in files):
         return "DOCS"
+    grows = sum(file.added - file.removed for file in files) >= 0
+    return _tag_by_words(subject) or ("FEATURE" if grows else "CHORE")
+
+
+def _tag_by_words(subject: str) -> str | None:
     for name, words in _WORDS:
         if re.search(words, subject, re.I):
             return name
-    return (
-        "FEATURE"
-        if sum(f.added for f in files) >= sum(f.removed for f in files) and files
-        else "CHORE"
-    )
+    return None
 
 
 def _alternatives(said: list[StoredEvent]) -> list[str]:

@@ -13,9 +13,10 @@ def abandoned(events: Sequence[StoredEvent]) -> set[int]:
 
 
 def _left_branches(events: Sequence[StoredEvent]) -> set[int]:
-    """In a tree of parents, turns that do not lead to the last message."""
+    """Return, in a tree of parents, the turns that do not lead to the last message."""
     parents: dict[str, str | None] = {}
     turn_of: dict[str, int] = {}
+    prompts: set[int] = set()
     last: str | None = None
     for event in events:
         data = event.data or {}
@@ -24,28 +25,27 @@ def _left_branches(events: Sequence[StoredEvent]) -> set[int]:
             parents[uuid] = data.get("parent")
             turn_of[uuid] = event.turn
             last = uuid
-    kept: set[int] = set()
-    seen: set[str] = set()
-    at = last
-    while at is not None and at not in seen:
-        seen.add(at)
-        if at in turn_of:
-            kept.add(turn_of[at])
-        at = parents.get(at)
-    broken = at is None and not _reaches_root(parents, seen)
-    prompts = {
-        e.turn for e in events if e.kind == "user.prompt" and (e.data or {}).get("uuid") in turn_of
-    }
-    return set() if broken or last is None else prompts - kept
+            if event.kind == "user.prompt":
+                prompts.add(event.turn)
+    path, ended = _path_to_root(parents, last)
+    # A chain that breaks off at a record we have no event for says nothing about what came before.
+    if ended and not any(parents.get(node, "") is None for node in path):
+        return set()
+    kept = {turn_of[node] for node in path if node in turn_of}
+    return prompts - kept
 
 
-def _reaches_root(parents: dict[str, str | None], path: set[str]) -> bool:
-    """A chain that breaks off at a record we have no event for says nothing about what came
-    before."""
-    return any(parents.get(node, "") is None for node in path)
+def _path_to_root(parents: dict[str, str | None], node: str | None) -> tuple[set[str], bool]:
+    """Return a node with all above it, and whether they end; False if they go in a circle."""
+    path: set[str] = set()
+    while node is not None and node not in path:
+        path.add(node)
+        node = parents.get(node)
+    return path, node is None
 
 
 def _rolled_back(events: Sequence[StoredEvent]) -> set[int]:
+    """Return the turns that a later record took back, by their number or by the prompt's id."""
     gone: set[int] = set()
     live: list[int] = []
     by_id: dict[object, int] = {}
@@ -58,8 +58,10 @@ def _rolled_back(events: Sequence[StoredEvent]) -> set[int]:
         if isinstance(count, int) and count > 0:
             gone.update(live[-count:])
             del live[-count:]
-        if (target := data.get("rewound_to")) is not None and target in by_id:
-            index = live.index(by_id[target]) if by_id[target] in live else len(live)
+        target = data.get("rewound_to")
+        turn = by_id.get(target) if target is not None else None
+        if turn in live:
+            index = live.index(turn)
             gone.update(live[index:])
             del live[index:]
     return gone

@@ -41,13 +41,15 @@ def renewed(known: Summary, status: Status) -> Summary:
 
 
 def summary(turns: Sequence[Turn], status: Status) -> Summary:
+    """Return a session in three lines."""
     asked = [turn for turn in turns if turn.prompt is not None]
+    past = [turn for turn in turns if _happened(turn)]
     running = status.phase in ("running", "waiting_approval")
-    over = [turn for turn in turns if _happened(turn)]
-    past = (over[:-1] if running and over and over[-1] is turns[-1] else over)[-TURNS:]
+    if running and past and past[-1] is turns[-1]:
+        past.pop()  # it is not over
     return Summary(
         current=_cut(_current(status), LINE_MAX),
-        recent=_joined([_outcome(turn) for turn in reversed(past)]) or "nothing yet",
+        recent=_joined([_outcome(turn) for turn in reversed(past[-TURNS:])]) or "nothing yet",
         prompt=_cut(asked[-1].prompt or "", LINE_MAX) if asked else "none",
     )
 
@@ -79,23 +81,23 @@ def _outcome(turn: Turn) -> str:
 
 
 def _did(turn: Turn) -> str:
-    parts = [plural(number, _NOUNS[kind]) for kind, number in turn.kinds.items() if kind in _NOUNS]
+    parts = ["interrupted"] if turn.interrupted else []
+    parts += [plural(number, _NOUNS[kind]) for kind, number in turn.kinds.items() if kind in _NOUNS]
     if turn.files:
-        names = ", ".join(
-            path.replace("\\", "/").rpartition("/")[2] for path in turn.files[:_FILES]
-        )
-        parts.append("wrote " + names + (" …" if len(turn.files) > _FILES else ""))
+        names = [path.replace("\\", "/").rpartition("/")[2] for path in turn.files[:_FILES]]
+        more = " …" if len(turn.files) > _FILES else ""
+        parts.append(f"wrote {', '.join(names)}{more}")
     if turn.errors:
         parts.append(f"error: {turn.errors[-1]}")
-    return ", ".join(["interrupted"] * turn.interrupted + parts)
+    return ", ".join(parts)
 
 
 def _sentence(text: str) -> str:
-    """The first of them, without Markdown's marks before it."""
-    line = next(
-        (line for raw in text.splitlines() if (line := one_line(raw).lstrip("#*->•`_ "))), ""
-    )
-    stop = min((at for end in _ENDS if (at := line.find(end, _SHORT)) > 0), default=len(line))
+    """Return the first sentence, without Markdown's marks before it."""
+    plain = (one_line(line).lstrip("#*->•`_ ") for line in text.splitlines())
+    line = next(filter(None, plain), "")
+    stops = [line.find(end, _SHORT) for end in _ENDS]
+    stop = min((at for at in stops if at > 0), default=len(line))
     return line[:stop].rstrip(".:")
 
 

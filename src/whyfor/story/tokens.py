@@ -14,27 +14,27 @@ from whyfor.story.turns import turns
 
 
 def total(parts: Iterable[Tokens]) -> Tokens:
-    """Unknown plus unknown stays unknown."""
+    """Return the sum; unknown plus unknown stays unknown."""
     sums: dict[str, int | None] = dict.fromkeys(Tokens.__struct_fields__)
     for part in parts:
         for name, known in sums.items():
-            if (value := getattr(part, name)) is not None:
-                sums[name] = value if known is None else known + value
+            value = getattr(part, name)
+            if value is not None:
+                sums[name] = value + (known or 0)
     return Tokens(**sums)
 
 
 def spent(
     own: dict[int, Tokens], begun: Iterable[tuple[int | None, int]], children: Sequence[Session]
 ) -> dict[int, Tokens]:
-    """By turn: its own, and those of the subagents it called. `begun`: when each turn began."""
+    """Return the tokens of each turn: its own, and those of the subagents it called. `begun`: when
+    each turn began."""
     found = dict(own)
     order = sorted((at, turn) for at, turn in begun if at)
     for child in children:
-        turn = next(
-            (turn for at, turn in reversed(order) if child.started_at and at <= child.started_at),
-            None,
-        )
-        if turn is not None:
+        before = [turn for at, turn in order if child.started_at and at <= child.started_at]
+        if before:
+            turn = before[-1]
             found[turn] = total([found.get(turn, Tokens()), child.tokens])
     return found
 
