@@ -170,7 +170,7 @@ class World:
 
     # -- committing ------------------------------------------------------------------------------
 
-    def commit(
+    def commit(  # noqa: PLR0913 - one commit, and all that it is made of
         self,
         kind: str,
         paths: Iterable[str],

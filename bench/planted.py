@@ -198,7 +198,7 @@ def _codex_call(rng: Random, text: str) -> Record:
     )
 
 
-def _codex_message(rng: Random, text: str) -> Record:
+def _codex_message(_rng: Random, text: str) -> Record:
     part = {"type": "input_text", "text": text}
     return _codex("response_item", type="message", role="user", content=[part])
 

@@ -111,7 +111,7 @@ class Recall:
         self.name = name
         self.outcomes = outcomes
 
-    def of(self, which: Callable[[Case], bool] = lambda case: True) -> Shares:
+    def of(self, which: Callable[[Case], bool] = lambda _case: True) -> Shares:
         those = [outcome for outcome in self.outcomes if which(outcome.case)]
         if not those:
             return Shares()
@@ -179,7 +179,7 @@ def recall(
     peers = [f"{one.name} {what}" for one in recalls[1:] for what in ("found", "gone")]
     columns = ["", "cases", "ours found", "gone", "exact", *peers]
     table = [
-        _row("all", recalls, lambda case: True),
+        _row("all", recalls, lambda _case: True),
         *_rows(recalls, lambda case: case.split, SPLITS),
     ]
     table.append(_row("all held out", recalls, lambda case: case.held_out))
@@ -187,7 +187,7 @@ def recall(
         _recalled_in_records(one, _sample(planted, every if at else 1))
         for at, one in enumerate(scanners)
     ]
-    table.append(_row("all, in records of Claude Code and Codex", inside, lambda case: True))
+    table.append(_row("all, in records of Claude Code and Codex", inside, lambda _case: True))
     table.append(_row("all held out, in records", inside, lambda case: case.held_out))
     note = _RECALL_NOTE + (f"\nThe peers had a sample: one case in {every}." if every > 1 else "")
     held = recalls[0].of(lambda case: case.held_out)

@@ -86,7 +86,7 @@ class Claude(Session):
         }
         into.append({**line, **({"agentId": self.agent} if side else {}), **more})
 
-    def _call(
+    def _call(  # noqa: PLR0913 - one session, and all that it is made of
         self,
         at: int,
         done: int,

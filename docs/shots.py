@@ -87,7 +87,7 @@ def take(settings: Settings, pages: dict[str, str]) -> None:
     def look(running: Running) -> None:
         try:
             visit(running.address, lambda: fresh_link(settings, running), pages)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             failed.append(error)
         finally:
             os.kill(os.getpid(), signal.SIGTERM)

@@ -295,7 +295,7 @@ def test_files_are_the_owners_alone(hook: Installed) -> None:
         ("codex", "SessionStart", '{"session_id":"a"}', "", None),
     ],
 )
-def test_a_session_of_claude_is_told_to_the_commands_it_runs(
+def test_a_session_of_claude_is_told_to_the_commands_it_runs(  # noqa: PLR0913 - one row of the table above
     agent: str,
     event: str,
     given: str,

@@ -47,7 +47,7 @@ class Shop(msgspec.Struct, frozen=True):
     sessions: dict[str, Agent]
 
 
-def build(folder: Path) -> Shop:
+def build(folder: Path) -> Shop:  # noqa: PLR0915 - one story, told from its beginning to its end
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     clock = Clock(time.time() - 3 * DAY)

@@ -174,7 +174,7 @@ def test_each_change_has_its_word(
     )
     phase = after.pop("phase")
     found = changes.among([standing("s", phase, status={"since": start, **after})])
-    told = [notifying._wanted(change, took, each.status, wished) for each, change, took in found]
+    told = [notifying._wanted(change, took, wished) for _, change, took in found]
     assert [word for word in told if word] == ([status] if status else [])
 
 

@@ -59,38 +59,34 @@ class SegmentCompactor:
             self._merged(digest, {address: before})
 
     def merge(self, source: Source) -> None:
-        """Its newest objects, if there are enough of one level; then those of the next."""
+        """Merge its newest objects, if there are enough of one level; then those of the next."""
         for level in count():
             newest = self._newest(source, level)
-            contents = {name: self._content(name) for name in newest}
-            # An object that is not all this source's own, as far as can be seen here, is nobody's
-            # to merge.
-            whole = {
-                name: data
-                for name, data in contents.items()
-                if data and len(data) == newest[name].size
-            }
-            if not newest or len(whole) < len(newest):
+            contents: dict[str, bytes] = {}
+            for name, held in newest.items():
+                data = self._content(name)
+                if not data or len(data) != held.size:
+                    return  # not all this source's own, as far as can be seen here
+                contents[name] = data
+            if not newest:
                 return
-            digest = self.blobs.put(b"".join(whole.values()))
-            for name, base in self._merged(digest, whole).items():
-                for generation, start, address in newest[name].rows:
-                    moved = Address(
-                        digest, base + parse(address).start, newest[name].sizes[address]
-                    )
-                    self.writer.move_segment(source, generation, start, str(moved))
+            digest = self.blobs.put(b"".join(contents.values()))
+            for name, base in self._merged(digest, contents).items():
+                self._move(source, newest[name], digest, base)
+
+    def _move(self, source: Source, held: _Object, digest: str, base: int) -> None:
+        """Say where the parts of an object are now."""
+        for generation, start, address in held.rows:
+            moved = Address(digest, base + parse(address).start, held.sizes[address])
+            self.writer.move_segment(source, generation, start, str(moved))
 
     def _newest(self, source: Source, level: int) -> dict[str, _Object]:
-        """In the source's order; none while there are too few of this level."""
+        """Return the newest objects in the source's order; none while there are too few of this
+        level."""
         view = 2 * FAN ** (level + 1)
         while True:
-            found: dict[str, _Object] = {}
             rows = self.writer.newest_segments(source, view)
-            for generation, start, address, size in rows:
-                if size:
-                    held = found.setdefault(parse(address).object, _Object())
-                    held.rows.append((generation, start, address))
-                    held.sizes[address] = size
+            found = _objects(rows)
             newest = list(found.items())[:FAN]
             if any(held.level > level or held.size >= LARGE for _, held in newest):
                 return {}
@@ -114,3 +110,14 @@ class SegmentCompactor:
         )
         self.replaced.update(contents)
         return dict(zip(contents, accumulate(map(len, contents.values()), initial=0), strict=False))
+
+
+def _objects(rows: list[tuple[int, int, str, int]]) -> dict[str, _Object]:
+    """Return what a source's segments are stored in, by the object's digest."""
+    found: dict[str, _Object] = {}
+    for generation, start, address, size in rows:
+        if size:
+            held = found.setdefault(parse(address).object, _Object())
+            held.rows.append((generation, start, address))
+            held.sizes[address] = size
+    return found

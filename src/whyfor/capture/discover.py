@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import MAX_DECODED, Agent, SourceShape
+from whyfor.agents.base import MAX_DECODED, Agent, Framing, SourceShape
 from whyfor.capture.tail import head, stat
 from whyfor.capture.unreadable import Unreadable as Unreadable
 from whyfor.capture.unreadable import reason_of
@@ -68,7 +68,9 @@ def at_paths(
 def _in_folder(
     folder: Path, agents: list[Agent], unreadable: list[Unreadable]
 ) -> Iterator[FoundFile]:
-    homes = [(agent, root) for agent in agents for root in agent.roots(folder, {}) if root.exists()]
+    homes: list[tuple[Agent, Path]] = []
+    for agent in agents:
+        homes += [(agent, root) for root in agent.roots(folder, {}) if root.exists()]
     for agent, root in homes:
         yield from _below(agent, root, unreadable)
     if not homes:
@@ -86,7 +88,7 @@ def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[F
         elif root.is_dir():
             for path in agent.find(root, lambda error: unreadable.append(_told(error))):
                 yield FoundFile(agent, path)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - an agent's own; other roots are read all the same
         unreadable.append(Unreadable(to_text(root), reason_of(error)))
 
 
@@ -95,28 +97,26 @@ def _told(error: OSError) -> Unreadable:
 
 
 def sniff(found: FoundFile, now: int) -> tuple[Agent, SourceShape] | None:
-    """What a file is, by its content: the folder's agent is asked first, then all others."""
+    """Return what a file is, by its content: the folder's agent is asked first, then all others.
+    None if it is no transcript, or cannot be told yet."""
     data = head(found.path)
     if not data:
         return None
     for agent in (found.agent, *(a for a in AGENTS.values() if a is not found.agent)):
-        if shape := agent.sniff(found.path, data):
+        shape = agent.sniff(found.path, data)
+        if shape:
             return agent, _in_text(shape)
     name = found.path.name.removesuffix(".zst")
-    if (
-        found.given
-        or not name.endswith((".jsonl", ".json"))
-        or found.agent.name not in _own(found.path)
-    ):
+    if found.given or not name.endswith((".jsonl", ".json")):
+        return None
+    if found.agent.name not in _own(found.path):
         return None
     unfinished = b"\n" not in data and len(data) <= MAX_DECODED
     if unfinished and now * 1_000_000 - stat(found.path).mtime < PATIENCE:
         return None  # its first line is still being written: whose it is shows when it is whole
     # Its own agent put it here, but nothing in it makes sense: keep it all the same.
-    stem = escape_surrogates(name.rsplit(".", 1)[0])
-    return found.agent, SourceShape("lines", stem) if name.endswith(".jsonl") else SourceShape(
-        "document", stem
-    )
+    framing: Framing = "lines" if name.endswith(".jsonl") else "document"
+    return found.agent, SourceShape(framing, escape_surrogates(name.rsplit(".", 1)[0]))
 
 
 def _in_text(shape: SourceShape) -> SourceShape:

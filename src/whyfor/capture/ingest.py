@@ -76,7 +76,7 @@ class Job(msgspec.Struct, frozen=True):
 class Ingest:
     """One run under the ingest lock."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one ingest works with
         self,
         db: apsw.Connection,
         blobs: Blobs,

@@ -52,7 +52,10 @@ def _ours(home: Path) -> list[Path]:
 
 
 def _found(home: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return [path for pattern in patterns for path in sorted(home.glob(pattern))]
+    found: list[Path] = []
+    for pattern in patterns:
+        found += sorted(home.glob(pattern))
+    return found
 
 
 def _of_owner(home: Path) -> Iterator[Exposure]:
@@ -83,12 +86,11 @@ def _of_contents(home: Path) -> Iterator[Exposure]:
     command = shlex.join(["chmod", "-R", "go-rwx", *map(str, opened)])
     what = f"{_listed(opened)} can be reached by other users of this machine: {_can(together)}"
     yield Exposure(what, f"Close it: {command}")
-    if any(path.name == _TOKEN for path in opened):
+    token = home / _TOKEN
+    if token in opened:
         what = f"the dashboard's key, {_TOKEN}, may have been read by others"
-        yield Exposure(
-            what,
-            f"Delete it, and the next serve makes a new one: rm {shlex.quote(str(home / _TOKEN))}",
-        )
+        remove = f"rm {shlex.quote(str(token))}"
+        yield Exposure(what, f"Delete it, and the next serve makes a new one: {remove}")
 
 
 def _of_folders_above(home: Path) -> Iterator[Exposure]:

@@ -135,16 +135,19 @@ def _payload(envelope: Envelope) -> dict[str, Any]:
 
 
 def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
-    data: dict[str, Any] = {
-        name: value[:_MAX_FACT] for name in _FACTS if isinstance(value := payload.get(name), str)
-    }
-    if process := next(
-        (p for p in envelope.chain if p.start and p.name.lstrip("-") not in _SHELLS), None
-    ):
+    data: dict[str, Any] = {}
+    for name in _FACTS:
+        value = payload.get(name)
+        if isinstance(value, str):
+            data[name] = value[:_MAX_FACT]
+    process = _agent_process(envelope)
+    if process:
         data["process"] = [process.pid, process.start]
-    if made := _made(payload):
+    made = _made(payload)
+    if made:
         data["made"] = made
-    if asked := _asked(payload):
+    asked = _asked(payload)
+    if asked:
         data["asked"] = asked
     ident, how = _own_session(envelope, payload)
     return Signal(
@@ -160,9 +163,17 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
     )
 
 
+def _agent_process(envelope: Envelope) -> Process | None:
+    """Return the nearest process above the hook that is no shell."""
+    for process in envelope.chain:
+        if process.start and process.name.lstrip("-") not in _SHELLS:
+            return process
+    return None
+
+
 def _made(payload: dict[str, Any]) -> list[str]:
-    """Commits a shell command just made, by the agent's own account or by what git printed:
-    abbreviated hashes.
+    """Return the commits a shell command just made, by the agent's own account or by what git
+    printed, as abbreviated hashes.
 
     Some agents turn git's own hooks off for their commands; this is theirs.
     """
@@ -170,21 +181,22 @@ def _made(payload: dict[str, Any]) -> list[str]:
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(command, str) or "git" not in command or _REPLAYS.search(command):
         return []
-    texts = (
-        [answer]
-        if isinstance(answer, str)
-        else list(answer.values())
-        if isinstance(answer, dict)
-        else []
-    )
-    found = [sha for text in texts if isinstance(text, str) for sha, _ in printed(text)]
-    told = reported(answer.get("gitOperation")) if isinstance(answer, dict) else None
-    return list(dict.fromkeys(sha[:7] for sha in [*([told] if told else []), *found]))
+    found: list[str] = []
+    texts = [answer]
+    if isinstance(answer, dict):
+        texts = list(answer.values())
+        told = reported(answer.get("gitOperation"))
+        if told:
+            found.append(told)
+    for text in texts:
+        if isinstance(text, str):
+            found += [sha for sha, _ in printed(text)]
+    return list(dict.fromkeys(sha[:7] for sha in found))
 
 
 def _asked(payload: dict[str, Any]) -> dict[str, Any]:
-    """What a person is asked to allow, where only the hook says so: which of several calls it
-    is, and with Gemini, that writes a call down when it is over, what it is at all.
+    """Return what a person is asked to allow, where only the hook says so: which of several calls
+    it is, and with Gemini, that writes a call down when it is over, what it is at all.
     """
     given, details = payload.get("tool_input"), payload.get("details")
     if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
@@ -193,14 +205,15 @@ def _asked(payload: dict[str, Any]) -> dict[str, Any]:
         told = _detailed(details)
     else:
         return {}
-    said = {
-        name: value[:_MAX_ASKED] for name, value in told.items() if isinstance(value, str) and value
-    }
-    return (
-        {**said, "cut": True}
-        if any(len(str(told[name])) > len(value) for name, value in said.items())
-        else said
-    )
+    asked: dict[str, Any] = {}
+    cut = False
+    for name, value in told.items():
+        if isinstance(value, str) and value:
+            asked[name] = value[:_MAX_ASKED]
+            cut = cut or len(value) > _MAX_ASKED
+    if cut:
+        asked["cut"] = True
+    return asked
 
 
 def _detailed(details: dict[str, Any]) -> dict[str, Any]:
@@ -255,49 +268,48 @@ def _repository(envelope: Envelope) -> str | None:
 
 
 def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
-    """Whose commit it is: what the environment says, unless the processes say that it was only
-    inherited."""
+    """Return whose commit it is, and how that is known: what the environment says, unless the
+    processes say that it was only inherited."""
     told = named(envelope.env)
     nearest = around(envelope.chain, envelope.at)
+    if nearest is None:
+        return (told[0], "env") if told else (None, None)
     # An agent whose hooks nobody approved is known by its program's name all the same.
     inner = next((process.name for process in envelope.chain if process.name in _OWN), None)
-    if (
-        inner
-        and nearest
-        and nearest[0] != inner
-        and (own := next((s for s in told if s[0] == inner), None))
-    ):
-        return own, "env"
+    own = [session for session in told if session[0] == inner]
+    if own and inner != nearest[0]:
+        return own[0], "env"
     if nearest in told:
         return nearest, "env"
-    if nearest and (not told or told[0][0] != nearest[0]):
+    if not told or told[0][0] != nearest[0]:
         return nearest, "ancestry"
-    return (told[0], "env") if told else (None, None)
+    return told[0], "env"
 
 
 def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Sessions the environment names, the surest first."""
+    """Return the sessions the environment names, the surest first."""
     agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
     found = [(agent, ident)] if agent and ident else []
-    return found + [
-        (agent, env[name]) for agent, names in _OWN.items() for name in names if env.get(name)
-    ]
+    for agent, names in _OWN.items():
+        found += [(agent, env[name]) for name in names if env.get(name)]
+    return found
 
 
 def _git_facts(envelope: Envelope) -> dict[str, Any]:
     data: dict[str, Any] = {"rebasing": True} if envelope.rebasing else {}
-    if action := envelope.env.get("GIT_REFLOG_ACTION"):
+    action = envelope.env.get("GIT_REFLOG_ACTION")
+    if action:
         data["action"] = action[:_MAX_FACT]
+    first = envelope.args[0] if envelope.args else None
     if envelope.event == "post-rewrite":
-        words = [
-            word for word in envelope.payload.decode("ascii", "replace").split() if _is_sha(word)
-        ]
-        data["pairs"] = [list(pair) for pair in zip(words[::2], words[1::2], strict=False)]
-        data["cause"] = envelope.args[0] if envelope.args else None
+        words = envelope.payload.decode("ascii", "replace").split()
+        shas = [word for word in words if _is_sha(word)]
+        data["pairs"] = [list(pair) for pair in zip(shas[::2], shas[1::2], strict=False)]
+        data["cause"] = first
     elif envelope.event == "post-checkout":
         data["moved"] = envelope.args[:3]
     elif envelope.event == "pre-push":
-        data["remote"] = envelope.args[0] if envelope.args else None
+        data["remote"] = first
     return data
 
 

@@ -233,8 +233,11 @@ class Edges:
     def fingerprints(self, *, whole: bool) -> tuple[str, str]:
         if whole:
             return "", self._content.hexdigest()
-        first, last = (b"".join(run for _, run in found) for found in (self._first, self._last))
-        return digest(first), digest(last)
+        return digest(_joined(self._first)), digest(_joined(self._last))
+
+
+def _joined(pieces: list[tuple[int, bytes]]) -> bytes:
+    return b"".join(run for _, run in pieces)
 
 
 def digest(data: bytes) -> str:

@@ -122,24 +122,26 @@ class Watch:
     # -- files -----------------------------------------------------------------------------------
 
     def _changed(self, key: str, file: _File, now: float) -> bool:
-        """Whether to read it; and when to look again."""
+        """Return whether to read it; set when to look again."""
         before = file.stat
-        if (after := self._look_at(key)) is None:
+        after = self._look_at(key)
+        if after is None:
             return False
         file.stat = after
         if after != before:
-            file.gap = (
-                min(self._steady(), file.gap * 2) if now - file.changed < 2 * file.gap else SOON
-            )
+            steady = now - file.changed < 2 * file.gap
+            file.gap = min(self._steady(), file.gap * 2) if steady else SOON
             file.changed, file.next, file.unread = now, now + file.gap, False
             return True
         if file.unread and self._age(after) >= YOUNG:
             file.unread = False
         step = next((gap for limit, gap in STEPS if now - file.changed < limit), None)
-        if step is None and not file.unread:
+        if file.unread:
+            step = ROUND
+        elif step is None:
             del self._lively[key]
             self._rest[key] = None
-        file.next = now + (ROUND if file.unread or step is None else step)
+        file.next = now + (step or ROUND)
         return file.unread
 
     def _steady(self) -> float:
@@ -183,7 +185,7 @@ class Watch:
     # -- folders ---------------------------------------------------------------------------------
 
     def _new(self) -> list[FoundFile]:
-        """Files that were not there before, in the order their agent wants them read."""
+        """Return files that were not there before, in the order their agent wants them read."""
         found: list[FoundFile] = []
         for agent, root in self._roots:
             if str(root) not in self._folders and str(root) not in self._files:
@@ -194,34 +196,34 @@ class Watch:
             self._folders.move_to_end(key)
             folder = self._folders[key]
             self.looks += 1
-            try:
-                mtime = os.stat(key).st_mtime_ns  # noqa: PTH116
-            except OSError:
+            mtime = _mtime(key)
+            if mtime is None:
                 del self._folders[key]
-                continue
-            if mtime != folder.mtime:
+            elif mtime != folder.mtime:
                 found += self._below(folder.agent, folder.root, Path(key))
         return found
 
     def _below(self, agent: Agent, root: Path, folder: Path) -> list[FoundFile]:
-        """Its time is taken before it is listed: what comes in between shows at the next look."""
+        """Return the files below a folder that are new, and remember the folders in it."""
         todo = [str(folder)]
         while todo:
             base = todo.pop()
             known = self._folders.get(base) or _Folder(agent, root)
-            try:
-                mtime = os.stat(base).st_mtime_ns  # noqa: PTH116
-                known.mtime = mtime if abs(self._wall() - mtime) > _TICK else None
-                with os.scandir(base) as entries:
-                    inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-            except OSError:
-                continue  # gone, or not ours to list; ingest says so
+            # Taken before it is listed: what comes in between shows at the next look.
+            mtime = _mtime(base)
+            if mtime is None:
+                continue
+            known.mtime = mtime if abs(self._wall() - mtime) > _TICK else None
+            inner = _folders_in(base)
+            if inner is None:
+                continue  # not ours to list; ingest says so
             self._folders[base] = known
             todo += [path for path in inner if path not in self._folders]
+        below = folder if agent.local else root
         try:
-            return self._met(agent, agent.find(folder if agent.local else root, lambda error: None))
-        except Exception:
-            return []  # the next plain ingest says why, and reads what it can
+            return self._met(agent, agent.find(below, lambda _error: None))
+        except Exception:  # noqa: BLE001 - the next plain ingest says why, and reads what it can
+            return []
 
     def _met(self, agent: Agent, paths: Iterable[Path]) -> list[FoundFile]:
         found: list[FoundFile] = []
@@ -249,3 +251,19 @@ def _stat(key: str) -> tail.Stat:
         return tail.stat(Path(key))
     found = os.stat(key)  # noqa: PTH116 - a Path would cost as much again
     return tail.Stat(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _mtime(folder: str) -> int | None:
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116 - as above
+    except OSError:
+        return None
+
+
+def _folders_in(folder: str) -> list[str] | None:
+    """Return the folders in a folder; None if it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return None

@@ -223,7 +223,7 @@ def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool
 
 def _event(
     event: StoredEvent,
-    found: Conversation,
+    found: Conversation,  # noqa: ARG001 - given to every kind of event
     turns: dict[int, Turn],
     results: dict[Any, StoredEvent],
     thinking: bool,

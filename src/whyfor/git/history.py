@@ -118,11 +118,6 @@ def head_commit(folder: GitPlace) -> str | None:
     return resolve_commits(folder, ["HEAD"]).get("HEAD")
 
 
-def contains(folder: GitPlace, sha: str) -> bool:
-    """Return whether the commit is in the object database, reachable or not."""
-    return bool(resolve_commits(folder, [sha]))
-
-
 def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
     """Map abbreviated hashes to full ones; commits that no longer exist are left out."""
     asked = [name for name in names if name == "HEAD" or _HEX.fullmatch(name)]
@@ -293,12 +288,7 @@ def _without_blanks(sign: str, lines: list[str]) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def patch_ids(folder: GitPlace, shas: Iterable[str]) -> dict[str, str]:
-    found = ((sha, patch_id(changed)) for sha, changed in changes(folder, shas))
-    return {sha: known for sha, known in found if known is not None}
-
-
-# -- running git ---------------------------------------------------------------------------------
+# -- asking --------------------------------------------------------------------------------------
 
 
 def _run(folder: GitPlace, arguments: Sequence[str], given: bytes = b"") -> run.Answer:

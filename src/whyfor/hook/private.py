@@ -292,7 +292,7 @@ class Json:
         self.messages = 0
         self.sound = self.walk(0, len(data), 0, Open(False, b"", 0, False))
 
-    def walk(self, at: int, stop: int, level: int, outer: Open) -> bool:
+    def walk(self, at: int, stop: int, level: int, outer: Open) -> bool:  # noqa: C901, PLR0912 - a parser's loop: each byte decides at once
         """Whether all of it is JSON; `level` is how often its quotes are escaped."""
         data, extra = self.data, (1 << level) - 1  # backslashes that belong to a quote
         stack = [outer]

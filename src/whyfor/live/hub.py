@@ -169,7 +169,7 @@ class Hub:
             self.error = None
         except WhyforError as error:
             self.error = error
-        except Exception as error:  # the one place where this loop's errors become words
+        except Exception as error:  # noqa: BLE001 - the one place where this loop's errors become words
             self.error = WhyforError(
                 f"unexpected: {type(error).__name__}: {error}", "This is a bug."
             )

@@ -139,7 +139,7 @@ class LiveLoop:
             self._failed(
                 StoreError(f"cannot use {self.settings.home}: {error}", "See: whyfor doctor")
             )
-        except Exception as error:  # a fault of ours: it is written down, and capture goes on
+        except Exception as error:  # noqa: BLE001 - a fault of ours: written down, and capture goes on
             log_error(self.settings, error)
             self._failed(
                 StoreError(
@@ -271,7 +271,7 @@ class LiveLoop:
                 self._sweep()
         except Busy:
             self._tidy_due = self._clock() + BUSY
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - written down, and capture goes on
             log_error(self.settings, error)
             self._taking.close()
             self._linked()

@@ -147,9 +147,8 @@ class Server(uvicorn.Server):
             listener.listen(QUEUE)
         try:
             self._started()
-        except (
-            Exception
-        ) as error:  # nobody reads what we print: it stops as it always does, and says so then
+        # nobody reads what we print: it stops as it always does, and says so then
+        except Exception as error:  # noqa: BLE001 - raised again by whoever started the server
             self.fault, self.should_exit = error, True
 
     @contextmanager

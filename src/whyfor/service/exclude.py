@@ -67,7 +67,7 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
             0, agent.name, to_text(path), shape.session_id, shape.framing, cwd=shape.cwd
         )
         place = session_cwd.of_file(source, path)
-    except Exception:  # ingest says why it cannot be read
+    except Exception:  # noqa: BLE001 - ingest says why it cannot be read
         return False
     return place is None or found.covers(place)
 

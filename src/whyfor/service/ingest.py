@@ -82,7 +82,7 @@ class RebuildReport(msgspec.Struct):
     repairs: list[str] = []
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - two bars, and three ways to be started
     settings: Settings,
     paths: Iterable[Path] = (),
     agent: str | None = None,
@@ -224,7 +224,7 @@ def ingest_for_hooks(settings: Settings) -> None:
     """Nobody is there to be told of an error: it goes to a file of bounded size."""
     try:
         ingest(settings, background=True)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - written down: a hook's ingest has nobody to tell
         log_error(settings, error)
 
 

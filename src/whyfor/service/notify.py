@@ -49,9 +49,9 @@ _AT_WORK = ("running", "waiting_approval")
 _OVER = ("waiting", "exited", "idle")
 # The words are arguments or in the environment: nothing of them is ever part of a program's text.
 _OSASCRIPT = (
-    "on run argv",
-    "display notification (item 2 of argv) with title (item 1 of argv)",
-    "end run",
+    *("-e", "on run argv"),
+    *("-e", "display notification (item 2 of argv) with title (item 1 of argv)"),
+    *("-e", "end run"),
 )
 _POWERSHELL = """
 $manager = [Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType=WindowsRuntime]
@@ -115,20 +115,19 @@ class NoticeFinder:
         self._known: dict[str, _Known] | None = None
 
     def among(self, standings: Iterable[LiveStatus]) -> list[tuple[LiveStatus, Change, int | None]]:
-        """With how long the turn took that is over, if that is known."""
+        """Return what changed, with how long the turn took that is over, if that is known."""
         before, self._known = self._known, {}
         found: list[tuple[LiveStatus, Change, int | None]] = []
         for standing in standings:
+            status = standing.status
             known = (before or {}).get(standing.name) or _Known(Status("unknown", "", "low"))
-            took = self._took(known, standing.status)
-            change = self._change(known, standing.status) if before is not None else None
-            self._known[standing.name] = _Known(
-                standing.status, _began(known, standing.status), known.told
-            )
+            change = self._change(known, status) if before is not None else None
+            told = known.told
             if change is not None or before is None:
-                self._known[standing.name].told = _at(standing.status)
+                told = _at(status)
+            self._known[standing.name] = _Known(status, _began(known, status), told)
             if change is not None:
-                found.append((standing, change, took))
+                found.append((standing, change, self._took(known, status)))
         return found
 
     def _took(self, known: _Known, status: Status) -> int | None:
@@ -143,11 +142,12 @@ class NoticeFinder:
             return "waiting_approval"
         if status.phase in _OVER and status.failed and not before.failed:
             return "failed"
-        if status.phase == "waiting" and (
-            before.phase != "waiting" or status.questions != before.questions
-        ):
-            return "waiting"
-        return "finished" if status.phase == "exited" and before.phase == "running" else None
+        if status.phase == "waiting":
+            new = before.phase != "waiting" or status.questions != before.questions
+            return "waiting" if new else None
+        if status.phase == "exited" and before.phase == "running":
+            return "finished"
+        return None
 
 
 def _at(status: Status) -> int:
@@ -161,10 +161,9 @@ def _began(known: _Known, status: Status) -> int | None:
     return known.began if status.phase == "unknown" else None
 
 
-def _wanted(
-    change: Change, took: int | None, status: Status, wished: NotifySettings
-) -> Change | None:
-    """A long turn's end is told as one; any other is a session that waits, if it still does."""
+def _wanted(change: Change, took: int | None, wished: NotifySettings) -> Change | None:
+    """Return what is told: a long turn's end as one; any other is a session that waits, if it
+    still does."""
     long = took is not None and took >= wished.finished_after * 60_000
     if change in ("waiting", "finished") and long and "finished" in wished.when:
         return "finished"
@@ -231,32 +230,35 @@ class Notifier:
             self._notice(standing, change, took)
 
     def _notice(self, standing: LiveStatus, change: Change, took: int | None) -> None:
-        """By what config.toml says now: changes are few, and it may have been edited since."""
+        """Send a notice by what config.toml says now: changes are few, and it may have been edited
+        since."""
         try:
             settings = config.load(self.settings.env)
             wished = notify_settings(settings)
         except WhyforError as error:
             self._failed(error.message)
             return
-        wanted = _wanted(change, took, standing.status, wished) if wished.any else None
+        wanted = _wanted(change, took, wished) if wished.any else None
         if wanted is None or standing.name in self._looked_at():
             return
         session, summary = standing.session, standing.summary
+        project = session.project and self._names(session.project)
         notice = Notification(
             wanted,
             standing.name,
-            (session.project and self._names(session.project))
-            or session.project
-            or session.cwd
-            or "",
+            project or session.project or session.cwd or "",
             session.title or "",
             _text(standing.status, summary.recent if summary else "", wanted, took),
             str(summary) if summary else "",
         )
         self._begin()
+        self._put((settings, wished, notice))
+
+    def _put(self, item: tuple[Settings, NotifySettings, Notification]) -> None:
+        """Queue a notice; the oldest is dropped if too many wait."""
         while True:
             try:
-                self._queue.put_nowait((settings, wished, notice))
+                self._queue.put_nowait(item)
                 return
             except queue.Full:
                 with suppress(queue.Empty):
@@ -275,7 +277,7 @@ class Notifier:
                 wrong = tell(settings, wished, notice)
             except WhyforError as error:  # redaction: nothing leaves
                 wrong = [error.message]
-            except Exception as error:  # a fault of ours must not end all notices that follow
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end all notices to come
                 wrong = [f"{type(error).__name__}: {error}"]
             for words in wrong:
                 self._failed(words)
@@ -300,20 +302,19 @@ class Notifier:
 
 
 def tell(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
-    """All ways that are wished for; returns what went wrong with them."""
+    """Send a notice in all ways that are wished for; return what went wrong with them."""
     notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
-    words = {
-        name: _short(getattr(notice, name))
-        for name in ("status", "session", "project", "title", "text")
-    }
-    given = {f"WHYFOR_NOTIFY_{name.upper()}": value for name, value in words.items()}
+    names = ("status", "session", "project", "title", "text")
+    words = {name: _short(getattr(notice, name)) for name in names}
     ways = []
     if wished.command:
+        given = {f"WHYFOR_NOTIFY_{name.upper()}": value for name, value in words.items()}
         ways.append(([_at_home(wished.command[0], settings), *wished.command[1:]], given))
     if wished.desktop:
         ways.append(_desktop(words, notice.status))
     place = str(settings.user_home) if settings.user_home.is_dir() else None
-    return [wrong for argv, more in ways if (wrong := _run(argv, {**settings.env, **more}, place))]
+    results = [_run(argv, {**settings.env, **more}, place) for argv, more in ways]
+    return [wrong for wrong in results if wrong]
 
 
 def _at_home(program: str, settings: Settings) -> str:
@@ -363,26 +364,21 @@ def _program() -> str:
 
 
 def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command that shows a notice on this desktop, and what its environment needs."""
     project = words["project"].replace("\\", "/").rstrip("/").rpartition("/")[2]
     head = WORDS[status] + (f" · {project}" if project else "")
     body = " – ".join(filter(None, (words["title"], words["text"])))
-    match _program():
-        case "osascript":
-            return [
-                "osascript",
-                *(part for line in _OSASCRIPT for part in ("-e", line)),
-                head,
-                body,
-            ], {}
-        case "powershell":
-            told = {"WHYFOR_NOTIFY_HEAD": head, "WHYFOR_NOTIFY_BODY": body}
-            return ["powershell", "-NoProfile", "-NonInteractive", "-Command", _POWERSHELL], told
-        case program:
-            # The desktop reads markup in the body, and notify-send backslashes.
-            for sign, instead in {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"}.items():
-                body = body.replace(sign, instead)
-            urgent = "critical" if status == "waiting_approval" else "normal"
-            return [program, "--app-name=Whyfor", f"--urgency={urgent}", "--", head, body], {}
+    program = _program()
+    if program == "osascript":
+        return [program, *_OSASCRIPT, head, body], {}
+    if program == "powershell":
+        told = {"WHYFOR_NOTIFY_HEAD": head, "WHYFOR_NOTIFY_BODY": body}
+        return [program, "-NoProfile", "-NonInteractive", "-Command", _POWERSHELL], told
+    # The desktop reads markup in the body, and notify-send backslashes.
+    for sign, instead in {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"}.items():
+        body = body.replace(sign, instead)
+    urgent = "critical" if status == "waiting_approval" else "normal"
+    return [program, "--app-name=Whyfor", f"--urgency={urgent}", "--", head, body], {}
 
 
 # -- for doctor ----------------------------------------------------------------------------------

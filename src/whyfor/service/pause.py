@@ -208,7 +208,7 @@ def _by_process(settings: Settings) -> tuple[str, str] | None:
             if isinstance(envelope, spool.Envelope) and above & {
                 (p.pid, p.start) for p in envelope.chain
             }:
-                said = spool.signal(envelope, lambda chain, at: None)
+                said = spool.signal(envelope, lambda _chain, _at: None)
                 if (
                     tuple(said.data.get("process", ())) in above
                     and said.session_agent

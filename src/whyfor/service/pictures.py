@@ -12,11 +12,12 @@ from typing import Any, cast
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import Agent, Framing, Sink, SourceShape
+from whyfor.agents.base import Agent, Framing, SourceShape
 from whyfor.capture.records import SegmentPiece, records
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
+from whyfor.model.findings import Sink
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.store.open import OpenStore, reading

@@ -90,7 +90,7 @@ def _look(
     try:
         with reading(settings) as library:
             found = {told.commit.sha: told for told in stories_of(library, folder, shas)}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - raised again where the result is waited for
         future.set_exception(error)
     else:
         future.set_result(found)

@@ -76,7 +76,7 @@ def usage(given: int, read: int, write: int, out: int) -> Record:
     return dict(zip(names, (given, read, write, out), strict=True))
 
 
-def assistant(
+def assistant(  # noqa: PLR0913 - a record has as many fields
     uuid: str,
     content: object,
     parent: str | None = None,

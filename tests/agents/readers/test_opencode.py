@@ -318,7 +318,7 @@ def unprivileged(path: Path, work: Callable[[], bool]) -> bool:
                 os.setgid(65534)
                 os.setuid(65534)
             os._exit(0 if work() else 1)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - a child must end here, whatever happens
             os._exit(2)
     _, status = os.waitpid(child, 0)
     path.parent.chmod(0o755)

@@ -98,7 +98,7 @@ class History:
         self.commits: list[CommitFacts] = []
         self._last: str | None = None
 
-    def commit(
+    def commit(  # noqa: PLR0913 - a record has as many fields
         self,
         name: str,
         minute: float,

@@ -212,7 +212,7 @@ class TranscriptReader:
 
     # -- what the agent said ---------------------------------------------------------------------
 
-    def _assistant(
+    def _assistant(  # noqa: PLR0913 - one record, taken apart once
         self,
         record: Record,
         message: Record,
@@ -364,7 +364,7 @@ class TranscriptReader:
         if not results and (text.strip() or images):
             self._said(record, text, images, bucket, when, base, link)
 
-    def _said(
+    def _said(  # noqa: PLR0913 - one record, taken apart once
         self,
         record: Record,
         text: str,
@@ -416,7 +416,7 @@ class TranscriptReader:
             said = "\n".join(part for _, part in tagged if part)
             bucket.events.append(Event(kind, key, when, "user", said, "Bash", link))
 
-    def _result(
+    def _result(  # noqa: PLR0913 - one record, taken apart once
         self,
         block: Record,
         outcome: Any,

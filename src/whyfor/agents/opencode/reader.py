@@ -294,7 +294,7 @@ class RowReader:
                 name, call, given, state, meta, bucket, parse_iso(times.get("end")) or when
             )
 
-    def _result(
+    def _result(  # noqa: PLR0913 - one record, taken apart once
         self,
         name: str,
         call: str,

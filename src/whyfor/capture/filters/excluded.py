@@ -22,7 +22,7 @@ Known = Callable[[str], str | None]  # the identity of the project a folder was 
 class Excluded:
     """Judges folders; each is looked at once."""
 
-    def __init__(self, exclude: Exclude, known: Known = lambda cwd: None) -> None:
+    def __init__(self, exclude: Exclude, known: Known = lambda _cwd: None) -> None:
         unknown = [name for name in exclude.agents if name not in AGENTS]
         if unknown:
             raise BadInput(

@@ -97,7 +97,7 @@ class PauseFilter:
     def __init__(self, pauses: Pauses, excluded: Excluded) -> None:
         self.pauses = pauses
         self.excluded = excluded
-        self.place: _Known = lambda agent, session_id: None
+        self.place: _Known = lambda _agent, _session_id: None
         self.records = 0  # withheld so far
         self._around: _Around | None = None
 

@@ -32,7 +32,7 @@ EDITED = 12  # lines of a diff, unless it is unfolded
 _IN = (0, 0, 0, 2)
 
 
-def told(item: Item, unfolded: bool) -> RenderableType:
+def told(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case for each kind of item
     """Words first, machinery folded to one line each."""
     match item:
         case Prompt():

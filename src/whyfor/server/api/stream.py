@@ -22,7 +22,7 @@ Names = Annotated[list[str] | None, QueryParameter(max_items=100)]
 
 @get("/stream", media_type="text/event-stream", responses=PROBLEMS)
 async def stream(
-    request: Request[Any, Any, Any],
+    request: Request[Any, Any, Any],  # noqa: ARG001 - Litestar gives a route what it names
     hub: Live,
     session: Names = None,
     project: Names = None,

@@ -129,7 +129,7 @@ def stands_before(engine: Engine, text: Text) -> bool:
         found |= looking.know(text.file.read(end - start), rule)
     if not found:
         return False
-    # large: nothing is copied
+    # It may be large, so nothing of it is copied.
     with mmap.mmap(text.file.fileno(), text.start, access=mmap.ACCESS_READ) as before:
         for start, end in looking.copies(before):
             high = before.find(b"\n", end)

@@ -41,28 +41,34 @@ class PassagePiece(NamedTuple):
 
 
 def passages(file: BinaryIO, start: int, stop: int) -> Iterator[Passage]:
-    """Cut at line ends; a line longer than a block is whole if it is a record, else cut where it
-    must be."""
+    """Yield the text cut at line ends; a line longer than a block is whole if it is a record, else
+    cut where it must be."""
     file.seek(start)
     data, at, own = b"", start, 0
     while True:
         data = _filled(file, data, own + BLOCK + AROUND, stop - at)
         if own == len(data):
             return
-        last = at + len(data) == stop
-        cut = (
-            len(data)
-            if last and len(data) - own <= BLOCK
-            else data.rfind(b"\n", own, own + BLOCK) + 1
-        )
+        cut = data.rfind(b"\n", own, own + BLOCK) + 1
+        if at + len(data) == stop and len(data) - own <= BLOCK:
+            cut = len(data)
         if cut <= own:
             data, cut = _long_line(file, data, own, stop - at)
-        low = own if is_record(data, own, data.find(b"\n", own, cut)) else max(0, own - AROUND)
-        before = data.rfind(b"\n", own, cut - 1) + 1 or own
-        high = cut if is_record(data, before, cut - 1) else cut + AROUND
+        low, high = _with_context(data, own, cut)
         yield Passage(data[low:high], at + low, own - low, cut - low)
         keep = max(0, cut - AROUND)
         data, at, own = data[keep:], at + keep, cut - keep
+
+
+def _with_context(data: bytes, own: int, cut: int) -> tuple[int, int]:
+    """Return what is read with a passage's own part: nothing beyond a record, else AROUND."""
+    low, high = own, cut
+    if not is_record(data, own, data.find(b"\n", own, cut)):
+        low = max(0, own - AROUND)
+    last_line = data.rfind(b"\n", own, cut - 1) + 1 or own
+    if not is_record(data, last_line, cut - 1):
+        high = cut + AROUND
+    return low, high
 
 
 def _filled(file: BinaryIO, data: bytes, size: int, most: int) -> bytes:
@@ -82,19 +88,17 @@ def _filled(file: BinaryIO, data: bytes, size: int, most: int) -> bytes:
 
 
 def _long_line(file: BinaryIO, data: bytes, own: int, most: int) -> tuple[bytes, int]:
-    """More of the text, and where the line that fills a block shall be cut."""
-    size = own + BLOCK
+    """Return more of the text, and where the line that fills a block shall be cut."""
     if _RECORD.match(data, own):
-        while (
-            (cut := data.find(b"\n", own) + 1) <= 0
-            and len(data) < most
-            and len(data) - own < LONGEST
-        ):
+        cut = data.find(b"\n", own) + 1
+        while cut <= 0 and len(data) < most and len(data) - own < LONGEST:
             data = _filled(file, data, 2 * len(data), most)
+            cut = data.find(b"\n", own) + 1
         if cut > 0:
             return _filled(file, data, cut + AROUND, most), cut
         if len(data) == most:
             return data, most
+    size = own + BLOCK
     while data[size] & 0xC0 == 0x80 and size > own + BLOCK - 4:  # not inside a character
         size -= 1
     return data, size

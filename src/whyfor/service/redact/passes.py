@@ -52,7 +52,7 @@ class Text:
         self._spread: list[Finding] = []  # lines of a private key that came one by one
         # a key that was begun in what is before the last whole line, and did not end
         self.open_key = False
-        self._depth = 0  # private tags that text before opened and nobody closed
+        self._private_text = _PrivateText()
         for value, rule in known:
             self.labels.know(value, rule)
             self._values.know(value, rule)
@@ -61,18 +61,18 @@ class Text:
         return passages(self.file, self.start, self.stop)
 
     def read(self) -> None:
-        """Find everything, then give numbers."""
+        """Find everything, then give numbers; raise NotRedacted if that never ends."""
         if self.document:
             self.file.seek(0)
             data = self.file.read(self.stop)
             self._hidden = (private.spans(data) or []) if private.marked(data) else []
         self._read_spread()
         self._pass(self._first_look)
-        known = -1
         for _ in range(ROUNDS):
-            if known == (known := len(self._values.labels)):
-                break
+            known = len(self._values.labels)
             self._pass(self._for_copies)
+            if len(self._values.labels) == known:
+                break
         else:
             raise _endless()
         if self.found:
@@ -82,24 +82,25 @@ class Text:
         """Follow private keys from record to record, over all passages."""
         key = SpreadKey()
         for passage in self.passages():
-            data, at = passage.data, passage.at
+            data = passage.data
             if not key.open and BEGINS not in data:
                 continue
-            for part in [PassagePiece(0, len(data), True)] if self.document else pieces(data):
+            whole = [PassagePiece(0, len(data), True)]
+            for part in whole if self.document else pieces(data):
                 low, high = max(part.start, passage.low), min(part.stop, passage.high)
-                if not part.records or low >= high:
-                    continue
-                last = (
-                    high
-                    if data[high - 1 : high] == b"\n"
-                    else data.rfind(b"\n", low, high) + 1 or low
-                )
-                for begin, end in ((low, last), (last, high)):  # what has no line end yet may go on
-                    found = self._values.spread(data, key, begin, end)
-                    self._spread += [
-                        Finding(at + item.start, at + item.end, item.rule) for item in found
-                    ]
-                    self.open_key = key.open if begin < last else self.open_key
+                if part.records and low < high:
+                    self._follow_key(key, passage, low, high)
+
+    def _follow_key(self, key: SpreadKey, passage: Passage, low: int, high: int) -> None:
+        """Look for lines of a key in a run of records."""
+        data, at = passage.data, passage.at
+        # the end of the last whole line: what has no line end yet may go on
+        last = data.rfind(b"\n", low, high) + 1 or low
+        for begin, end in ((low, last), (last, high)):
+            for item in self._values.spread(data, key, begin, end):
+                self._spread.append(Finding(at + item.start, at + item.end, item.rule))
+            if begin < last:
+                self.open_key = key.open
 
     def redacted(self) -> Iterator[tuple[Passage, bytes]]:
         """Each passage, and what is left of it; records are checked for having stayed what they
@@ -143,34 +144,33 @@ class Text:
         self.found = found
 
     def _first_look(self, passage: Passage) -> list[Finding]:
-        data = passage.data
+        data, at = passage.data, passage.at
         parts = list(pieces(data))
-        found = [item for part in parts for item in self._look(data, part)]
+        found: list[Finding] = []
+        for part in parts:
+            found += self._look(data, part)
         hidden = self._private(passage, parts)
-        low = bisect_left(self._spread, (passage.at,))
-        high = bisect_left(self._spread, (passage.at + len(data),))
-        spread = [
-            Finding(item.start - passage.at, item.end - passage.at, item.rule)
-            for item in self._spread[low:high]
-        ]
-        if hidden or spread:
-            found = joined([*hidden, *spread, *found], above=PRIVATE)
+        low = bisect_left(self._spread, (at,))
+        high = bisect_left(self._spread, (at + len(data),))
+        for item in self._spread[low:high]:
+            hidden.append(Finding(item.start - at, item.end - at, item.rule))
+        if hidden:
+            found = joined([*hidden, *found], above=PRIVATE)
         return self._settled(data, found, found)
 
     def _for_copies(self, passage: Passage) -> list[Finding]:
         data, at = passage.data, passage.at
         low = bisect_right(self.found, at, key=lambda item: item.end)
         high = bisect_left(self.found, (at + len(data),))
-        before = [
-            Finding(max(0, item.start - at), min(len(data), item.end - at), item.rule)
-            for item in self.found[low:high]
-        ]
+        before = []
+        for item in self.found[low:high]:
+            start, end = max(0, item.start - at), min(len(data), item.end - at)
+            before.append(Finding(start, end, item.rule))
         after = self._values.with_copies(data, before)
-        new = (
-            []
-            if after is before
-            else [part for item in set(after) - set(before) for part in self._fitted(data, item)]
-        )
+        new: list[Finding] = []
+        if after is not before:
+            for item in set(after) - set(before):
+                new += self._fitted(data, item)
         return self._settled(data, sorted([*before, *new]), sorted(new))
 
     def _is_number(self, data: bytes, item: Finding) -> bool:
@@ -192,23 +192,27 @@ class Text:
             yield Finding(part.start + item.start, part.start + item.end, item.rule)
 
     def _settled(self, data: bytes, found: list[Finding], new: list[Finding]) -> list[Finding]:
-        """With what is found once more after replacing, so that twice is the same as once."""
-        rounds = 0
-        while new:
-            rounds += 1
-            if rounds > ROUNDS:
-                raise _endless()
+        """Return findings with what is found once more after replacing, so that twice is the same
+        as once."""
+        for _ in range(ROUNDS):
+            if not new:
+                return found
             masked = _Masked(data, found, self._values.engine.replace, self._is_number)
-            new = [
-                item
-                for part in masked.changed(new)
-                for again in self._look(masked.text, part)
-                if (item := masked.original(again)) is not None
-            ]
+            again = list(self._look_again(masked, new))
             known = set(found)
-            found = joined([*found, *new], above=PRIVATE) if new else found
-            new = [item for item in found if item not in known] if new else []
+            if again:
+                found = joined([*found, *again], above=PRIVATE)
+            new = [item for item in found if item not in known]
+        if new:
+            raise _endless()
         return found
+
+    def _look_again(self, masked: _Masked, new: list[Finding]) -> Iterator[Finding]:
+        for part in masked.changed(new):
+            for found in self._look(masked.text, part):
+                item = masked.original(found)
+                if item is not None:
+                    yield item
 
     def _number(self) -> None:
         """In the order of the text; a value has one rule wherever it stands."""
@@ -233,41 +237,32 @@ class Text:
     # -- private ----------------------------------------------------------------------------------
 
     def _private(self, passage: Passage, parts: list[PassagePiece]) -> list[Finding]:
-        """Between private tags: in a record inside its strings, in text on to the tag that
-        closes it or the end."""
+        """Return what stands between private tags: in a record inside its strings, in text on to
+        the tag that closes it or the end."""
         found: list[Finding] = []
         if self.document:
-            own = [span for span in self._hidden if passage.start <= span[0] < passage.stop]
-            return [Finding(low - passage.at, high - passage.at, PRIVATE) for low, high in own]
+            for low, high in self._hidden:
+                if passage.start <= low < passage.stop:
+                    found.append(Finding(low - passage.at, high - passage.at, PRIVATE))
+            return found
         lower = passage.data.lower()
-        if not self._depth and b"private" not in lower:
+        if not self._private_text.depth and b"private" not in lower:
             return found
         for part in parts:
             low, high = max(part.start, passage.low), min(part.stop, passage.high)
             if low >= high:
                 continue
             if part.records:
-                self._depth = 0
+                self._private_text.depth = 0
                 found += _private_records(passage.data, lower, low, high)
-                continue
-            begun = low
-            for first, last, closing in tags(lower, part.start, part.stop):
-                if not low <= first < high:
-                    continue
-                if not closing:
-                    begun = begun if self._depth else first
-                    self._depth += 1
-                elif self._depth:
-                    self._depth -= 1
-                    if not self._depth:
-                        found.append(Finding(begun, last, PRIVATE))
-            if self._depth:
-                found.append(Finding(begun, high, PRIVATE))
+            else:
+                found += self._private_text.between(lower, part, low, high)
         return found
 
     # -- replacing --------------------------------------------------------------------------------
 
     def _check_records(self, passage: Passage) -> None:
+        """Raise NotRedacted if a record of this passage would not stay one."""
         done = passage.at
         data, at = passage.data, passage.at
         for item in self.inside(passage):
@@ -277,38 +272,62 @@ class Text:
             high = data.find(b"\n", item.start - at)
             high = len(data) if high < 0 else high
             done = at + high
-            if not is_record(data, low, high):
-                continue
-            kept, last = [], low
-            for each in self.found[
-                bisect_left(self.found, (at + low,)) : bisect_left(self.found, (done,))
-            ]:
-                kept += [data[last : each.start - at], self._label(passage, each)]
-                last = each.end - at
-            if last > high or not intact(data[low:high], b"".join([*kept, data[last:high]])):
+            if is_record(data, low, high) and not self._stays_intact(passage, low, high):
                 raise NotRedacted(
                     f"redaction would have broken the record at byte {at + low:,}",
                     "Nothing was written. Please report it.",
                 )
+
+    def _stays_intact(self, passage: Passage, low: int, high: int) -> bool:
+        data, at = passage.data, passage.at
+        first = bisect_left(self.found, (at + low,))
+        stop = bisect_left(self.found, (at + high,))
+        kept, last = [], low
+        for item in self.found[first:stop]:
+            kept += [data[last : item.start - at], self._label(passage, item)]
+            last = item.end - at
+        kept.append(data[last:high])
+        return last <= high and intact(data[low:high], b"".join(kept))
 
     def _between(self, passage: Passage, start: int, stop: int) -> bytes:
         low = max(start, passage.start) - passage.at
         return passage.data[low : max(low, stop - passage.at)]
 
     def _label(self, passage: Passage, item: Finding) -> bytes:
+        """Return what stands in a finding's place."""
         low, high = item.start - passage.at, item.end - passage.at
         if item.rule != PRIVATE:
             label = self.labels.label(passage.data[low:high], item.rule).encode()
-            return (
-                b'"%b"' % label
-                if self._is_number(passage.data, Finding(low, high, item.rule))
-                else label
-            )
+            number = self._is_number(passage.data, Finding(low, high, item.rule))
+            return b'"%b"' % label if number else label
         after = passage.data[high : high + 8]
         # a key: two of them must not become one
         if after[:1] == b'"' and after[1:].lstrip()[:1] == b":":
             return b"[REDACTED:private#%d]" % (bisect_left(self.found, item) + 1)
         return b"[REDACTED:private]"
+
+
+class _PrivateText:
+    """Follows private tags through text that is no record, from passage to passage."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # tags that text before opened and nobody closed
+
+    def between(self, lower: bytes, part: PassagePiece, low: int, high: int) -> Iterator[Finding]:
+        """Yield what stands between tags in a piece, from `low` to `high`."""
+        begun = low
+        for first, last, closing in tags(lower, part.start, part.stop):
+            if not low <= first < high:
+                continue
+            if not closing:
+                begun = begun if self.depth else first
+                self.depth += 1
+            elif self.depth:
+                self.depth -= 1
+                if not self.depth:
+                    yield Finding(begun, last, PRIVATE)
+        if self.depth:
+            yield Finding(begun, high, PRIVATE)
 
 
 class _Masked:

@@ -200,7 +200,7 @@ class Assembly:
             elif known := self.store.of_commits([parent]).get(parent):
                 yield known.parts
 
-    def _checkpoint(
+    def _checkpoint(  # noqa: PLR0913 - all that a checkpoint is made of
         self,
         sha: str,
         commit: history.Commit | None,
