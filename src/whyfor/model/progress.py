@@ -1,4 +1,4 @@
-"""How long work tells whoever shows a progress bar how far it is."""
+"""The type of the callback with which long work reports its progress."""
 
 from __future__ import annotations
 

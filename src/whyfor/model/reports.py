@@ -1,4 +1,4 @@
-"""What commands answer, before it is a table or JSON."""
+"""Results of commands, before they are rendered as a table or JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whyfor.model.turns import Turn
 
 
 class Paused(msgspec.Struct, frozen=True):
-    """A pause as it is told."""
+    """A pause as it is reported."""
 
     what: str  # everything | repository | session
     since: int
@@ -21,7 +21,7 @@ class Paused(msgspec.Struct, frozen=True):
 
     @property
     def resume(self) -> str:
-        """The command that ends it."""
+        """Return the command that ends the pause."""
         from shlex import quote  # here, like others below: every ingest imports this module
 
         if self.session:
@@ -53,7 +53,7 @@ class KnownProject(msgspec.Struct, frozen=True):
 
 
 class OpenWork(msgspec.Struct, frozen=True):
-    """Work of a session that no commit holds yet."""
+    """Work of a session that is in no commit yet."""
 
     session: Session
     prompts: int
@@ -72,12 +72,12 @@ class StatusReport(msgspec.Struct, frozen=True):
     open: list[OpenWork]
     capture: list[LastCapture]
     paused: list[Paused]
-    # files sessions wrote that could not be compared with the last commit, and why
+    # files written by sessions that could not be compared with the last commit, and the reasons
     unread: dict[str, str] = {}
 
 
 class CommitRange(msgspec.Struct, frozen=True):
-    """What was said between two commits: after the first, up to and with the second."""
+    """What was said between two commits: after the first, up to and including the second."""
 
     commits: list[CommitStory]  # newest first
     sessions: list[tuple[Session, int]]  # with the messages that were new

@@ -1,4 +1,4 @@
-"""What a session does now, and how we know."""
+"""What a live session is doing, with the evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from whyfor.model.sessions import Session
 
 
 class PendingApproval(msgspec.Struct, frozen=True):
-    """What a person is asked to allow."""
+    """What the user is asked to allow."""
 
     kind: str  # permission | plan
     asked_at: int
@@ -37,7 +37,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Plain text, bounded, each on one line."""
+    """A short summary of a session: plain text, limited in length, one line each."""
 
     current: str
     recent: str
@@ -48,7 +48,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class LiveStatus(msgspec.Struct, frozen=True):
-    """A session and what it does now."""
+    """A session and what it is doing."""
 
     session: Session
     status: Status

@@ -36,7 +36,7 @@ class CommitStory(msgspec.Struct, frozen=True):
 
 
 class StoryLine(msgspec.Struct, frozen=True):
-    """One thing that was said for a commit."""
+    """One statement (request, answer, closing words) in a commit's story."""
 
     role: str  # request | answer | question | closing words
     by: str  # person | agent

@@ -1,4 +1,4 @@
-"""A turn: from a real user prompt to the next one, and what was asked to be allowed in it."""
+"""A turn: from a user's prompt to the next one, with the approvals in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ApprovalRequest(msgspec.Struct):
     action: str | None = None
     call: str | None = None
     subagent: str | None = None
-    # for what was allowed: when its tool answered, as nobody tells of a yes
+    # for an allowed call, the time of its result, because agents do not record the approval itself
     resolved_at: int | None = None
     decision: str | None = None  # allowed | denied | superseded; None: it waits
 

@@ -1,5 +1,4 @@
-"""Finding: a page of search with all that stands around the hits: counts, commits, what was
-typed as a filter."""
+"""The search page: hits, counts per filter, commits, and filters inside the query."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ _WORD = re.compile(r"[a-z0-9]{2,}")
 
 
 class SearchRequest(msgspec.Struct, frozen=True):
-    """What a person typed and chose."""
+    """The query text and the selected filters."""
 
     q: str = ""
     kind: str = ""  # of KINDS; empty is everything
@@ -70,7 +69,8 @@ class CommitHit(msgspec.Struct, frozen=True):
 
 
 class FacetCounts(msgspec.Struct, frozen=True):
-    """Turns by filter, each with all other filters kept; none: too many to count, or not known."""
+    """Turns per filter value, with all other filters applied; None: too many to count, or
+    unknown."""
 
     turns: int | None
     sessions: int | None
@@ -264,8 +264,7 @@ def _begun(typed: str) -> str:
 
 
 def _meant(library: OpenStore, typed: str) -> str:
-    """The same with each unknown word replaced by one that is written alike; empty if there is
-    none."""
+    """Return the query with each unknown word replaced by a similar one; empty if there is none."""
     known = Facets(library.db)
     better = []
     for word in typed.split():

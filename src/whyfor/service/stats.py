@@ -1,4 +1,4 @@
-"""stats: sessions, turns and tokens by agent, project, day and model."""
+"""stats: count sessions, turns and tokens by agent, project, day and model."""
 
 from __future__ import annotations
 

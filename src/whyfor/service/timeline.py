@@ -1,8 +1,8 @@
-"""A project's commits for its page: stories in groups, sessions as lanes, figures, what is not
-in a commit yet.
+"""The timeline page of a project: commits with stories in groups, sessions as lanes, counts, and
+uncommitted work.
 
-The list is asked of git once per branch tip and kept, since it never changes; its stories come
-from the store. Where there is no repository any more, what the store knows is told.
+The list of commits is read from git once per branch tip and cached, since it never changes; stories
+come from the store. Without a repository, the page shows what the store knows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FRESH = 10.0  # seconds a repository's place is taken for granted
 
 
 class LinkedShare(msgspec.Struct, frozen=True):
-    """Of the commits that fit: how many, linked how."""
+    """How many of the matching commits are linked, by evidence."""
 
     commits: int
     more: bool  # there are older ones that were not counted
@@ -53,7 +53,7 @@ class LinkedShare(msgspec.Struct, frozen=True):
 
 
 class TimelineEntry(msgspec.Struct):
-    """One row: a commit, and what of its story fits into two lines."""
+    """One row: a commit with a short form of its story."""
 
     told: CommitStory
     agents: list[str] = []
@@ -70,7 +70,7 @@ class TimelineEntry(msgspec.Struct):
 
 
 class PendingWork(msgspec.Struct, frozen=True):
-    """What sessions did that no commit holds yet."""
+    """Sessions whose work is in no commit yet."""
 
     sessions: list[Session]
     files: int
@@ -108,7 +108,8 @@ def timeline(
     open_sessions: Iterable[str] = (),
     limit: int = PAGE,
 ) -> TimelineView:
-    """`open_sessions` are those known to be running, as agent:id."""
+    """Return one page of the timeline; `open_sessions` are those known to be running, as
+    agent:id."""
     with reading(settings) as library:
         known = Checkpoints(library.db).project(identity)
         if known is None:
@@ -121,7 +122,7 @@ def timeline(
 
 
 def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[SpokenWord]]]]:
-    """Return a commit's checkpoint and what was said for it, session by session."""
+    """Return a commit's checkpoint and what was said for it, by session."""
     with reading(settings) as library:
         found = Checkpoints(library.db).of_commits([sha]).get(sha)
         if found is None:
@@ -135,7 +136,7 @@ def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, 
 
 
 def _words_for(library: OpenStore, session: int, part: Part) -> list[SpokenWord]:
-    """Return what was said in a range; if it has no prompt, the request it stems from too."""
+    """Return what was said in a range; if it has no prompt, also the request it stems from."""
     first = part.first
     if not part.prompts:
         first = library.reader.prompt_before(session, part.first) or part.first
@@ -150,14 +151,14 @@ def _words_for(library: OpenStore, session: int, part: Part) -> list[SpokenWord]
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """Commits of a branch from a place on, newest first."""
+    """Commits of a branch from a position on, newest first."""
 
     commits: list[history.Commit]
     more: bool
 
 
 class _ListKey(msgspec.Struct, frozen=True):
-    """Which commits are listed."""
+    """Identifies a list of commits in the cache."""
 
     folder: str
     tip: str
@@ -181,8 +182,8 @@ _places: dict[tuple[str, int], tuple[float, Repository | None]] = {}
 
 
 def _repository(library: OpenStore, number: int) -> Repository | None:
-    """Return a project's repository; asking git whether a folder is still the project costs more
-    than all else, so the answer is kept for _FRESH."""
+    """Return a project's repository; None if it is gone. Cached for _FRESH, because asking git
+    whether a folder is still the project is the most expensive step."""
     key = (str(library.settings.home), number)
     if key in _places:
         asked_at, found = _places[key]
@@ -195,7 +196,7 @@ def _repository(library: OpenStore, number: int) -> Repository | None:
 
 
 class _Window(msgspec.Struct, frozen=True):
-    """The commits looked through for one page, and which of them fit the filter."""
+    """The commits examined for one page, and which of them match the filter."""
 
     tip: str
     base: int  # how many commits of the branch come before them
@@ -208,7 +209,7 @@ class _Window(msgspec.Struct, frozen=True):
         return [n for n in self.fits if self.base + n >= self.start][:limit]
 
     def next(self, chosen: list[int]) -> str | None:
-        """Return the cursor of the page after these, or None."""
+        """Return the cursor of the next page; None at the end."""
         rest = chosen[-1] + 1 if chosen else len(self.line.commits)
         if any(n >= rest for n in self.fits):
             place = self.base + rest
@@ -283,15 +284,15 @@ class _Page:
         return _Window(tip, base, start, line, known, fits)
 
     def _shows_pending(self) -> bool:
-        """Return whether the filter lets work through that is in no commit yet."""
+        """Return whether the filter allows uncommitted work."""
         which = self.which
         if which.author or which.tag:
             return False
         return which.until is None and which.story is not False
 
     def _refs(self) -> tuple[list[str], dict[str, str]]:
-        """Return branches, the latest first, and the commit each is at; under no name, a word that
-        changes when any of them does."""
+        """Return the branches, latest first, and the commit of each; under the empty name, a value
+        that changes when any branch does."""
         if self.folder is None:
             return [], {}
         form = "--format=%(objectname) %(refname:lstrip=2)"
@@ -304,8 +305,8 @@ class _Page:
         return list(refs), {**refs, "": str(hash(listed))}
 
     def _tip(self, refs: dict[str, str]) -> tuple[str, str]:
-        """The branch that is shown and its commit, so that all pages are of one list; nothing if
-        there is none yet."""
+        """Return the branch and its commit, so that all pages use one list; empty if there is no
+        commit yet."""
         if self.folder is None:
             return "", ""
         asked = self.which.branch
@@ -345,13 +346,13 @@ class _Page:
         return which.author.lower() in f"{commit.author} {commit.email}".lower()
 
     def _worktrees(self) -> int:
-        """Those that are there; a repository without one has none."""
+        """Return the number of existing work trees; 0 without a repository."""
         return sum(Path(top).is_dir() for top in self.repository.tops) if self.repository else 0
 
     # -- stories ---------------------------------------------------------------------------------
 
     def _entries(self, commits: Sequence[history.Commit]) -> list[TimelineEntry]:
-        """Return the commits' rows; a group stands where its newest commit does, its root first."""
+        """Return the rows of the commits; a group stands where its newest commit is, root first."""
         told = stories_within(self.library, self.folder, commits, self.ranges.begun(self.number))
         self._load_sessions(told)
         was = self.ranges.before(self.number, [commit.sha for commit in commits])
@@ -374,7 +375,7 @@ class _Page:
         return placed
 
     def _join(self, root: str, members: list[TimelineEntry], size: int) -> None:
-        """Mark what follows its group's first commit, and on that the group's size or its root."""
+        """Mark the followers of a group's first commit, and on that the group's size or root."""
         first, *children = members
         for entry in children:
             entry.child = True
@@ -399,7 +400,7 @@ class _Page:
     def _count(self, entry: TimelineEntry, part: Part, *, first: bool) -> SpokenWord | None:
         """Add a range's tools and answers to its commit, and return the request it comes from.
 
-        Only of the first range this may be an answer, or a prompt before it.
+        Only for the first range can this be an answer, or a prompt before it.
         """
         session = self.sessions[part.name].id
         tools, questions = self.ranges.done(session, part.first, part.last)
@@ -421,7 +422,7 @@ class _Page:
         return self.ranges.last_request(session, before, before) if before else None
 
     def _load_sessions(self, told: Iterable[CommitStory]) -> None:
-        """Read the sessions of all stories at once."""
+        """Load the sessions of all stories at once."""
         names: list[tuple[str, str]] = []
         for one in told:
             if one.checkpoint:
@@ -431,8 +432,8 @@ class _Page:
             self.sessions[f"{session.agent}:{session.session_id}"] = session
 
     def _pending(self, since: int) -> PendingWork | None:
-        """Return the sessions that wrote something since their last commit, or are still open,
-        later than the newest one; None if there are none."""
+        """Return sessions that wrote something since their last commit, or are still open, later
+        than the newest commit; None if there are none."""
         numbers = dict(self.ranges.lately(self.number, since, _PENDING))
         if not numbers:
             return None
@@ -488,7 +489,8 @@ class _Page:
 
 
 def _plain_rows(entries: list[TimelineEntry], pending: PendingWork | None) -> Iterator[TimelineRow]:
-    """Yield the rows of a page without lanes: open work, then each day's heading and commits."""
+    """Yield the rows of a page without lanes: uncommitted work, then each day's heading and
+    commits."""
     if pending is not None:
         yield TimelineRow("open", int(time.time() * 1000), None, [])
     day = ""
@@ -507,7 +509,7 @@ def _checkpoint(entry: TimelineEntry) -> Checkpoint:
 
 
 def _authors(commits: Sequence[history.Commit]) -> list[tuple[str, str]]:
-    """By how much they committed."""
+    """Return the authors, most commits first."""
     count: dict[str, int] = {}
     names: dict[str, str] = {}
     for commit in commits:

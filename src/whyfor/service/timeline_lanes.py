@@ -1,9 +1,9 @@
-"""Sessions as lanes beside a list of commits: which lane each has, and how it looks between one
-row and the next.
+"""Lay out sessions as lanes beside a list of commits: the lane of each session, and its shape
+between rows.
 
-Rows have times (the newest first, groups aside) or none (a day's heading). Between two of them a
-session is at work, open with nothing new, or not there; a row may lie outside its time and still
-hold its words.
+Rows have times (newest first, except in groups) or none (a day's heading). Between two rows a
+session is working, open and silent, or absent. A row can be outside a session's time and still
+contain its words.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ _EVER = 1 << 62
 
 
 class SessionSpan(msgspec.Struct, frozen=True):
-    """A session in time: when it was there, when it did something, and which rows hold its
-    words."""
+    """A session in time: when it was open, when it was active, and which rows it contributed to."""
 
     name: str
     agent: str
@@ -32,7 +31,7 @@ class SessionSpan(msgspec.Struct, frozen=True):
 
 
 class LaneSlice(msgspec.Struct, frozen=True):
-    """A session in one row: above and below the row's middle."""
+    """A session in one row: its shape above and below the middle of the row."""
 
     lane: int
     agent: str
@@ -59,7 +58,7 @@ def lanes(times: Sequence[int | None], spans: Sequence[SessionSpan]) -> list[lis
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """The rows of a session, and what it does in each gap between them."""
+    """The rows of a session, and its state in each gap between them."""
 
     span: SessionSpan
     first: int
@@ -76,7 +75,7 @@ class _Shape(msgspec.Struct, frozen=True):
 
 
 def _gaps(times: Sequence[int | None]) -> list[tuple[int, int]]:
-    """Return the time above the first row, between each row and the next, and below the last."""
+    """Return the time ranges above the first row, between rows, and below the last row."""
     known = [time for time in times if time is not None]
     if not known:
         return [(0, 0)] * (len(times) + 1)
@@ -95,7 +94,7 @@ def _ordered(one: int, other: int) -> tuple[int, int]:
 
 
 def _shape(gaps: Sequence[tuple[int, int]], span: SessionSpan) -> _Shape | None:
-    """Return what a session looks like; None if it is in no row."""
+    """Return the shape of a session; None if it is in no row."""
     states = [_state(gap, span) for gap in gaps]
     rows = set(span.rows)
     for number, state in enumerate(states):
@@ -105,7 +104,7 @@ def _shape(gaps: Sequence[tuple[int, int]], span: SessionSpan) -> _Shape | None:
     if not rows:
         return None
     first, last = min(rows), max(rows)
-    # it was there all the time, even where rows are not in order
+    # it was open all the time, even where rows are not in order
     for number in range(first + 1, last + 1):
         states[number] = states[number] or _work(gaps[number], span)
     if first == last and not any(states[first : first + 2]):

@@ -1,5 +1,5 @@
-"""doctor: is everything read that the agents wrote, and is everything still there that was
-stored?"""
+"""doctor: check that everything the agents wrote is read, and that everything stored is still
+there."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class DoctorReport(msgspec.Struct):
 
 
 def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> DoctorReport:
-    """Look at everything and fire the installed hooks; write nothing. `deep` reads every segment
-    back."""
+    """Check everything and run the installed hooks; write nothing. With `deep`, read every
+    segment."""
     hooks = probe(settings, folder)
     store = StoreHealth(sqlite=apsw.sqlite_lib_version())
     disk = [_on_disk(agent, settings) for agent in AGENTS.values()]
@@ -120,7 +120,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
 
 
 def _measure_files(store: StoreHealth, settings: Settings) -> None:
-    """Add the sizes of what the store is made of, and what was set aside."""
+    """Add the sizes of the store's files, and the files that were set aside."""
     store.database_bytes = _size_with_companions(settings.database)
     store.journal_bytes = _size_with_companions(settings.journal)
     store.segment_bytes = FolderBlobs(settings.segments).size()
@@ -129,7 +129,7 @@ def _measure_files(store: StoreHealth, settings: Settings) -> None:
 
 
 def _size_with_companions(path: Path) -> int:
-    """Return the size of a file and of those that SQLite or a repair put beside it."""
+    """Return the size of a file with those that SQLite or a repair put beside it."""
     return sum(beside.stat().st_size for beside in path.parent.glob(f"{path.name}*"))
 
 
@@ -144,7 +144,7 @@ def _setting_problems(
 
 
 def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorProblem]:
-    """Return what is left out because of [exclude], and what was stored before it said so."""
+    """Return what [exclude] leaves out, and what was stored before it was set."""
     found = []
     left_out = excluded_note(settings)
     if left_out:
@@ -166,7 +166,7 @@ def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorPro
 
 
 def _rule_problem(complaint: Complaint) -> DoctorProblem:
-    """A rule that does not work keeps everything from leaving, or lets something leave."""
+    """Return the problem of a rule that does not work: it stops all exports, or misses a secret."""
     return DoctorProblem(
         complaint.broken,
         f"config.toml, [redact]: {complaint.what}",
@@ -175,7 +175,7 @@ def _rule_problem(complaint: Complaint) -> DoctorProblem:
 
 
 def _pause_problem(pause: Paused, now: int) -> DoctorProblem:
-    """A pause somebody forgot is silence like any other."""
+    """Return the problem of a pause, with a reminder if it may have been forgotten."""
     days = (now - pause.since) // DAY
     long = f", for {plural(days, 'day')} now: forgotten?" if days else ""
     what = f"nothing is recorded, {pause.where}: paused since {to_iso(pause.since)}{long}"
@@ -219,7 +219,7 @@ def _on_disk(agent: Agent, settings: Settings) -> _AgentFiles:
 
 
 def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
-    """Add what the store knows of an agent's files to its health."""
+    """Add what the store knows about an agent's files to its health."""
     health, reader = found.health, library.reader
     known: dict[str, int | None] = {}
     for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):

@@ -1,5 +1,4 @@
-"""doctor's other half: are the hooks still where init put them, and does what they announce
-arrive?"""
+"""Check that the hooks are still where init put them, and that their events arrive."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _AGAIN = "Put it right: whyfor init"
 
 
 class HookHealth(msgspec.Struct):
-    """The hooks in one file of settings, or in one repository."""
+    """The state of the hooks in one settings file, or in one repository."""
 
     kind: str  # agent | git | launch
     name: str
@@ -44,8 +43,8 @@ class HookHealth(msgspec.Struct):
     next: str = ""
 
     def say(self, state: str, what: str, then: str = _AGAIN) -> None:
-        """Of several things wrong the worst is told; of two as bad the first, which explains the
-        other."""
+        """Set the state if it is worse than the current one; of equal ones the first stays, because
+        it explains the others."""
         if STATES.index(state) > STATES.index(self.state):
             self.state, self.what, self.next = state, what, then
 
@@ -65,7 +64,7 @@ class _Shot(msgspec.Struct):
 
 
 def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
-    """Look at every hook that init installed, fire it, and return how each file of them is."""
+    """Check and run every hook that init installed; return the state of each file."""
     installed = prints.load_manifest(settings)
     if not installed.files and not installed.repositories:
         return []
@@ -89,7 +88,7 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
 
 
 def _launch(settings: Settings) -> HookHealth:
-    """What every hook runs, and what it starts."""
+    """Check what every hook runs, and the ingest it starts."""
     folder = hook_folder(settings)
     health = HookHealth("launch", "ingest", to_text(folder))
     for name, content in hook_files().items():
@@ -123,7 +122,7 @@ def _cannot_start(launch: bytes) -> str:
 def _settings_file(
     settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]
 ) -> HookHealth:
-    """Return how our hooks in an agent's settings are; add what is to be fired to `shots`."""
+    """Return the state of our hooks in an agent's settings; add those to run to `shots`."""
     agent = HOOKABLE[changed.agent]
     health = HookHealth("agent", agent.agent, to_text(path))
     try:
@@ -158,7 +157,7 @@ def _settings_file(
 def _compare_commands(
     health: HookHealth, agent: Hookable, wanted: dict[str, str], found: dict[str, str]
 ) -> None:
-    """Say which commands are missing, and which are not those this version would install."""
+    """Report commands that are missing, and those that this version would install differently."""
     missing = [event for event in wanted if event not in found]
     if missing:
         events = ", ".join(missing)
@@ -172,7 +171,7 @@ def _compare_commands(
 
 
 def _untrusted(agent: Hookable, path: Path, events: list[str], settings: Settings) -> list[str]:
-    """Return the events whose hooks Codex has no record of the person's consent for."""
+    """Return the events whose hooks the user has not approved in Codex."""
     config = agent.folder(settings.user_home, settings.env) / "config.toml"
     try:
         hooks = tomllib.loads(config.read_text(encoding="utf-8")).get("hooks", {})
@@ -193,7 +192,7 @@ def _snake(event: str) -> str:
 
 
 def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHealth:
-    """Return how our hooks in a repository are; add what is to be fired to `shots`."""
+    """Return the state of our hooks in a repository; add those to run to `shots`."""
     health = HookHealth("git", "git", to_text(common))
     if not common.is_dir():
         what = f"the repository of {common} is gone"
@@ -217,7 +216,7 @@ def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHea
 
 
 def _fire(settings: Settings, shots: list[_Shot]) -> None:
-    """Run all hooks with a probe, and say of each whether it reached the spool."""
+    """Run all hooks with a probe, and report whether each probe reached the spool."""
     run = secrets.token_hex(8)
     before = {path: path.stat().st_size for path in spool.files(settings.home)}
     for number, shot in enumerate(shots):
@@ -275,8 +274,8 @@ def _grown(settings: Settings, before: dict[Path, int]) -> Iterator[bytes]:
 
 
 def notice_silence(settings: Settings, found: list[HookHealth], library: OpenStore) -> None:
-    """Name each agent that began a session after its hooks were installed, and none of them was
-    heard since."""
+    """Report each agent that started a session after its hooks were installed, without any hook
+    event since."""
     heard = _last_heard(settings)
     by_file = {item.file: item for item in reversed(found)}
     for path, changed in prints.load_manifest(settings).files.items():
@@ -293,7 +292,7 @@ def notice_silence(settings: Settings, found: list[HookHealth], library: OpenSto
 
 
 def _last_heard(settings: Settings) -> dict[str, int]:
-    """Return when a hook of each agent was last heard, as far as the spool still holds it."""
+    """Return when each agent's last hook event arrived, as far as the spool goes back."""
     heard = {}
     for path in spool.files(settings.home):
         for envelope in spool.envelopes(path.read_bytes(), 0):

@@ -1,5 +1,5 @@
-"""init and uninstall: hooks in agents' settings and in repositories, and everything back as it
-was."""
+"""init and uninstall: install hooks in agents' settings and in repositories, and restore
+everything."""
 
 from __future__ import annotations
 
@@ -60,12 +60,13 @@ class UninstallReport(msgspec.Struct):
 
 
 def interpreter() -> str:
-    """The interpreter itself, not a link in a virtual environment nor a shim that may go away."""
+    """Return the real path of the interpreter, not a link in a virtual environment or a shim that
+    may disappear."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 def launcher() -> bytes:
-    """The command that starts an ingest, one word per line."""
+    """Return the command that starts an ingest, one word per line."""
     return os.fsencode(
         "\n".join([sys.executable, "-I", "-m", "whyfor", "ingest", "--background", ""])
     )
@@ -81,8 +82,8 @@ def hook_command(settings: Settings, agent: str, on: HookEvent, annotate: bool) 
 
 
 def _quoted(word: str) -> str:
-    """Return a word for a shell; settings are JSON, so what is not UTF-8 is written as printf's
-    octal escapes."""
+    """Quote a word for a shell. Settings are JSON, so bytes that are not UTF-8 are written as
+    printf's octal escapes."""
     if to_text(word) == word:
         return shlex.quote(word)
     safe = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
@@ -91,7 +92,7 @@ def _quoted(word: str) -> str:
 
 
 def hook_files() -> dict[str, bytes]:
-    """What lies in our folder of hooks, by name."""
+    """Return the files of our hook directory, by name."""
     copied = {name: files("whyfor").joinpath("hook", name).read_bytes() for name in FILES}
     return {**copied, "launch": launcher()}
 
@@ -104,7 +105,7 @@ def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:
 
 
 class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What init is asked for."""
+    """The options of init."""
 
     agents: Sequence[str] = ()  # those on this machine, if none is named
     with_git: bool = True
@@ -122,8 +123,8 @@ def init(
     announce: Announce | None = None,
     linking: Announce | None = None,
 ) -> InitReport:
-    """Install hooks for the agents present and for the repository a folder is in, then read and
-    link what is there."""
+    """Install hooks for the agents on this machine and for the repository of a folder, then read
+    and link the history."""
     options = options or InitOptions()
     repository = git_hooks.find(folder)
     if options.local and repository is None:
@@ -161,7 +162,7 @@ def place_hook(settings: Settings) -> None:
 
 
 class _Init:
-    """One run of init: what it does, step by step."""
+    """One run of init, step by step."""
 
     def __init__(
         self,
@@ -181,8 +182,7 @@ class _Init:
         self.todo: list[str] = []
 
     def choose(self) -> list[Hookable]:
-        """Return the agents that were named, or those on this machine; raise BadInput for one
-        that there is not."""
+        """Return the named agents, or those on this machine; raise BadInput for an unknown one."""
         wanted = self.options.agents
         for name in wanted:
             if name not in AGENTS:
@@ -200,7 +200,7 @@ class _Init:
         return found
 
     def settle(self, agent: Hookable) -> None:
-        """Put our entries into an agent's settings."""
+        """Add our entries to an agent's settings."""
         here = self.repository if self.options.local else None
         path = here.top / agent.local if here else self._below(agent, agent.file)
         events = [on.event for on in agent.events]
@@ -225,7 +225,7 @@ class _Init:
             self.todo.append(agent.consent)
 
     def skills(self, agents: list[Hookable]) -> None:
-        """Install how to write down a commit's story, for agents that are asked to."""
+        """Install the skill that explains `whyfor note`, for agents that are asked to annotate."""
         text = files("whyfor").joinpath("agents", "skill.md").read_bytes()
         for agent in agents:
             path = self._below(agent, f"{agent.skills}/{SKILL}/SKILL.md")
@@ -241,8 +241,7 @@ class _Init:
                 self._keep()
 
     def exclude(self, names: list[str]) -> None:
-        """Let git ignore local settings, which are nobody else's business, in its own file of this
-        repository."""
+        """Let git ignore local settings, in this repository's own exclude file."""
         assert self.repository
         lines = []
         for name in names:
@@ -262,7 +261,7 @@ class _Init:
         self._change(path, record, step, prints.Rewrite(to=lambda was: _whole_lines(was) + added))
 
     def git(self, folder: Path) -> None:
-        """Install git's hooks in the repository, if there is one that somebody commits in."""
+        """Install git's hooks in the repository, if there is one with a work tree."""
         if self.repository is None:
             note = "not in a repository"
             if git_hooks.is_bare(folder):
@@ -301,7 +300,7 @@ class _Init:
 
 
 def _whole_lines(text: bytes) -> bytes:
-    """Return a text with an end to its last line."""
+    """Return a text that ends with a newline."""
     return text if text[-1:] in (b"", b"\n") else text + b"\n"
 
 
@@ -311,8 +310,8 @@ def _whole_lines(text: bytes) -> bytes:
 def uninstall(
     settings: Settings, folder: Path, *, everything: bool = False, dry_run: bool = False
 ) -> UninstallReport:
-    """Take out this repository's hooks; with the last repository, or with everything, those in
-    agents' settings too."""
+    """Remove this repository's hooks; with the last repository, or with `everything`, also those in
+    agents' settings."""
     repository = git_hooks.find(folder)
     footprint = prints.load_manifest(settings)
     report = UninstallReport(to_text(repository.top) if repository else None, dry_run, [], [])
@@ -344,8 +343,8 @@ def uninstall(
 
 
 def _recall(settings: Settings, footprint: prints.InstallManifest) -> None:
-    """Record entries of ours in agents' own settings that are on no record: somebody has deleted
-    our folder."""
+    """Record our entries in agents' settings that the manifest lacks, because somebody deleted our
+    directory."""
     ours = _quoted(str(hook_folder(settings) / "hook.py"))
     for agent in HOOKABLE.values():
         path = agent.folder(settings.user_home, settings.env) / agent.file
@@ -366,7 +365,7 @@ def _is_ours(command: str, hook: str) -> bool:
 def _remove_former_files(
     settings: Settings, repository: git_hooks.HookedRepository | None, dry_run: bool
 ) -> list[InstallStep]:
-    """Remove files that carry the name this program had before, and nothing of anybody else's."""
+    """Remove files with this program's former name, and nothing else."""
     steps = []
     for name, path in _former_files(settings, repository):
         if not dry_run:
@@ -381,7 +380,7 @@ def _remove_former_files(
 def _former_files(
     settings: Settings, repository: git_hooks.HookedRepository | None
 ) -> list[tuple[str, Path]]:
-    """Return the agents and paths of these files."""
+    """Return the agents and paths of files with the former name."""
     found: list[tuple[str, Path]] = []
     copilot = HOOKABLE["copilot"]
     places = [copilot.folder(settings.user_home, settings.env)]
@@ -401,7 +400,7 @@ def _former_files(
 
 
 def _out_of(common: Path, made: bool, dry_run: bool) -> list[InstallStep]:
-    """Take our hooks out of a repository; `made` if the folder of hooks is ours too."""
+    """Remove our hooks from a repository; `made` if we created its hooks directory."""
     if not common.is_dir():
         return []
     repository = git_hooks.HookedRepository(common, common)

@@ -1,5 +1,5 @@
-"""What init changed outside our own folder, kept with the original bytes so that all of it can
-be put back."""
+"""What init changed outside our own directory, stored with the original bytes so that it can be
+restored."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from whyfor.model.paths import to_path, to_text
 
 
 class Rewrite(msgspec.Struct, frozen=True):
-    """How a file is changed, and what of it is somebody else's."""
+    """How a file is changed, and which part of it belongs to others."""
 
     to: Callable[[bytes], bytes]
     without: Callable[[bytes], bytes] = lambda content: content
 
 
 class InstallStep(msgspec.Struct):
-    """One thing that was, or in a dry run would be, done."""
+    """One step that was done, or in a dry run would be done."""
 
     kind: str  # agent | skill | exclude | git
     name: str
@@ -36,7 +36,7 @@ class InstallStep(msgspec.Struct):
 
 
 class ChangedByInit(msgspec.Struct, omit_defaults=True):
-    """A file of somebody else's that we changed, or one that we made."""
+    """A file of others that we changed, or one that we created."""
 
     kind: str  # agent | skill | exclude
     agent: str
@@ -73,7 +73,7 @@ def load_manifest(settings: Settings) -> InstallManifest:
 
 
 def save_manifest(settings: Settings, footprint: InstallManifest) -> None:
-    """Also what the hooks run goes, with the last thing that would run it."""
+    """Save the manifest; with its last entry, remove the files that hooks run as well."""
     folder = hook_folder(settings)
     if footprint.files or footprint.repositories:
         make_folders(folder)
@@ -93,8 +93,8 @@ def change(
     *,
     keep: Callable[[], None] | None = None,
 ) -> None:
-    """Change a file, after `keep` has saved what it was; without `keep` only say in `step` what
-    would be done."""
+    """Change a file after `keep` has saved the original; without `keep` only describe the change in
+    `step`."""
     try:
         before = path.read_bytes() if path.exists() else None
         after = rewrite.to(before or b"")
@@ -124,8 +124,7 @@ def change(
 
 
 def put_back(path: Path, changed: ChangedByInit, *, dry_run: bool) -> InstallStep:
-    """Undo a change of ours; where others have changed the file since, only take out what is
-    ours."""
+    """Undo our change; if others have changed the file since, remove only our part."""
     step = InstallStep(changed.kind, changed.agent, "removed", to_text(path))
     try:
         now = path.read_bytes() if path.exists() else None
@@ -153,7 +152,8 @@ def _write(path: Path, now: bytes | None, after: bytes | None) -> None:
 
 
 def _without_us(now: bytes, changed: ChangedByInit) -> bytes | None:
-    """What it held before; or, where others have changed it since, all that is not ours."""
+    """Return the original content, or, if others have changed the file since, the content without
+    our part."""
     if changed.kind == "skill":
         return changed.original
     if changed.kind == "exclude":

@@ -1,4 +1,4 @@
-"""redact: a text or a transcript without its secrets, or where they stand."""
+"""redact: remove secrets from a text or a transcript, or list their positions."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _IN_MEMORY = 16 << 20
 
 
 class SecretSpan(msgspec.Struct, frozen=True):
-    """Where a secret stands: characters of the whole text, from and to; the line and column it
-    begins at."""
+    """The position of a secret: start and end in characters of the whole text, and the line and
+    column of its start."""
 
     rule: str
     start: int
@@ -52,13 +52,13 @@ class RedactionResult(msgspec.Struct, frozen=True):
     counts: dict[str, int]  # what was replaced, by rule
     values: dict[str, int]  # how many different ones
     bytes: int  # of the input
-    # the byte it was read from: more than 0 if what is before was redacted by an earlier run
+    # the offset where reading started: more than 0 if an earlier run redacted what is before
     read_from: int
     spans: list[SecretSpan] = []
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What is wanted."""
+    """The input, output and options of one run."""
 
     source: Path | None = None  # stdin if none
     output: Path | None = None
@@ -69,7 +69,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) -> RedactionResult:
-    """On any error nothing has been written."""
+    """Redact an input; on any error nothing has been written."""
     engine = engine_for(settings, personal=task.personal)
     with opened(task.source, stdin) as given:
         path, rules = _mark(settings, task, given)
@@ -89,14 +89,15 @@ def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) ->
 
 
 def _grown(engine: Engine, given: Input, mark: growing.RedactionProgress) -> Text | None:
-    """What is new since the last run; none if it changes what was before."""
+    """Return what is new since the last run; None if it affects what was written before."""
     text = Text(engine, given.file, mark.position, given.size, growing.known(given.file, mark))
     text.read()
     return None if growing.stands_before(engine, text) else text
 
 
 def told(counts: dict[str, int], values: dict[str, int]) -> str:
-    """`3 secrets redacted: 2 github-token, 1 password`; nothing if there was none."""
+    """Return a summary, `3 secrets redacted: 2 github-token, 1 password`; empty if there was
+    none."""
     if not counts:
         return ""
     number, places = sum(values.values()), sum(counts.values())
@@ -121,8 +122,8 @@ def _outcome(text: Text, spans: list[SecretSpan] | None = None) -> RedactionResu
 
 
 def _mark(settings: Settings, task: Task, given: Input) -> tuple[Path | None, str]:
-    """Where it is noted how far an input was redacted into an output; none if nobody can come
-    back to them."""
+    """Return the file that records the progress for this input and output, and the digest of the
+    rules; None as the file if the run cannot be continued."""
     if given.path is None or task.output is None or not task.text:
         return None, ""
     if task.output.exists() and (not task.output.is_file() or task.output.samefile(given.path)):
@@ -136,8 +137,8 @@ def _mark(settings: Settings, task: Task, given: Input) -> tuple[Path | None, st
 
 
 def _write(text: Text, task: Task, stdout: BinaryIO) -> int:
-    """All of it is made and checked before the first byte is given away. Says how long an
-    unfinished last line is."""
+    """Write the whole text after it was built and checked; return the length of an unfinished last
+    line."""
     if not task.text:
         for _ in text.redacted():
             pass
@@ -171,7 +172,7 @@ def _fill(text: Text, write: Callable[[bytes], object]) -> int:
 
 
 def _go_on(text: Text, output: Path, mark: growing.RedactionProgress) -> int:
-    """Append to the output; if that fails it is as it was."""
+    """Append to the output; if that fails, restore it."""
     with _said_of(output), tempfile.SpooledTemporaryFile(_IN_MEMORY) as made:
         tail = _fill(text, made.write)
         made.seek(0)
@@ -206,8 +207,7 @@ def _said_of(path: Path) -> Iterator[None]:
 
 
 def _spans(text: Text) -> Iterator[SecretSpan]:
-    """In characters, as a program counts them that decodes the text; a byte that is no UTF-8 is
-    one."""
+    """Yield positions in characters of the decoded text; a byte that is not UTF-8 counts as one."""
     edges = (edge for item in text.found for edge in (item.start, item.end))
     places: list[tuple[int, int, int]] = []
     edge, at = next(edges, None), _Place()

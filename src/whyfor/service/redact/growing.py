@@ -1,8 +1,7 @@
-"""A transcript that grew since it was redacted: only what is new is read, and the output goes on
-where it ended.
+"""Continue a transcript that has grown since it was redacted: read only what is new, and append to
+the output.
 
-What is remembered holds no secret: of each value only where it stands in the input, which is
-here anyway.
+The stored progress contains no secret: for each value only its position in the input.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class RedactionProgress(msgspec.Struct, frozen=True):
 
 
 def rules_digest(*sources: bytes) -> str:
-    """Of everything that decides what is found: another one means that nothing redacted before
-    can be relied on."""
+    """Return a digest of everything that decides what is found; if it changes, earlier output
+    cannot be reused."""
     content = hashlib.sha256(__version__.encode())
     folder = Path(__file__).parents[2] / "privacy"
     for path in sorted([*folder.glob("*.py"), *folder.glob("rules/*")]):
@@ -63,7 +62,7 @@ def mark_path(settings: Settings, source: Path, output: Path) -> Path:
 def load_progress(
     path: Path, rules: str, file: BinaryIO, size: int, output: Path
 ) -> RedactionProgress | None:
-    """The mark of the last run, if input and output are still what it left."""
+    """Return the progress of the last run; None if the input or the output has changed since."""
     try:
         mark = msgspec.json.decode(path.read_bytes(), type=RedactionProgress)
         out = output.stat()
@@ -88,9 +87,9 @@ def load_progress(
 def save_progress(
     path: Path, text: Text, mark: RedactionProgress | None, rules: str, output: Path, tail: int
 ) -> None:
-    """`tail` is what the output has of a record that is not whole yet."""
+    """Save the progress; `tail` is the length of an incomplete record in the output."""
     position = _last_record(text.file, text.start, text.stop)
-    # what follows may end a private key: then all of it is read again
+    # what follows may end a private key: then the whole file is read again
     if position is None or text.open_key:
         path.unlink(missing_ok=True)
         return
@@ -114,14 +113,14 @@ def save_progress(
 
 
 def known(file: BinaryIO, mark: RedactionProgress) -> Iterator[tuple[bytes, str]]:
-    """The values of the last run, in the order of their numbers."""
+    """Yield the values of the last run, in the order of their numbers."""
     for rule, start, end in mark.values:
         file.seek(start)
         yield file.read(end - start), rule
 
 
 def stands_before(engine: Engine, text: Text) -> bool:
-    """Whether a value that was met only now has copies in what was redacted before."""
+    """Return whether a newly found value also occurs in what was redacted before."""
     looking = Redactor(engine)
     found = False
     for rule, start, end in text.places:
@@ -141,7 +140,7 @@ def stands_before(engine: Engine, text: Text) -> bool:
 
 
 def edges(file: BinaryIO, size: int) -> tuple[str, str]:
-    """Digests of the first and the last bytes."""
+    """Return digests of the first and the last bytes."""
     found = []
     for at in (0, max(0, size - PROBE)):
         file.seek(at)
@@ -150,8 +149,8 @@ def edges(file: BinaryIO, size: int) -> tuple[str, str]:
 
 
 def _last_record(file: BinaryIO, start: int, stop: int) -> int | None:
-    """Behind the last whole line, if that is a record: nothing that follows changes what it
-    means."""
+    """Return the position after the last complete line if that is a record, so that nothing after
+    it changes its meaning; else None."""
     reach = BLOCK
     while True:
         low = max(start, stop - reach)

@@ -1,4 +1,4 @@
-"""What is to be redacted: a file that can be read several times, whatever it was given as."""
+"""Open the text to redact as a file that can be read several times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Input(NamedTuple):
 
 @contextmanager
 def opened(path: Path | None, stdin: BinaryIO) -> Iterator[Input]:
-    """What cannot be read twice is copied to a file that has no name and nobody else can open."""
+    """Yield the input; one that cannot be read twice is copied to an unnamed temporary file."""
     with ExitStack() as open_files:
         try:
             file = stdin if path is None else open_files.enter_context(path.open("rb"))
@@ -42,8 +42,8 @@ def opened(path: Path | None, stdin: BinaryIO) -> Iterator[Input]:
 
 
 def _lasting(file: BinaryIO, path: Path | None) -> Input | None:
-    """A file as it is, if its size is true (the kernel's own files say zero) and nothing of it
-    was read already."""
+    """Return the file itself if its size is valid (files of the kernel report zero) and nothing was
+    read from it yet; else None."""
     try:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size == 0 or file.tell() != 0:

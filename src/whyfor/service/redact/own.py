@@ -1,4 +1,4 @@
-"""Which rules count here: those shipped, and those a person wrote down in config.toml."""
+"""Load the redaction rules: the built-in ones and those in config.toml."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class RedactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[redact] in config.toml."""
+    """The [redact] section of config.toml."""
 
     personal: bool = False
     allow: list[str] = []
@@ -49,7 +49,7 @@ def own_rule(given: dict[str, Any]) -> rules.Rule:
 
 
 def rules_for(settings: Settings, *, personal: bool = False) -> rules.Rules:
-    """All of them, or an error: a rule that cannot be used must not be left out silently."""
+    """Return all rules; raise if one is invalid, because a rule must never be skipped silently."""
     wished = redact_settings(settings)
     own = [own_rule(given) for given in wished.rule]
     return rules.load(personal=personal or wished.personal, own=own, allow=wished.allow)

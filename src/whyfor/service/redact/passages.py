@@ -1,5 +1,5 @@
-"""A text of any size in stretches that fit in memory, each with as much around it as its meaning
-may hang on."""
+"""Split a text of any size into passages that fit in memory, each with the context that its meaning
+may depend on."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ def _long_line(file: BinaryIO, data: bytes, own: int, most: int) -> tuple[bytes,
 
 
 def is_record(data: bytes, start: int, stop: int) -> bool:
-    """Whether a line, without its end, is a JSON object or array by its looks."""
+    """Return whether a line, without its end, looks like a JSON object or array."""
     stop = len(data) if stop < 0 else stop
     stop -= data[stop - 1 : stop] == b"\r"
     return data[stop - 1 : stop] in (b"}", b"]") and _RECORD.match(data, start, stop) is not None
 
 
 def pieces(data: bytes) -> Iterator[PassagePiece]:
-    """Runs of records and of other text."""
+    """Yield runs of records and of other text."""
     opened = data.count(b'\n{"') + data.startswith(b'{"')
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if opened == lines == data.count(b"}\n") + data.count(b"}\r\n") + data.endswith(b"}"):

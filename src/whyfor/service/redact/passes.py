@@ -1,8 +1,7 @@
-"""What must go from a text: read until a whole pass finds no value that was not known when it
-began.
+"""Find all secrets in a text: read it until a pass finds no new value.
 
-A value may be known only by a name that stands far below its first copy, so all values come
-first and replacing last.
+A value may be identified only by a name far below its first copy, so all values are collected
+before any is replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_num
 from whyfor.privacy.spread import BEGINS, SpreadKey
 from whyfor.service.redact.passages import Passage, PassagePiece, is_record, passages, pieces
 
-# bytes on either side of a replacement in which it may have changed the meaning of other words
+# bytes on either side of a replacement where it may have changed the meaning of the text
 NEAR = 20 << 10
 DOCUMENT = 64 << 20  # bytes of one JSON document over many lines; a larger one is any text
 PRIVATE = "private"
@@ -31,7 +30,7 @@ Place = tuple[str, int, int]  # of a value where it is first met: rule, start, e
 
 
 class Text:
-    """A range of a file, and what must go from it, in places of the whole file."""
+    """A range of a file and the secrets in it, with positions in the whole file."""
 
     def __init__(
         self,
@@ -50,7 +49,7 @@ class Text:
         self._values = Redactor(engine)  # knows them in the order they are found
         self._hidden: list[tuple[int, int]] = []  # private in a document
         self._spread: list[Finding] = []  # lines of a private key that came one by one
-        # a key that was begun in what is before the last whole line, and did not end
+        # a key that started before the last complete line and did not end
         self.open_key = False
         self._private_text = _PrivateText()
         for value, rule in known:
@@ -103,8 +102,8 @@ class Text:
                 self.open_key = key.open
 
     def redacted(self) -> Iterator[tuple[Passage, bytes]]:
-        """Each passage, and what is left of it; records are checked for having stayed what they
-        were."""
+        """Yield each passage with its redacted text; records are checked to have the same
+        structure."""
         done = self.start
         for passage in self.passages():
             kept = []
@@ -126,7 +125,7 @@ class Text:
             )
 
     def inside(self, passage: Passage) -> list[Finding]:
-        """What begins in a passage."""
+        """Return the findings that start in a passage."""
         low, high = (bisect_left(self.found, (place,)) for place in (passage.start, passage.stop))
         return self.found[low:high]
 
@@ -174,14 +173,15 @@ class Text:
         return self._settled(data, sorted([*before, *new]), sorted(new))
 
     def _is_number(self, data: bytes, item: Finding) -> bool:
-        """In a record, or in a document."""
+        """Return whether the finding is a number in a record or a document."""
         if not data[item.start : item.start + 1].isdigit() or not is_number(data, item):
             return False
         low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
         return self.document or is_record(data, low, high)
 
     def _fitted(self, data: bytes, item: Finding) -> Iterable[Finding]:
-        """A copy in a record may begin with what is a letter of an escape there."""
+        """Yield the finding, adjusted where a copy in a record starts with a letter of an escape
+        sequence."""
         low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
         return in_strings(data, item) if self.document or is_record(data, low, high) else [item]
 
@@ -215,7 +215,7 @@ class Text:
                     yield item
 
     def _number(self) -> None:
-        """In the order of the text; a value has one rule wherever it stands."""
+        """Number the values in the order of the text; a value has the same rule everywhere."""
         numbered: list[Finding] = []
         met: set[tuple[str, str]] = set()
         for passage in self.passages():
@@ -301,7 +301,7 @@ class Text:
             number = self._is_number(passage.data, Finding(low, high, item.rule))
             return b'"%b"' % label if number else label
         after = passage.data[high : high + 8]
-        # a key: two of them must not become one
+        # a key: two keys must not become equal
         if after[:1] == b'"' and after[1:].lstrip()[:1] == b":":
             return b"[REDACTED:private#%d]" % (bisect_left(self.found, item) + 1)
         return b"[REDACTED:private]"
@@ -331,7 +331,7 @@ class _PrivateText:
 
 
 class _Masked:
-    """A text with its findings replaced, and the way back."""
+    """A text with its findings replaced, and the mapping of positions back to the original."""
 
     def __init__(
         self,
@@ -351,8 +351,8 @@ class _Masked:
         self._starts, self._ends = sizes[::2], sizes[1::2]  # of the labels
 
     def changed(self, new: list[Finding]) -> list[PassagePiece]:
-        """What is to be looked at again: the records with something new in them, and the text
-        around it."""
+        """Return what must be searched again: the records with new findings, and the text around
+        them."""
         again: list[PassagePiece] = []
         for item in new:
             end = self._ends[bisect_left(self.found, item)]
@@ -371,8 +371,8 @@ class _Masked:
         return self.text.rfind(b"\n", 0, at) + 1, len(self.text) if end < 0 else end
 
     def _around(self, at: int) -> tuple[int, int]:
-        """Text on either side of a place, as far as there are no records in it: those are looked
-        at by themselves."""
+        """Return the text on either side of a position, up to the next record; records are searched
+        by themselves."""
         low, high = max(0, at - NEAR), min(len(self.text), at + NEAR)
         if is_record(self.text, *(line := self._line(low))):
             low = line[1] + 1
@@ -384,13 +384,13 @@ class _Masked:
         return low, high
 
     def original(self, again: Finding) -> Finding | None:
-        """Where it stands in the text as it was; nothing if it touches a label, unless that
-        looks like text itself."""
+        """Return the finding in the original text; None if it touches a label, unless that looks
+        like text itself."""
         start, end = self._back(again.start, 0), self._back(again.end - 1, 1)
         return None if start is None or end is None else Finding(start, end, again.rule)
 
     def _back(self, at: int, after: int) -> int | None:
-        """The place of a character, or of the end of it."""
+        """Return the original position of a character, or of its end; None inside a label."""
         index = bisect_right(self._ends, at)
         if index < len(self.found) and at >= self._starts[index]:
             item = self.found[index]
@@ -402,7 +402,7 @@ class _Masked:
 def _private_records(data: bytes, lower: bytes, low: int, high: int) -> Iterator[Finding]:
     parts = private.Parts()
     word = lower.find(b"private", low, high)
-    # a message that has a tag open is followed line by line
+    # a message with an open tag is followed line by line
     while word >= 0 or (parts.depth and low < high):
         start = low if parts.depth else data.rfind(b"\n", low, word) + 1 or low
         stop = data.find(b"\n", start, high)
@@ -419,7 +419,7 @@ def _private_records(data: bytes, lower: bytes, low: int, high: int) -> Iterator
 
 
 def _is_document(file: BinaryIO, size: int) -> bool:
-    """Whether it is one JSON value over many lines."""
+    """Return whether the file is one JSON value over many lines."""
     file.seek(0)
     first = file.read(4096).lstrip()
     line = first.split(b"\n", 1)[0]

@@ -1,5 +1,5 @@
-"""A person's rules put to the test: do they compile, do their samples hold, how long do they
-take on hostile text?"""
+"""Test the user's rules: whether they compile, whether their samples match, and how fast they are
+on hostile text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HOSTILE = 64 << 10
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """What is wrong with a rule."""
+    """A problem with a rule."""
 
     rule: str
     what: str
@@ -36,7 +36,7 @@ class Complaint(msgspec.Struct, frozen=True):
 
 
 def rule_complaints(settings: Settings) -> list[Complaint]:
-    """Nothing to say is good."""
+    """Return the problems of the user's rules; empty if there are none."""
     try:
         wished = redact_settings(settings)
         allow = load(allow=wished.allow).allow
@@ -66,7 +66,7 @@ def rule_complaints(settings: Settings) -> list[Complaint]:
 
 
 def _alone(rule: Rule, allow: Iterable[re.Pattern[bytes]] = ()) -> Engine:
-    """So that no other rule answers for it."""
+    """Return an engine with only this rule, so that no other rule matches instead."""
     return Engine(
         msgspec.structs.replace(load(), rules=[rule], names=[], decoys=[], allow=list(allow))
     )
@@ -94,7 +94,7 @@ def _samples(rule: Rule, allow: list[re.Pattern[bytes]]) -> Iterator[str]:
 
 
 def _slots(template: str) -> Iterator[tuple[int, int]]:
-    """Where the parts of a sample stand that are made by chance: the secret, or pieces of it."""
+    """Yield the positions of the random parts of a sample: the secret, or pieces of it."""
     text, at = expand(template), 0
     fixed, done = [], 0
     for slot in SLOT.finditer(template):
@@ -112,8 +112,8 @@ def _slots(template: str) -> Iterator[tuple[int, int]]:
 
 
 def _speed(given: dict[str, Any]) -> float:
-    """In a process of its own: a pattern that runs away cannot be stopped from within. 0 is for
-    ever."""
+    """Measure a rule in a separate process, because a runaway pattern cannot be stopped from
+    within; 0 means it did not finish."""
     command = [sys.executable, "-m", __name__]
     try:
         done = subprocess.run(
@@ -128,7 +128,7 @@ def _speed(given: dict[str, Any]) -> float:
 
 
 def slowest(rule: Rule) -> float:
-    """Megabytes a second on the worst of several texts that nearly match, over and over."""
+    """Return the speed in megabytes per second on the worst of several texts that almost match."""
     engine = _alone(rule)
     speeds = []
     for text in _hostile(rule):
