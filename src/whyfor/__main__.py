@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> int:
     if args == ["--version"]:  # agents and prompts ask this often: answer before importing anything
         from whyfor import __version__
 
-        print(f"whyfor {__version__}")  # nobody's words but ours
+        print(f"whyfor {__version__}")  # our own text only, so it needs no cleaning
         return 0
     gc.disable()  # a short life: looking for cycles costs a tenth of start-up and finds nothing
     os.umask(0o077)  # everything we write is its owner's alone

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 Ident = tuple[int, int]  # pid, and when it began as the system counts it; 0 where it does not say
-FRESH = 5_000  # ms: whoever spoke that recently was alive then
+FRESH = 5_000  # ms: a process that was active this recently was alive then
 
 
 class Processes:

@@ -93,7 +93,7 @@ def _let_go(stream: TextIO | None) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-    except (OSError, ValueError):  # a full disk, or closed already: whoever wrote has said so
+    except (OSError, ValueError):  # a full disk, or already closed: the writer has reported it
         return
 
 

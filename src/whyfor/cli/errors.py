@@ -50,7 +50,7 @@ def _run(args: list[str], as_json: bool) -> int:
         return 0
     except SystemExit:
         raise
-    except BaseException as error:  # a library written in Rust panics with what is no Exception
+    except BaseException as error:  # a panic in a Rust library is not an Exception
         if _is_exhausted(error):
             return _tell_limit(_file_limit(), as_json)
         if os.environ.get("WHYFOR_DEBUG"):

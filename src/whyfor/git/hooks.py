@@ -23,7 +23,7 @@ class HookNames(msgspec.Struct, frozen=True):
     """The names of Whyfor's scripts, and of the files that existing hooks are moved to."""
 
     stamp: bytes
-    chained: str  # how a hook that ours stands in front of is called, behind its own name
+    chained: str  # the suffix of an existing hook that ours runs
     # our directory in the git directory, used where core.hooksPath names one that we must not write
     # to
     folder: str

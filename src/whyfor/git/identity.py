@@ -140,7 +140,7 @@ def fetch_urls(listing: str) -> dict[str, str]:
     but marks the remotes of partial clones in a way that differs between versions.
     """
     urls: dict[str, str] = {}
-    bases: dict[str, str] = {}  # by the prefix each stands for
+    bases: dict[str, str] = {}  # by the prefix that each replaces
     for entry in listing.split("\0"):
         key, _, value = entry.partition("\n")
         section, _, rest = key.partition(".")

@@ -131,7 +131,7 @@ def run(
     `where` is None for a command that creates a repository. `given` is its standard input. It reads
     the repository's index only with `index`. `variables` are added to its environment.
     """
-    import subprocess  # here: most runs of ours start nothing
+    import subprocess  # here: most commands do not run git
 
     start = _prepare(where, arguments)
     if isinstance(start, Answer):

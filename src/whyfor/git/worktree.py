@@ -21,7 +21,7 @@ from whyfor.git.run import Answer, run
 
 MAX_BYTES = 64 << 20  # of one file that is read to compare it
 _BATCH = 200  # paths asked about at once
-_ASSUMED = 0x8000 | 0x4000_0000  # assume-unchanged, skip-worktree: the user told git not to look
+_ASSUMED = 0x8000 | 0x4000_0000  # assume-unchanged, skip-worktree: git ignores changes
 _ENTRY = re.compile(
     rb"(?P<mode>\d{6}) (?P<sha>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]+)\0"
     rb"  ctime: (?P<ctime>\d+:\d+)\n"

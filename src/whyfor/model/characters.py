@@ -32,7 +32,7 @@ class CharacterClass(NamedTuple):
 
     name: str
     ranges: tuple[tuple[int, int], ...]
-    in_prose: str | None  # what stands there instead; None: it stays, in prose and in names
+    in_prose: str | None  # the replacement; None: it stays, in prose and in names
     why: str
 
 

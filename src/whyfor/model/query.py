@@ -56,4 +56,4 @@ class Hit(msgspec.Struct, frozen=True):
     snippet: str
     marks: list[tuple[int, int]]  # where the words stand in the snippet
     score: float
-    named: bool = False  # found in the title that an agent gave the session, which nobody typed
+    named: bool = False  # found in the session's title, which the agent wrote

@@ -13,7 +13,7 @@ class PendingApproval(msgspec.Struct, frozen=True):
     kind: str  # permission | plan
     asked_at: int
     tool: str | None = None
-    action: str | None = None  # the exact command or what else it would do; None: not told yet
+    action: str | None = None  # the exact command or other action; None: not known yet
     path: str | None = None
     call: str | None = None
     subagent: str | None = None  # who asks, if it is not the session itself
@@ -33,7 +33,7 @@ class Status(msgspec.Struct, frozen=True):
     subagent: bool = False  # one is at work
     interrupted: bool = False
     failed: str | None = None  # why the last turn did not end as it should
-    activity_at: int | None = None  # when what it does began; None: nobody said
+    activity_at: int | None = None  # when the activity started; None: unknown
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class LiveStatus(msgspec.Struct, frozen=True):
     session: Session
     status: Status
     summary: Summary | None = None  # the last turns in a few lines
-    pid: int | None = None  # of the agent, if it said
+    pid: int | None = None  # of the agent, if known
 
     @property
     def name(self) -> str:

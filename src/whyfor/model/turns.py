@@ -33,6 +33,6 @@ class Turn(msgspec.Struct):
     errors: list[str] = []
     questions: list[str] = []
     interrupted: bool = False
-    tokens: Tokens | None = None  # None: nobody said
+    tokens: Tokens | None = None  # None: unknown
     first_seq: int = 0
     last_seq: int = 0

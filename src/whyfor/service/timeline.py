@@ -58,13 +58,13 @@ class TimelineEntry(msgspec.Struct):
     told: CommitStory
     agents: list[str] = []
     said: SpokenWord | None = None  # the request it comes from
-    answered: bool = False  # what was said answers the agent's own question
+    answered: bool = False  # the request is an answer to the agent's own question
     prompts: int = 0
     answers: int = 0
     tools: int = 0
     was: list[str] = []
     child: bool = False
-    group: int = 0  # commits in it, told at its root
+    group: int = 0  # number of commits in it, set on its root
     root: str | None = None  # of a group that begins on another page: its first commit
     sessions: list[str] = []
 
@@ -162,7 +162,7 @@ class _ListKey(msgspec.Struct, frozen=True):
 
     folder: str
     tip: str
-    stamp: str  # tells one list from another where the tip alone does not: it stands for all refs
+    stamp: str  # distinguishes lists with the same tip: a value for all refs
     skip: int
     since: int | None
     until: int | None

@@ -172,7 +172,7 @@ def _remove_empty(folders: list[str]) -> None:
         try:
             to_path(folder).rmdir()
         except OSError:
-            return  # somebody has put something there
+            return  # others have put something there
 
 
 def reason(error: Exception) -> str:

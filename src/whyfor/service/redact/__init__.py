@@ -65,7 +65,7 @@ class Task(msgspec.Struct, frozen=True):
     personal: bool = False
     from_scratch: bool = False
     spans: bool = False  # where they stand
-    text: bool = True  # what is left, on stdout unless there is an output
+    text: bool = True  # write the redacted text, to stdout unless there is an output
 
 
 def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) -> RedactionResult:

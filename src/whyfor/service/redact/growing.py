@@ -32,7 +32,7 @@ class RedactionProgress(msgspec.Struct, frozen=True):
     rules: str
     inode: int
     position: int  # of the input: behind its last whole record
-    edges: tuple[str, str]  # of what stands before it
+    edges: tuple[str, str]  # digests of what is before it
     out_inode: int
     out_position: int  # the same of the output
     out_size: int

@@ -23,7 +23,7 @@ _PIECE = 1024  # bytes that are unpacked at once: they may hold 30 MB
 class Input(NamedTuple):
     file: BinaryIO
     size: int
-    path: Path | None  # None if nobody can come back to it: a pipe, something packed
+    path: Path | None  # None if it cannot be continued later: a pipe, compressed input
 
 
 @contextmanager

@@ -18,7 +18,7 @@ _RECORD = re.compile(rb"(?:\{[ \t]*\"|\[[ \t]*[\[{\"])")
 class Passage(NamedTuple):
     data: bytes
     at: int  # where data begins in the whole text
-    low: int  # its own part in data: what is before and after belongs to its neighbours
+    low: int  # start of its own part in data; the rest belongs to its neighbours
     high: int
 
     @property
