@@ -1,17 +1,22 @@
-# Two commands: `make run` and `make test`. Everything they need is set up in .venv and .cache.
+# `make run` tries it, `make check` tests a change, `make test` tests everything.
+# What they need is set up in .venv and .cache.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench shots clean
+.PHONY: run check test lint bench shots clean
 
 run: .venv/run.stamp
 	@$(BIN)/whyfor ingest
 	@$(BIN)/whyfor sessions --limit 10
 
-test: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+check test: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+check: .venv/dev.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
 test: .venv/dev.stamp
 	@tests/setup
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations=25
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

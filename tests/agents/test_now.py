@@ -6,17 +6,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.pages.browser import Site
-from tests.pages.conftest import browser, complaints, context, opened, page
+from tests.pages.browser import Site, launched
+from tests.pages.conftest import complaints, context, opened, page
 from whyfor import config
 
 from .test_status import Gate, in_terminal
 from .test_stories import PATIENCE, Desk, bare, desk, shell
 
-__all__ = ["bare", "browser", "complaints", "context", "desk", "opened", "page"]  # fixtures
+__all__ = ["bare", "complaints", "context", "desk", "opened", "page"]  # fixtures
 _MS = PATIENCE * 1000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from whyfor.store.open import reading
 
 from . import Live
 
-SESSIONS, RATE, STREAMED = 100, 20, 30  # sessions, appends a second to each, seconds
+SESSIONS, RATE, STREAMED = 100, 20, 5  # sessions, appends a second to each, seconds
 
 
 class Agent:

@@ -19,8 +19,9 @@ from types import TracebackType
 from typing import Any
 
 import uvicorn
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.conftest import missing_part
 from tests.locks import locked
 from whyfor.config import Settings
 from whyfor.live.hub import Hub
@@ -47,6 +48,19 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, names)), None) or next(
         map(str, chain(*cached)), None
     )
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Start a browser and end it; skip or fail where there is none."""
+    found = chromium()
+    missing = "chromium" if found is None else "npm" if shutil.which("npm") is None else None
+    if missing:
+        missing_part(f"PAGES NOT TESTED IN A BROWSER: {missing} is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found)
+        yield browser
+        browser.close()
 
 
 class Site:

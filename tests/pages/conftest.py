@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.conftest import missing_part
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.demo import build
 from whyfor.service.ingest import ingest
 
-from .browser import NARROW, WIDE, Complaints, Site, chromium, judge, no_sideways, tab
+from .browser import NARROW, WIDE, Complaints, Site, judge, launched, no_sideways, tab
+from .shop import Shop
+from .shop import build as build_shop
 
 # Whatever a transcript's script would do to be noticed, it does it through one of these.
 _TRAP = (
@@ -35,9 +35,11 @@ class Home(msgspec.Struct, frozen=True):
     repository: Path
 
 
-@pytest.fixture(scope="module")
+# Once for all tests of this folder that a worker runs. Not for the whole session: Playwright's
+# event loop runs as long as the browser, and other tests start their own.
+@pytest.fixture(scope="package")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """The demo's sessions, ingested and linked; for one module's tests, which only read it."""
+    """The demo's sessions, ingested and linked; tests only read it."""
     folder = tmp_path_factory.mktemp("demo")
     made = build(folder)
     env = {
@@ -59,17 +61,16 @@ def site(demo: Home) -> Iterator[Site]:
         yield site
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A repository with stories; tests only read it."""
+    return build_shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    found = chromium()
-    missing = "chromium" if found is None else "npm" if shutil.which("npm") is None else None
-    if missing:
-        reason = f"PAGES NOT TESTED IN A BROWSER: {missing} is not installed"
-        missing_part(reason)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -27,11 +27,6 @@ from .shop import Shop, build, settings_of
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return build(tmp_path_factory.mktemp("shop"))
-
-
-@pytest.fixture(scope="module")
 def store(shop: Shop) -> Iterator[Site]:
     with Site(shop.settings) as site:
         yield site

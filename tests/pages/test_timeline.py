@@ -28,11 +28,6 @@ PROJECT = "example.com/acme/checkout"
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return build(tmp_path_factory.mktemp("shop"))
-
-
-@pytest.fixture(scope="module")
 def store(shop: Shop) -> Iterator[Site]:
     with Site(shop.settings) as site:
         yield site

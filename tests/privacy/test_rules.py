@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from tests.cases import check_each
 from whyfor.model.errors import BadInput
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.rules import Rule, compiled, load
@@ -22,8 +23,8 @@ PERSONAL = [rule for rule in load(personal=True).rules if rule not in SHIPPED]
 OURS = [*SHIPPED, *PERSONAL]
 
 
-def _named(rule: Rule) -> str:
-    return f"{rule.id}-{rule.anchors[0].strip()}"
+def _check_each_rule(check: Callable[[Rule], None]) -> None:
+    check_each(((f"{rule.id}-{rule.anchors[0].strip()}", rule) for rule in OURS), check)
 
 
 def _lines(mark: Callable[[int], str]) -> Callable[[str], str]:
@@ -79,41 +80,43 @@ def _secret(rule: Rule, sample: str) -> str:
     return sample.encode()[finding.start : finding.end].decode()
 
 
-@pytest.mark.parametrize("rule", OURS, ids=_named)
-def test_a_rule_finds_its_samples_wherever_they_stand(
-    rule: Rule, engine: Engine, personal: Engine
-) -> None:
-    for template in rule.match:
-        sample = expand(template)
-        secret = _secret(rule, sample)
-        for name, carry in CARRIERS.items():
-            if name == "url" and "\n" in secret:
-                continue  # a block of lines is never part of an address
-            left, rules = _left(personal if rule in PERSONAL else engine, carry(sample))
-            assert rule.id in rules, (name, carry(sample))
-            for form in {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}:
-                assert form not in left, (name, left)
+def test_a_rule_finds_its_samples_wherever_they_stand(engine: Engine, personal: Engine) -> None:
+    def check(rule: Rule) -> None:
+        for template in rule.match:
+            sample = expand(template)
+            secret = _secret(rule, sample)
+            for name, carry in CARRIERS.items():
+                if name == "url" and "\n" in secret:
+                    continue  # a block of lines is never part of an address
+                left, rules = _left(personal if rule in PERSONAL else engine, carry(sample))
+                assert rule.id in rules, (name, carry(sample))
+                for form in {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}:
+                    assert form not in left, (name, left)
+
+    _check_each_rule(check)
 
 
-@pytest.mark.parametrize("rule", OURS, ids=_named)
-def test_no_rule_finds_a_counter_sample(rule: Rule, engine: Engine, personal: Engine) -> None:
-    for template in rule.ignore:
-        for name, carry in CARRIERS.items():
-            text = carry(expand(template))
-            assert (personal if rule in PERSONAL else engine).find(text.encode()) == [], (
-                name,
-                text,
-            )
+def test_no_rule_finds_a_counter_sample(engine: Engine, personal: Engine) -> None:
+    def check(rule: Rule) -> None:
+        finder = personal if rule in PERSONAL else engine
+        for template in rule.ignore:
+            for name, carry in CARRIERS.items():
+                text = carry(expand(template))
+                assert finder.find(text.encode()) == [], (name, text)
+
+    _check_each_rule(check)
 
 
-@pytest.mark.parametrize("rule", OURS, ids=_named)
-def test_a_rule_says_what_it_is(rule: Rule) -> None:
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.id)
-    assert rule.title
-    assert rule.match
-    assert any(other.ignore for other in OURS if other.id == rule.id)
-    for template in rule.match:
-        assert any(anchor in expand(template).lower() for anchor in rule.anchors)
+def test_a_rule_says_what_it_is() -> None:
+    def check(rule: Rule) -> None:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.id)
+        assert rule.title
+        assert rule.match
+        assert any(other.ignore for other in OURS if other.id == rule.id)
+        for template in rule.match:
+            assert any(anchor in expand(template).lower() for anchor in rule.anchors)
+
+    _check_each_rule(check)
 
 
 def test_no_rule_is_there_twice() -> None:
@@ -260,46 +263,52 @@ def test_what_the_tools_of_a_developer_print_is_left_alone(template: str, forms:
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 
 
-@pytest.mark.parametrize("rule", OURS, ids=_named)
-def test_nothing_unbounded_is_repeated_in_a_pattern(rule: Rule) -> None:
+def test_nothing_unbounded_is_repeated_in_a_pattern() -> None:
     """A quantifier without an end may follow a character or a class, never after a group, which
     may hold another."""
-    bare = re.sub(r"\\.", "e", _CLASS.sub("c", compiled(rule).pattern.decode("latin-1")))
-    assert re.search(r"\)(?:[*+]|\{\d*,\})", bare) is None
+
+    def check(rule: Rule) -> None:
+        bare = re.sub(r"\\.", "e", _CLASS.sub("c", compiled(rule).pattern.decode("latin-1")))
+        assert re.search(r"\)(?:[*+]|\{\d*,\})", bare) is None
+
+    _check_each_rule(check)
 
 
-@pytest.mark.parametrize("rule", OURS, ids=_named)
-def test_one_look_is_cheap_whatever_stands_there(rule: Rule) -> None:
+_FILLERS = (
+    b"a",
+    b"0",
+    b"A1b2",
+    b"a.",
+    b"a-",
+    b" ",
+    b"\t ",
+    b"\\",
+    b'\\"',
+    b'"',
+    b"\n+",
+    b"\\n",
+    b"=",
+    b": ",
+    b"/",
+)
+
+
+def test_one_look_is_cheap_whatever_stands_there() -> None:
     """A look reads no further than the rule says; here the text is made to keep it busy all that
     way."""
-    alone = _alone(rule)
-    anchor = rule.anchors[0].encode()
-    sample = expand(rule.match[0]).encode()
-    for filler in (
-        b"a",
-        b"0",
-        b"A1b2",
-        b"a.",
-        b"a-",
-        b" ",
-        b"\t ",
-        b"\\",
-        b'\\"',
-        b'"',
-        b"\n+",
-        b"\\n",
-        b"=",
-        b": ",
-        b"/",
-        anchor,
-        sample[:-1],
-        sample[-9:],
-    ):
-        around = filler * (rule.after // len(filler) + 1)
-        text = around[-rule.before :] * (rule.before > 0) + anchor + around
-        start = time.process_time()
-        alone.find(text)
-        assert time.process_time() - start < 0.25, filler
+
+    def check(rule: Rule) -> None:
+        alone = _alone(rule)
+        anchor = rule.anchors[0].encode()
+        sample = expand(rule.match[0]).encode()
+        for filler in (*_FILLERS, anchor, sample[:-1], sample[-9:]):
+            around = filler * (rule.after // len(filler) + 1)
+            text = around[-rule.before :] * (rule.before > 0) + anchor + around
+            start = time.process_time()
+            alone.find(text)
+            assert time.process_time() - start < 0.25, filler
+
+    _check_each_rule(check)
 
 
 def test_hostile_text_costs_in_proportion_to_its_size(engine: Engine) -> None:

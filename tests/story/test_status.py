@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import check_each
 from whyfor.agents.hooks import HOOKABLE
 from whyfor.model.events import KINDS, StoredEvent
 from whyfor.model.signals import Signal
@@ -314,23 +315,28 @@ def test_every_kind_of_input_stands_in_the_table() -> None:
     assert BEFORE.keys() == set(PHASES) and SAME.split() == list(BEFORE)
 
 
-@pytest.mark.parametrize("name", INPUTS)
-def test_every_input_is_taken_for_the_sign_it_is(name: str) -> None:
-    made, expected = INPUTS[name]
-    assert made().kind == expected.partition(",")[0]
-    assert made().kind in signs.KINDS
+def test_every_input_is_taken_for_the_sign_it_is() -> None:
+    def check(name: str) -> None:
+        made, expected = INPUTS[name]
+        assert made().kind == expected.partition(",")[0]
+        assert made().kind in signs.KINDS
+
+    check_each(((name, name) for name in INPUTS), check)
 
 
-@pytest.mark.parametrize(("phase", "name"), list(product(BEFORE, INPUTS)))
-def test_every_input_in_every_phase(phase: str, name: str) -> None:
-    before = told(BEFORE[phase])
-    assert status(before, START + 6 * SECOND).phase == phase
-    made, sign = INPUTS[name]
-    phases, why = EXPECTED[sign]
-    after = status(apply(before, made()), LATER)
-    assert after.phase == dict(zip(BEFORE, phases.split(), strict=True))[phase], why
-    assert (after.approval is not None) == (after.phase == "waiting_approval")
-    assert after.evidence and after.confidence in ("high", "medium", "low")
+def test_every_input_in_every_phase() -> None:
+    def check(case: tuple[str, str]) -> None:
+        phase, name = case
+        before = told(BEFORE[phase])
+        assert status(before, START + 6 * SECOND).phase == phase
+        made, sign = INPUTS[name]
+        phases, why = EXPECTED[sign]
+        after = status(apply(before, made()), LATER)
+        assert after.phase == dict(zip(BEFORE, phases.split(), strict=True))[phase], why
+        assert (after.approval is not None) == (after.phase == "waiting_approval")
+        assert after.evidence and after.confidence in ("high", "medium", "low")
+
+    check_each(((" ".join(case), case) for case in product(BEFORE, INPUTS)), check)
 
 
 @pytest.mark.parametrize("phase", BEFORE)
@@ -355,9 +361,12 @@ CHILD = {
 }
 
 
-@pytest.mark.parametrize(("phase", "name"), list(product(BEFORE, CHILD)))
-def test_what_a_subagent_does_is_not_its_parents_doing(phase: str, name: str) -> None:
-    assert status(apply(told(BEFORE[phase]), CHILD[name]), LATER).phase == phase
+def test_what_a_subagent_does_is_not_its_parents_doing() -> None:
+    def check(case: tuple[str, str]) -> None:
+        phase, name = case
+        assert status(apply(told(BEFORE[phase]), CHILD[name]), LATER).phase == phase
+
+    check_each(((" ".join(case), case) for case in product(BEFORE, CHILD)), check)
 
 
 # -- time and silence ----------------------------------------------------------------------------
