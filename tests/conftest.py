@@ -7,6 +7,7 @@ import os
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -54,10 +55,39 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_watch)
 
 
+# What `make check` leaves out, below tests/: a browser, real agents, strace, servers, processes by
+# the dozen, and the corpus. Everything else must be quick.
+SLOW = (
+    "agents/test_*.py",
+    "attack/*",
+    "capture/test_corpus.py",
+    "capture/test_merge.py",
+    "cli/top/*",
+    "faults/*",
+    "hook/test_hook.py",
+    "live/*",
+    "pages/*",
+    "privacy/test_permissions.py",
+    "server/test_[!fr]*.py",  # not test_feed.py and test_render.py, which start no server
+    "service/*/test_corpus.py",
+    "service/forget/test_commits.py",
+    "service/init/*",
+    "service/pause/test_hooks.py",
+    "service/test_doctor.py",
+    "service/test_notify.py",
+    "story/links/test_[!i]*.py",  # not test_infer.py, which needs no repository
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks at the whole repository begins first: it takes long, and would else be waited
-    for at the end."""
-    items.sort(key=lambda item: item.path.parent != REPOSITORY / "tests")
+    """Mark what is slow. What looks at the whole repository begins first: it takes long, and
+    would else be waited for at the end."""
+    tests = REPOSITORY / "tests"
+    for item in items:
+        name = item.path.relative_to(tests).as_posix()
+        if any(fnmatch(name, pattern) for pattern in SLOW):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.path.parent != tests)
 
 
 @pytest.fixture(autouse=True)
