@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
+import functools
 import json
 import os
 import shlex
+import shutil
 import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import chdir
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -69,6 +73,13 @@ class Repo:
 
     @classmethod
     def made(cls, path: Path, clock: Clock, *options: str, first: bool = True) -> Repo:
+        """Make a repository, with a first commit by a person unless `first` is false."""
+        if first and not options and _is_untouched(clock):
+            template, clock.now = _template()
+            shutil.copytree(template, path)
+            # the index knows the files by their times and numbers, which are others now
+            subprocess.run(["git", "update-index", "-q", "--refresh"], cwd=path, check=True)
+            return cls(path, clock)
         path.mkdir(parents=True)
         repo = cls(path, clock)
         repo.git("init", "-q", "-b", "main", *options)
@@ -137,6 +148,24 @@ class Repo:
             capture_output=True,
             text=True,
         ).stdout.strip()
+
+
+def _is_untouched(clock: Clock) -> bool:
+    """Whether a repository made now is the one that every other test makes first."""
+    configured = Path(os.environ["GIT_CONFIG_GLOBAL"]).exists()
+    return type(clock) is Clock and clock.now == START and not configured
+
+
+@functools.cache
+def _template() -> tuple[Path, int]:
+    """A repository with its first commit, to be copied, and what its clock says then."""
+    folder = Path(tempfile.mkdtemp(prefix="whyfor-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    clock = Clock()
+    repo = Repo(folder, clock)
+    repo.git("init", "-q", "-b", "main")
+    repo.commit("First", {"README.md": "A shop.\n"})
+    return folder, clock.now
 
 
 class Agent(Transcript):
@@ -251,13 +280,9 @@ class Workshop:
 
     def install(self, repo: Repo) -> None:
         """`whyfor init` for real; nobody reads the spool but the test."""
-        subprocess.run(
-            [sys.executable, "-m", "whyfor", "init"],
-            cwd=repo.path,
-            check=True,
-            capture_output=True,
-            timeout=SECONDS,
-        )
+        with chdir(repo.path):
+            done = self.cli("init")
+        assert done.code == 0, done.err
         (Path(os.environ["WHYFOR_HOME"]) / "hook" / "launch").write_text("")
 
     def ingest(self, *agents: Agent) -> None:
