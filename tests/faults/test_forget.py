@@ -4,10 +4,8 @@ nothing of it."""
 from __future__ import annotations
 
 import random
-import re
 import signal
 import subprocess
-from collections import Counter, defaultdict
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,7 +14,7 @@ import pytest
 
 from tests.capture.snapshot import Snapshot, assert_equal, derived, stored_bytes
 from tests.capture.test_ingest import external, story
-from tests.faults.test_ingest import CALLS, SECONDS, Machine, spread, strace
+from tests.faults.machine import SECONDS, Kept, Machine, spread, strikes
 from tests.service.forget.test_sessions import secret, subagent
 from tests.service.forget.traces import CANARY, in_database, traces
 from whyfor.capture import compact as merge
@@ -26,7 +24,6 @@ from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import SessionFilter, sessions
 from whyfor.store.tombstones import FORGET_MARKER
 
-__all__ = ["strace"]
 POINTS = 3
 FORMS = {"session": [secret().session_id], "match": ["--match", CANARY]}
 SPOOLED = (
@@ -110,36 +107,21 @@ def assert_before_or_after(machine: Machine, wanted: tuple[str, Snapshot, Snapsh
     return begun
 
 
-def struck(machine: Machine, form: str, *options: str) -> int:
-    tool = (
-        "strace",
-        "-f",
-        "-y",
-        "-o",
-        str(machine.log),
-        "-e",
-        f"trace={','.join(CALLS)}",
-        *options,
-    )
-    return machine.run("forget", *FORMS[form], "--yes", prefix=tool).code
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """A machine on which nothing was forgotten yet, as often as it is asked for."""
+    return Kept(prepared(Machine(tmp_path_factory.mktemp("kept") / "machine")))
 
 
 @pytest.fixture(scope="module")
 def ordinals(
-    wanted: tuple[str, Snapshot, Snapshot], strace: None, tmp_path_factory: pytest.TempPathFactory
+    wanted: tuple[str, Snapshot, Snapshot], strace: None, kept: Kept
 ) -> dict[str, list[int]]:
-    """Of a run without a fault: which calls, counted per thread as strace does, concern our
-    home."""
-    machine = prepared(Machine(tmp_path_factory.mktemp("trial") / "machine"))
-    assert struck(machine, wanted[0]) == 0
-    seen: Counter[tuple[str, str]] = Counter()
-    found: dict[str, set[int]] = defaultdict(set)
-    for line in machine.log.read_text(errors="replace").splitlines():
-        if called := re.match(r"(\d+) +(\w+)\(", line):
-            seen[called[1], called[2]] += 1
-            if str(machine.own) in line:
-                found[called[2]].add(seen[called[1], called[2]])
-    return {call: sorted(numbers) for call, numbers in found.items()}
+    return strikes(kept.again(), *command(wanted[0]))
+
+
+def command(form: str) -> tuple[str, ...]:
+    return ("forget", *FORMS[form], "--yes")
 
 
 @pytest.mark.parametrize(
@@ -149,24 +131,23 @@ def test_killed_at_a_system_call_it_is_as_before_or_as_after(
     call: str,
     wanted: tuple[str, Snapshot, Snapshot],
     ordinals: dict[str, list[int]],
-    tmp_path: Path,
+    kept: Kept,
 ) -> None:
     points = spread(ordinals[call], POINTS)
     killed = 0
     for number in points:
-        machine = prepared(Machine(tmp_path / f"machine-{number}"))
-        killed += (
-            struck(machine, wanted[0], "-e", f"inject={call}:signal=KILL:when={number}")
-            == -signal.SIGKILL
-        )
+        machine = kept.again()
+        fault = f"inject={call}:signal=KILL:when={number}"
+        done = machine.traced("-e", fault, command=command(wanted[0]))
+        killed += done.code == -signal.SIGKILL
         assert_before_or_after(machine, wanted)
     assert killed > len(points) // 2
 
 
 def test_killed_again_and_again_it_still_gets_there(
-    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path
+    wanted: tuple[str, Snapshot, Snapshot], kept: Kept
 ) -> None:
-    machine = prepared(Machine(tmp_path / "machine"))
+    machine = kept.again()
     dice = random.Random(11)
     for _ in range(14):
         process = machine.start("forget", *FORMS[wanted[0]], "--yes")
@@ -181,18 +162,18 @@ def test_killed_again_and_again_it_still_gets_there(
 @pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize("number", [1, 4, 16])
 def test_a_full_disk_is_told_and_it_is_as_before_or_as_after(
-    number: int, wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path
+    number: int, wanted: tuple[str, Snapshot, Snapshot], kept: Kept
 ) -> None:
-    machine = prepared(Machine(tmp_path / "machine"))
+    machine = kept.again()
     options = ("-e", f"inject=write,pwrite64:error=ENOSPC:when={number}+", *machine.paths())
-    assert struck(machine, wanted[0], *options) in (0, 2)
+    assert machine.traced(*options, command=command(wanted[0])).code in (0, 2)
     assert_before_or_after(machine, wanted)
 
 
 def test_two_at_once_and_ingests_beside_them(
-    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path
+    wanted: tuple[str, Snapshot, Snapshot], kept: Kept
 ) -> None:
-    machine = prepared(Machine(tmp_path / "machine"))
+    machine = kept.again()
     commands = [["forget", *FORMS[wanted[0]], "--yes"], ["ingest"]] * 3
     running = [machine.start(*command) for command in commands]
     for process in running:

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import random
 import re
-import shutil
 import signal
 import subprocess
-import sys
-from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import pytest
@@ -23,129 +19,14 @@ import pytest
 from tests.capture.snapshot import assert_equal, derived, found, on_disk, stored_bytes
 from tests.capture.test_ingest import shown, story, write
 from tests.capture.test_rebuild import change, populate
-from tests.conftest import missing_part
-from whyfor import config
+from tests.faults.machine import CALLS, SECONDS, SMALL, Done, Kept, Machine, spread, strikes
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import SessionFilter, raw, sessions
 
-CALLS = (
-    "write",
-    "pwrite64",
-    "fsync",
-    "fdatasync",
-    "ftruncate",
-    "rename",
-    "openat",
-    "unlink",
-    "mkdir",
-)
 POINTS = 7  # of each call: where in their sequence it strikes
 DISK_FULL = "No space|disk is full"
-SECONDS = 60  # until a process that should have ended is given up
-# The program with a commit after every few lines, as a large file or thousands of files make it
-# commit, and with merges as a file that is read while it grows makes them.
-SMALL = {"tail.CHUNK": 1500, "ingest.BATCH_BYTES": 3000, "ingest.BATCH_FILES": 2, "compact.FAN": 2}
-IN_SMALL_STEPS = "; ".join(
-    [
-        "import sys",
-        "from whyfor.capture import compact, ingest, tail",
-        *(f"{name} = {value}" for name, value in SMALL.items()),
-        "from whyfor.__main__ import main",
-        "sys.exit(main(sys.argv[1:]))",
-    ]
-)
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Machine:
-    """A user's home and Whyfor's, and the program run in a clean environment."""
-
-    def __init__(self, folder: Path, *, small: bool = False) -> None:
-        self.small = small
-        self.home = folder / "home"
-        self.own = folder / "own"
-        self.log = folder / "strace.log"
-        self.home.mkdir(parents=True)
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.home),
-            "WHYFOR_HOME": str(self.own),
-            "LANG": "C.UTF-8",
-        }
-        self.settings = config.load(self.env)
-
-    def command(self, *arguments: str) -> list[str]:
-        return [
-            sys.executable,
-            *(("-c", IN_SMALL_STEPS) if self.small else ("-m", "whyfor")),
-            *arguments,
-        ]
-
-    def run(self, *arguments: str, prefix: tuple[str, ...] = ()) -> Done:
-        done = subprocess.run(
-            [*prefix, *self.command(*arguments)],
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command(*arguments),
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def traced(
-        self, *options: str, calls: tuple[str, ...] = CALLS, command: str = "ingest"
-    ) -> Done:
-        """Under strace; an injected SIGKILL ends strace the same way."""
-        strace = (
-            "strace",
-            "-f",
-            "-y",
-            "-o",
-            str(self.log),
-            "-e",
-            f"trace={','.join(calls)}",
-            *options,
-        )
-        return self.run(command, prefix=strace)
-
-    def paths(self, *more: Path) -> list[str]:
-        """Options that let a fault strike only files of ours, never the terminal."""
-        database = self.settings.database
-        ours = [
-            self.settings.journal,
-            *(database.with_name(database.name + end) for end in ("", "-wal", "-journal")),
-        ]
-        return [part for path in (*ours, *more) for part in ("-P", str(path))]
-
-
-@pytest.fixture(scope="session")
-def strace() -> None:
-    works = (
-        shutil.which("strace")
-        and subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode == 0
-    )
-    if not works:
-        told = (
-            "NO STRACE: faults at system calls are not tested. Install it (apt install strace) and "
-            "allow ptrace."
-        )
-        missing_part(told)
 
 
 @pytest.fixture
@@ -173,24 +54,13 @@ def prepared(machine: Machine, phase: str) -> Settings:
     return reference
 
 
-class Stage:
+class Stage(Kept):
     """A machine with work for one ingest, which can be had again as often as it was done."""
 
     def __init__(self, folder: Path, phase: str, *, small: bool = False) -> None:
-        self.machine = Machine(folder, small=small)
-        self.reference = prepared(self.machine, phase)
-        self.kept = folder / "kept"
-        self.keep()
-
-    def keep(self) -> None:
-        """How it is now is how it will be again."""
-        self.machine.own.mkdir(exist_ok=True)
-        shutil.copytree(self.machine.own, self.kept, dirs_exist_ok=True)
-
-    def again(self) -> Machine:
-        shutil.rmtree(self.machine.own)
-        shutil.copytree(self.kept, self.machine.own)
-        return self.machine
+        machine = Machine(folder, small=small)
+        self.reference = prepared(machine, phase)
+        super().__init__(machine)
 
     @functools.cached_property
     def strikes(self) -> dict[str, list[int]]:
@@ -227,27 +97,6 @@ def assert_told(done: Done) -> None:
 
 
 # -- killed --------------------------------------------------------------------------------------
-
-
-def strikes(machine: Machine, command: str = "ingest") -> dict[str, list[int]]:
-    """Of a run without a fault: the ordinals, per thread as strace counts, of the calls that
-    concern our home."""
-    assert machine.traced(command=command).code == 0
-    seen: Counter[tuple[str, str]] = Counter()
-    ordinals: dict[str, set[int]] = defaultdict(set)
-    for line in machine.log.read_text(errors="replace").splitlines():
-        if called := re.match(r"(\d+) +(\w+)\(", line):
-            seen[called[1], called[2]] += 1
-            if str(machine.own) in line:
-                ordinals[called[2]].add(seen[called[1], called[2]])
-    return {call: sorted(numbers) for call, numbers in ordinals.items()}
-
-
-def spread(numbers: list[int], most: int) -> list[int]:
-    """The first, the last and others evenly between."""
-    if len(numbers) <= most:
-        return numbers
-    return [numbers[at * (len(numbers) - 1) // (most - 1)] for at in range(most)]
 
 
 @pytest.mark.usefixtures("strace")
@@ -306,7 +155,9 @@ def test_a_rebuild_that_is_killed_leaves_a_store_that_works(call: str, tmp_path:
     killed = 0
     for number in points:
         machine = stage.again()
-        done = machine.traced("-e", f"inject={call}:signal=KILL:when={number}", command="rebuild")
+        done = machine.traced(
+            "-e", f"inject={call}:signal=KILL:when={number}", command=("rebuild",)
+        )
         killed += done.code == -signal.SIGKILL
         assert machine.run("sessions").code == 0
         assert_recovered(machine, stage.reference)
@@ -431,7 +282,7 @@ def test_a_database_that_cannot_be_opened_is_not_called_healthy(machine: Machine
     ingest(machine.settings)
     path = ("-P", str(machine.settings.database))
     done = machine.traced(
-        *path, "-e", "inject=openat:error=EACCES", calls=("openat",), command="doctor"
+        *path, "-e", "inject=openat:error=EACCES", calls=("openat",), command=("doctor",)
     )
     assert done.code == 1, done.out
     assert "Traceback" not in done.err
