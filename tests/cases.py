@@ -16,7 +16,7 @@ def check_each(cases: Iterable[tuple[str, Case]], check: Callable[[Case], None])
         count += 1
         try:
             check(case)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a failing case must not hide the others
             failures.append(f"{name}: {type(error).__name__}: {error}")
     assert count, "no cases"
     assert not failures, f"{len(failures)} of {count} cases failed:\n" + "\n".join(failures)

@@ -57,18 +57,12 @@ def test_a_room_says_what_lives_there() -> None:
     assert silent == []
 
 
-# Names that are meant to be the same on both sides.
-_SHARED_CLASSES = {"server/api/shapes.py": "the API's own names for what it tells"}
-
-
 def test_no_public_class_name_means_two_things() -> None:
     """A stranger who greps for a name finds one class."""
     source = REPOSITORY / "src" / "whyfor"
     places: dict[str, list[str]] = {}
     for path in source.rglob("*.py"):
         place = path.relative_to(source).as_posix()
-        if place in _SHARED_CLASSES:
-            continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(place)

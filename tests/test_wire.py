@@ -6,7 +6,9 @@ test twice; a field that goes away or changes its type breaks somebody's program
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,19 +18,19 @@ import pytest
 
 from tests.conftest import REPOSITORY, Result
 from whyfor import config
-from whyfor.live.feed import WireCommit, WireEvent
+from whyfor.model import wire
 from whyfor.server.app import create_app
 
 SNAPSHOT = REPOSITORY / "tests" / "wire.json"
 BY_DATA = {"data", "tools", "kinds", "counts", "values"}  # objects whose keys are not ours
-STREAM = (WireEvent, WireCommit)
 Cli = Callable[..., Result]
 
 
 def test_the_fields_programs_read_are_the_ones_we_promised(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {"api": _api(), "stream": _stream(), "commands": _commands(cli, tmp_path, monkeypatch)}
+    commands = _commands(cli, tmp_path, monkeypatch)
+    found = {"api": _api(), "structs": _structs(), "commands": commands}
     if not SNAPSHOT.exists():
         SNAPSHOT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         pytest.fail(f"wrote {SNAPSHOT.name}; look at what changed, and run again")
@@ -39,7 +41,7 @@ def test_the_fields_programs_read_are_the_ones_we_promised(
             assert shape == promised[part][name], f"{part}: {name}"
 
 
-# -- the API and the stream ----------------------------------------------------------------------
+# -- the API, and all structs ----------------------------------------------------------------------
 
 
 def _api() -> dict[str, Any]:
@@ -56,12 +58,21 @@ def _api() -> dict[str, Any]:
     return found
 
 
-def _stream() -> dict[str, Any]:
+def _structs() -> dict[str, Any]:
+    """By name: every struct of model/wire, those of the stream among them."""
     found = {}
-    for struct in STREAM:
-        (body,), known = msgspec.json.schema_components([struct])
-        found[struct.__name__] = _fields(body, known)
+    for module in pkgutil.iter_modules(wire.__path__, f"{wire.__name__}."):
+        for struct in vars(importlib.import_module(module.name)).values():
+            if _is_shape(struct, module.name):
+                (body,), known = msgspec.json.schema_components([struct])
+                found[struct.__name__] = _fields(body, known)
     return found
+
+
+def _is_shape(value: Any, module: str) -> bool:
+    if not isinstance(value, type) or not issubclass(value, msgspec.Struct):
+        return False
+    return value.__module__ == module and not getattr(value, "__parameters__", ())
 
 
 def _fields(schema: dict[str, Any], known: dict[str, Any]) -> Any:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import pytest
 
 from whyfor.config import Settings
-from whyfor.service.sessions import SessionFilter, hit_json, search
+from whyfor.model.wire.sessions import wire_hit
+from whyfor.service.sessions import SessionFilter, search
 from whyfor.store.blobs import FolderBlobs
 
 Rows = list[tuple[Any, ...]]
@@ -93,7 +95,7 @@ def _beyond(these: Rows, those: Rows) -> str:
 def found(settings: Settings, *queries: str) -> list[dict[str, Any]]:
     """What a search gives, best first."""
     return [
-        hit_json(hit)
+        msgspec.to_builtins(wire_hit(hit))
         for words in queries
         for hit in search(settings, words, SessionFilter(), limit=20, newest=False)
     ]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import settings as bounded
@@ -19,8 +20,9 @@ from whyfor.capture import decode, tail
 from whyfor.config import Settings
 from whyfor.model.findings import Record
 from whyfor.model.sources import UnparsedRecord
+from whyfor.model.wire.sessions import wire_transcript
 from whyfor.service.ingest import ingest
-from whyfor.service.sessions import SessionFilter, conversation, event_json, raw, sessions
+from whyfor.service.sessions import SessionFilter, conversation, raw, sessions
 
 repeatable = bounded(deadline=None, derandomize=True, max_examples=100)
 BIG = 2_000_000
@@ -265,7 +267,8 @@ def kept(settings: Settings, home: Path, *lines: bytes) -> tuple[Path, dict[str,
         "the words before"
     ]
     assert story.events[-1].text == "the words after"
-    json.dumps([event_json(event) for event in story.events], ensure_ascii=False).encode()
+    events = msgspec.to_builtins(wire_transcript(story))["events"]
+    json.dumps(events, ensure_ascii=False).encode()
     return path, {"report": report, "session": story.session, "events": story.events}
 
 

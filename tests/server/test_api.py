@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from tests.server.wire import Served, served
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.demo.places import Demo
+from whyfor.model.wire.commits import wire_commit
 from whyfor.service.ingest import ingest
-from whyfor.service.log import commit_story_json, log
+from whyfor.service.log import log
 
 
 def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
@@ -140,7 +142,8 @@ def project(server: Served) -> str:
 def test_a_timeline_tells_what_log_tells(
     server: Served, shown: Settings, demo: Demo, project: str
 ) -> None:
-    expected = [commit_story_json(told) for told in log(shown, demo.repository, None, 0)]
+    stories = log(shown, demo.repository, None, 0)
+    expected = msgspec.to_builtins([wire_commit(told) for told in stories])
     told = server.get(f"/api/v1/commits?project={project}&limit=200").json
     assert (told["items"], told["next"], told["branches"]) == (expected, None, ["main"])
     for size in (1, 2, 4):

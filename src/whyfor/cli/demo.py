@@ -92,8 +92,9 @@ def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
 
 def _json(demo: Demo, keep: bool) -> None:
     from whyfor import config
+    from whyfor.model.wire.sessions import wire_session
     from whyfor.service.ingest import ingest
-    from whyfor.service.sessions import SessionFilter, session_json, sessions
+    from whyfor.service.sessions import SessionFilter, sessions
 
     settings = config.load()
     report = ingest(settings)
@@ -104,7 +105,7 @@ def _json(demo: Demo, keep: bool) -> None:
             "repository": str(demo.repository) if keep else None,
             "whyfor_home": str(demo.whyfor_home) if keep else None,
             "records": report.records,
-            "sessions": [session_json(s) for item in found for s in (item.session, *item.children)],
+            "sessions": [wire_session(s) for item in found for s in (item.session, *item.children)],
         }
     )
 

@@ -10,7 +10,8 @@ from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, note, print_json, table
 from whyfor.model.reports import CommitRange
 from whyfor.model.text import one_line, plural, spent
-from whyfor.service.status import between, between_json
+from whyfor.model.wire.commits import wire_commit_range
+from whyfor.service.status import between
 
 
 @click.command()
@@ -28,7 +29,7 @@ def command(old: str, new: str, as_json: bool) -> None:
     """
     found = between(config.load(), Path.cwd(), old, new)
     if as_json:
-        print_json(between_json(found))
+        print_json(wire_commit_range(found))
         return
     if not found.commits:
         note(f"No commits in {old}..{new}.")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from whyfor import config
 from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, size, table
 from whyfor.model.text import label, plural
-from whyfor.model.times import to_iso
+from whyfor.model.wire.reports import wire_report
 from whyfor.service.doctor import AgentHealth, DoctorReport, examine
-from whyfor.service.pause import paused_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,27 +31,11 @@ def command(deep: bool, as_json: bool) -> None:
     """
     found = examine(config.load(), Path.cwd(), deep=deep)
     if as_json:
-        print_json(_json(found))
+        print_json(wire_report(found, ok=found.ok))
     else:
         _render(found)
     if not found.ok:
         raise click.exceptions.Exit(1)
-
-
-def _json(found: DoctorReport) -> dict[str, Any]:
-    body: dict[str, Any] = msgspec.to_builtins(found)
-    body["ok"] = found.ok
-    body["paused"] = [paused_json(pause) for pause in found.paused]
-    for item in body["agents"]:
-        item["last_record_at"] = to_iso(item["last_record_at"])
-        item["unreadable"] = [
-            {"path": path, "reason": reason} for path, reason in item["unreadable"]
-        ]
-        item["unparsed_files"] = [
-            {"path": path, "reason": reason, "lines": lines}
-            for path, reason, lines in item["unparsed_files"]
-        ]
-    return body
 
 
 def _render(found: DoctorReport) -> None:

@@ -12,6 +12,7 @@ from whyfor import config
 from whyfor.cli.render import console, json_option, print_json, progress_bars, size
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import plural
+from whyfor.model.wire.reports import wire_report
 from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_jso
     settings = config.load()
     if as_json:
         report = ingest(settings, paths, agent)
-        fields = {name: getattr(report, name) for name in report.__struct_fields__}
-        fields["unreadable"] = [item._asdict() for item in report.unreadable]
-        print_json(fields)
+        print_json(wire_report(report))
         return
     with progress_bars("Reading", "Linking") as (announce, linking):
         report = ingest(settings, paths, agent, announce, linking)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
 from whyfor import config
 from whyfor.cli.render import agent, console, fitted, json_option, print_json, progress_bars, table
 from whyfor.model.text import plural
+from whyfor.model.wire.reports import wire_report
 from whyfor.service.init import InitOptions, InitReport, init
 from whyfor.service.init.manifest import InstallStep
 
@@ -78,11 +77,7 @@ def command(
         dry_run=dry_run,
     )
     if as_json:
-        report = init(settings, Path.cwd(), asked)
-        body: dict[str, Any] = msgspec.to_builtins(report)
-        if report.ingest:
-            body["ingest"]["unreadable"] = [item._asdict() for item in report.ingest.unreadable]
-        print_json(body)
+        print_json(wire_report(init(settings, Path.cwd(), asked)))
         return
     with progress_bars("Reading", "Linking") as (announce, linking):
         report = init(settings, Path.cwd(), asked, announce=announce, linking=linking)

@@ -9,8 +9,8 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, note, print_json, progress_bar
 from whyfor.model.text import plural
+from whyfor.model.wire.commits import wire_checkpoint
 from whyfor.service.link import link, link_history
-from whyfor.service.log import checkpoint_json
 
 
 @click.command()
@@ -34,13 +34,13 @@ def command(commit: str | None, session: str | None, as_json: bool) -> None:
     if commit and session:
         checkpoint = link(settings, Path.cwd(), commit, session)
         if as_json:
-            print_json(checkpoint_json(checkpoint))
+            print_json(wire_checkpoint(checkpoint))
         else:
             console().print(f"Linked. Read it: whyfor show {checkpoint.commit[:8]}")
         return
     if as_json:
         report = link_history(settings, Path.cwd(), commit)
-        print_json({name: getattr(report, name) for name in report.__struct_fields__})
+        print_json(report)
         return
     with progress_bar("Linking") as announce:
         report = link_history(settings, Path.cwd(), commit, announce)

@@ -13,7 +13,8 @@ from whyfor.cli.render import age, agent, console, fitted, json_option, note, pr
 from whyfor.model.checkpoints import Part
 from whyfor.model.stories import CommitStory
 from whyfor.model.text import one_line
-from whyfor.service.log import commit_story_json, log
+from whyfor.model.wire.commits import wire_commit
+from whyfor.service.log import log
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -47,7 +48,7 @@ def command(revisions: str | None, everywhere: bool, limit: int | None, as_json:
         limit = 0 if as_json or revisions else _SCREEN
     found = log(config.load(), Path.cwd(), revisions, limit, everywhere=everywhere)
     if as_json:
-        print_json([commit_story_json(told) for told in found])
+        print_json([wire_commit(told) for told in found])
     elif found:
         _render(found, limit)
     else:

@@ -9,8 +9,8 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
 from whyfor.model.checkpoints import TAGS, Note
+from whyfor.model.wire.commits import wire_checkpoint
 from whyfor.service.link import note
-from whyfor.service.log import checkpoint_json
 
 
 @click.command()
@@ -47,7 +47,7 @@ def command(
     said = Note(title, intent, list(alternatives) or None, summary, tag)
     checkpoint = note(config.load(), Path.cwd(), commit, said)
     if as_json:
-        print_json(checkpoint_json(checkpoint) if checkpoint else None)
+        print_json(wire_checkpoint(checkpoint) if checkpoint else None)
     elif checkpoint is None:
         console().print("Noted. The commit has no story yet; the note will be part of it.")
     else:

@@ -10,7 +10,8 @@ from whyfor import config
 from whyfor.cli.render import json_option, moment, print_json
 from whyfor.model.reports import Paused
 from whyfor.model.text import label
-from whyfor.service.pause import pause, paused_json, scope_of, seconds_of
+from whyfor.model.wire.reports import wire_pauses_begun
+from whyfor.service.pause import pause, scope_of, seconds_of
 from whyfor.terminal import say
 
 repo_option = click.option(
@@ -56,10 +57,7 @@ def command(repo: str | None, session: str | None, length: str | None, as_json: 
     seconds = seconds_of(length) if length is not None else None
     report = pause(settings, scope_of(settings, Path.cwd(), repo, session), seconds)
     if as_json:
-        begun, paused = (
-            [paused_json(item) for item in items] for items in (report.changed, report.paused)
-        )
-        print_json({"begun": begun, "paused": paused})
+        print_json(wire_pauses_begun(report))
         return
     if not report.changed:
         say("Paused already, and for longer.")

@@ -10,7 +10,8 @@ from whyfor import config
 from whyfor.cli.render import console, fitted, json_option, note, print_json, progress_bar, table
 from whyfor.model.reports import KnownProject
 from whyfor.model.text import plural
-from whyfor.service.link import alias, known_json, projects
+from whyfor.model.wire.reports import wire_known_project
+from whyfor.service.link import alias, projects
 
 
 @click.group(invoke_without_command=True)
@@ -28,7 +29,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         return
     found = projects(config.load())
     if as_json:
-        print_json([known_json(known) for known in found])
+        print_json([wire_known_project(known) for known in found])
         return
     if not found:
         note("No project is known yet. Read what your agents wrote: whyfor ingest")

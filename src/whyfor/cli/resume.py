@@ -10,7 +10,8 @@ from whyfor import config
 from whyfor.cli.pause import paused_line, repo_option, session_option
 from whyfor.cli.render import json_option, moment, print_json
 from whyfor.model.text import label
-from whyfor.service.pause import paused_json, resume, scope_of
+from whyfor.model.wire.reports import wire_pauses_ended
+from whyfor.service.pause import resume, scope_of
 from whyfor.terminal import say
 
 
@@ -32,10 +33,7 @@ def command(repo: str | None, session: str | None, as_json: bool) -> None:
     settings = config.load()
     report = resume(settings, scope_of(settings, Path.cwd(), repo, session))
     if as_json:
-        ended, paused = (
-            [paused_json(item) for item in items] for items in (report.changed, report.paused)
-        )
-        print_json({"ended": ended, "paused": paused})
+        print_json(wire_pauses_ended(report))
         return
     for item in report.changed:
         say(f"Recorded again: {label(item.where)}. The pause began {moment(item.since)}.")

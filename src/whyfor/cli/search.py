@@ -8,8 +8,10 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import age, agent, console, json_option, note, print_json, project
+from whyfor.model.query import Hit
 from whyfor.model.text import clean, label, one_line
-from whyfor.service.sessions import Hit, SessionFilter, hit_json, search
+from whyfor.model.wire.sessions import wire_hit
+from whyfor.service.sessions import SessionFilter, search
 
 _LABEL = {
     "user.prompt": "prompt",
@@ -67,7 +69,7 @@ def command(
     where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
     hits = search(config.load(), " ".join(words), where, limit=limit, newest=sort == "time")
     if as_json:
-        print_json([hit_json(hit) for hit in hits])
+        print_json([wire_hit(hit) for hit in hits])
         return
     if not hits:
         note("Nothing found. Fewer words, a prefix*, or fewer filters.")

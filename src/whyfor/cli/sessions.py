@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,8 +21,9 @@ from whyfor.cli.render import (
 )
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
+from whyfor.model.wire.sessions import WireSession, wire_session
 from whyfor.service.exclude import excluded_note
-from whyfor.service.sessions import SessionFamily, SessionFilter, session_json, sessions
+from whyfor.service.sessions import SessionFamily, SessionFilter, sessions
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -75,11 +76,11 @@ def command(
         note("No session is kept yet.")
 
 
-def _json(found: list[SessionFamily]) -> list[dict[str, Any]]:
+def _json(found: list[SessionFamily]) -> list[WireSession]:
     rows = []
     for family in found:
-        rows.append(session_json(family.session))
-        rows += [session_json(child) for child in family.children]
+        rows.append(wire_session(family.session))
+        rows += [wire_session(child) for child in family.children]
     return rows
 
 

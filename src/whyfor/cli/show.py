@@ -27,8 +27,10 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.reports import Conversation
 from whyfor.model.text import clean, count, label, one_line, plural, spent
 from whyfor.model.turns import Turn
-from whyfor.service.log import is_commit, read, story_json
-from whyfor.service.sessions import conversation, event_json, raw, session_json, turn_json
+from whyfor.model.wire.commits import wire_whole_story
+from whyfor.model.wire.sessions import wire_transcript, wire_turns
+from whyfor.service.log import conversation_lines, is_commit, read
+from whyfor.service.sessions import conversation, raw
 from whyfor.story.conversation.calls import argument, diff, failed
 from whyfor.terminal import data_stream, write_data
 
@@ -91,7 +93,7 @@ def command(
         return
     found = conversation(settings, reference)
     if as_json:
-        print_json(_json(found, as_turns))
+        print_json(wire_turns(found) if as_turns else wire_transcript(found))
     elif as_turns:
         _turns(console(), found)
     else:
@@ -101,7 +103,8 @@ def command(
 def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdown: bool) -> None:
     story = read(settings, reference, Path.cwd())
     if as_json:
-        print_json(story_json(settings, story))
+        lines = conversation_lines(settings, story.told)
+        print_json(wire_whole_story(story, lines))
     elif as_markdown:
         from whyfor.service.export import commit_markdown, encoded
 
@@ -110,17 +113,6 @@ def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdow
         from whyfor.cli.story import tell
 
         tell(console(), story)
-
-
-def _json(found: Conversation, as_turns: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"session": session_json(found.session)}
-    body["subagents"] = [child.session_id for child in found.children]
-    body["abandoned_turns"] = sorted(found.abandoned)
-    if as_turns:
-        body["turns"] = [turn_json(turn) for turn in found.turns]
-    else:
-        body["events"] = [event_json(event) for event in found.events]
-    return body
 
 
 # -- head and turns ------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from whyfor.model.reports import LastCapture, OpenWork, StatusReport
 from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory
 from whyfor.model.text import one_line, plural
-from whyfor.service.status import status, status_json
+from whyfor.model.wire.reports import wire_status_report
+from whyfor.service.status import status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,7 @@ def command(as_json: bool) -> None:
     """
     found = status(config.load(), Path.cwd())
     if as_json:
-        print_json(status_json(found))
+        print_json(wire_status_report(found))
         return
     _render(found)
 

@@ -14,8 +14,8 @@ from whyfor.cli.render import age, console, fitted, json_option, note, print_jso
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
 from whyfor.live.follow import standings
-from whyfor.live.hub import standing_json
 from whyfor.model.status import LiveStatus
+from whyfor.model.wire.status import WireStatuses, wire_status
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -39,7 +39,7 @@ def command(once: bool, as_json: bool) -> None:
     settings = config.load()
     if as_json:
         found = standings(settings)
-        print_json({"sessions": [_json(each) for each in _ordered(settings, found)]})
+        print_json(WireStatuses([wire_status(each) for each in _ordered(settings, found)]))
     elif once or not _is_terminal():
         _print(PreviewCache(settings).board(standings(settings)))
     else:
@@ -62,10 +62,6 @@ def _ordered(settings: Settings, found: list[LiveStatus]) -> list[LiveStatus]:
     by_name = {each.name: each for each in found}
     groups = PreviewCache(settings).board(found).groups
     return [by_name[card.name] for card in chain.from_iterable(groups.values())]
-
-
-def _json(standing: LiveStatus) -> dict[str, object]:
-    return {**standing_json(standing), "pid": standing.pid}
 
 
 def _print(board: NowBoard) -> None:

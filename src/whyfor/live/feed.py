@@ -22,13 +22,12 @@ import msgspec
 
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.events import StoredEvent
-from whyfor.model.times import to_iso
+from whyfor.model.wire.stream import SessionNames, stream_commit, stream_event
 from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.changes import ChangeLog, ChangeRecord
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.schema import SEQ_BITS
 
-TEXT_MAX = 4000  # characters of an event that travel; the whole of it is in the session's events
 _CHUNK = 100
 _CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})-(\d{1,19})(?:-(\d{1,15}))?", re.ASCII)
 _Names = dict[int, tuple[Any, ...]]
@@ -66,48 +65,6 @@ class FeedItem(msgspec.Struct, frozen=True):
     kind: str  # of the event
     data: bytes  # JSON
     others: frozenset[str] = frozenset()  # further sessions it is of, and those they work for
-
-
-class WireEvent(msgspec.Struct, frozen=True):
-    """An event as it travels."""
-
-    session: str  # agent:id
-    agent: str
-    session_id: str
-    parent_session_id: str | None
-    project: str | None
-    seq: int
-    turn: int
-    kind: str
-    source: str
-    confidence: str
-    created_at: str | None
-    observed_at: str | None
-    actor: str
-    name: str | None
-    text: str
-    cut: bool  # there is more of the text
-    changed: bool  # it was told before, and is otherwise now
-
-
-class WirePart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    session: str  # agent:id
-    agent: str
-    session_id: str
-    first: int
-    last: int
-
-
-class WireCommit(msgspec.Struct, frozen=True):
-    """A commit whose story is new or otherwise; without a checkpoint it has none any more."""
-
-    project: str | None
-    commit: str
-    subject: str | None
-    checkpoint: str | None
-    evidence: str | None
-    superseded_by: str | None
-    sessions: list[WirePart]
 
 
 class FeedGap(Exception):
@@ -243,47 +200,17 @@ class Feed:
 def _item(
     cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False
 ) -> FeedItem:
-    agent, session_id, parent, project = names
-    told = WireEvent(
-        session=f"{agent}:{session_id}",
-        agent=agent,
-        session_id=session_id,
-        parent_session_id=parent,
-        project=project,
-        seq=event.seq,
-        turn=event.turn,
-        kind=event.kind,
-        source=event.source,
-        confidence=event.confidence,
-        created_at=to_iso(event.created_at),
-        observed_at=to_iso(event.observed_at),
-        actor=event.actor,
-        name=event.name,
-        text=event.text[:TEXT_MAX],
-        cut=len(event.text) > TEXT_MAX,
-        changed=changed,
-    )
-    of = f"{agent}:{parent}" if parent else None
-    return FeedItem(
-        "event", cursor, told.session, of, project, event.kind, msgspec.json.encode(told)
-    )
+    whose = SessionNames(*names)
+    told = msgspec.json.encode(stream_event(event, whose, changed=changed))
+    of = f"{whose.agent}:{whose.parent_session_id}" if whose.parent_session_id else None
+    return FeedItem("event", cursor, whose.name, of, whose.project, event.kind, told)
 
 
 def _story(
     cursor: Cursor, change: ChangeRecord, checkpoint: Checkpoint | None, names: _Names
 ) -> FeedItem:
-    parts = checkpoint.parts if checkpoint else []
-    told = WireCommit(
-        project=checkpoint.project if checkpoint else change.project,
-        commit=change.commit or "",
-        subject=checkpoint.subject if checkpoint else None,
-        checkpoint=checkpoint.id if checkpoint else None,
-        evidence=checkpoint.evidence if checkpoint else None,
-        superseded_by=checkpoint.superseded_by if checkpoint else None,
-        sessions=[WirePart(p.name, p.agent, p.session_id, p.first, p.last) for p in parts],
-    )
+    told = stream_commit(change.commit or "", change.project, checkpoint)
     had = [names[session] for session in change.sessions if session in names]
     others = {f"{agent}:{name}" for agent, own, parent, _ in had for name in (own, parent) if name}
-    return FeedItem(
-        "commit", cursor, "", None, told.project, "", msgspec.json.encode(told), frozenset(others)
-    )
+    data = msgspec.json.encode(told)
+    return FeedItem("commit", cursor, "", None, told.project, "", data, frozenset(others))

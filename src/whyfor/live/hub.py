@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 import msgspec
@@ -24,7 +24,7 @@ from whyfor.config import Settings
 from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem
 from whyfor.model.errors import Busy, NotFound, WhyforError
 from whyfor.model.status import LiveStatus
-from whyfor.model.times import to_iso
+from whyfor.model.wire.stream import stream_status
 from whyfor.store.open import reading
 from whyfor.store.sqlite.browse import Browser
 
@@ -316,31 +316,11 @@ def reset(cursor: Cursor) -> FeedItem:
 
 def standing_item(standing: LiveStatus, *, gone: bool = False) -> FeedItem:
     session = standing.session
-    told = {"session": standing.name, **standing_json(standing), "gone": gone}
+    told = stream_status(standing, gone=gone)
     of = f"{session.agent}:{session.parent_session_id}" if session.parent_session_id else None
     return FeedItem(
         "status", None, standing.name, of, session.project, "", msgspec.json.encode(told)
     )
-
-
-def standing_json(standing: LiveStatus) -> dict[str, Any]:
-    session, status = standing.session, standing.status
-    told = msgspec.to_builtins(status)
-    for name in ("since", "heard_at", "activity_at"):
-        told[name] = to_iso(told[name])
-    if status.approval is not None:
-        told["approval"]["asked_at"] = to_iso(status.approval.asked_at)
-    return {
-        "agent": session.agent,
-        "session_id": session.session_id,
-        "parent_session_id": session.parent_session_id,
-        "project": session.project,
-        "branch": session.branch,
-        "title": session.title,
-        **told,
-        "summary": str(standing.summary) if standing.summary else None,
-        "pid": standing.pid,
-    }
 
 
 def _differ(before: LiveStatus | None, now: LiveStatus) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import apsw
 import msgspec
@@ -253,16 +252,6 @@ def alias(
     seconds = round(time.monotonic() - begun, 3)
     found = sum(1 for checkpoint in outcome.saved if checkpoint.parts)
     return moved, LinkReport(project.identity, outcome.looked, found, seconds)
-
-
-def known_json(known: KnownProject) -> dict[str, Any]:
-    return {
-        **msgspec.structs.asdict(known.project),
-        "paths": known.paths,
-        "aliases": known.aliases,
-        "sessions": known.sessions,
-        "stories": known.stories,
-    }
 
 
 def _known(library: OpenStore, cwd: GitPlace) -> Repository:

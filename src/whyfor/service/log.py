@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,7 +20,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory, FullStory, StoryLine
-from whyfor.model.times import to_iso
+from whyfor.model.wire.commits import WireLine, wire_line
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.links.assemble import NO_SESSION, LinkOutcome
@@ -313,74 +312,18 @@ def reverted(library: OpenStore, cwd: GitPlace, told: CommitStory) -> CommitStor
     return None
 
 
-# -- for machines --------------------------------------------------------------------------------
-
-
-def commit_story_json(told: CommitStory) -> dict[str, Any]:
-    return {
-        "commit": told.commit.sha,
-        "subject": told.commit.subject,
-        "author": told.commit.author,
-        "committed_at": to_iso(told.commit.committed_at),
-        "checkpoint": checkpoint_json(told.checkpoint) if told.checkpoint else None,
-        "reason": told.reason,
-        "nearby": told.nearby,
-    }
-
-
-def checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:
-    note = checkpoint.annotation
-    return {
-        "id": checkpoint.id,
-        "group_root": checkpoint.group_root,
-        "is_merge": checkpoint.is_merge,
-        "evidence": checkpoint.evidence,
-        "confidence": checkpoint.confidence,
-        "superseded_by": checkpoint.superseded_by,
-        "annotation": {**msgspec.structs.asdict(note), "files": files_json(checkpoint)}
-        if note
-        else None,
-        "sessions": [part_json(part) for part in checkpoint.parts],
-    }
-
-
-def files_json(checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    return [{"path": f.path, "added": f.added, "removed": f.removed} for f in checkpoint.files]
-
-
-def part_json(part: Part) -> dict[str, Any]:
-    return {
-        "agent": part.agent,
-        "session_id": part.session_id,
-        "from": part.first,
-        "to": part.last,
-        "messages": part.messages,
-        "new_messages": part.new_messages,
-        "continued_from_parent": part.continued,
-        "prompts": part.prompts,
-        "turns": part.turns,
-        "evidence": part.evidence,
-        "confidence": part.confidence,
-        "role": part.role,
-        "lines": part.lines or None,
-        "share": part.share,
-        "why": part.why,
-    }
-
-
-def conversation_json(settings: Settings, told: CommitStory) -> list[dict[str, Any]]:
-    """Return everything said and done in the ranges of a commit, by time."""
+def conversation_lines(settings: Settings, told: CommitStory) -> list[WireLine]:
+    """Everything said and done in the ranges, by time."""
     if told.checkpoint is None:
         return []
-    found: list[tuple[StoredEvent, Part]] = []
+    found: list[tuple[int, int, WireLine]] = []
     with reading(settings) as library:
         for part in told.checkpoint.parts:
             session = _session(library, part)
             for event in library.reader.events(session.id, part.first, part.last):
                 if event.kind in _CONVERSATION and (event.text or event.kind.startswith("tool.")):
-                    found.append((event, part))
-    found.sort(key=lambda item: (item[0].created_at or 0, item[0].seq))
-    return [_line_json(event, part) for event, part in found]
+                    found.append((event.created_at or 0, event.seq, wire_line(event, part)))
+    return [line for _, _, line in sorted(found, key=lambda item: item[:2])]
 
 
 _CONVERSATION = (
@@ -393,39 +336,3 @@ _CONVERSATION = (
     "compaction",
     "error",
 )
-
-
-def _line_json(event: StoredEvent, part: Part) -> dict[str, Any]:
-    return {
-        "role": event.actor,
-        "kind": event.kind,
-        "text": event.text,
-        "created_at": to_iso(event.created_at),
-        "agent": part.agent,
-        "session_id": part.session_id,
-        "seq": event.seq,
-        "name": event.name,
-    }
-
-
-def story_line_json(said: StoryLine) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(said)
-    fields["created_at"] = to_iso(said.created_at)
-    return fields
-
-
-def story_json(settings: Settings, found: FullStory) -> dict[str, Any]:
-    return {**story_summary_json(found), "conversation": conversation_json(settings, found.told)}
-
-
-def story_summary_json(found: FullStory) -> dict[str, Any]:
-    """Without the conversation, which may be long."""
-    checkpoint = found.told.checkpoint
-    return {
-        **commit_story_json(found.told),
-        "files": files_json(checkpoint) if checkpoint else [],
-        "related": [story_line_json(said) for said in found.said],
-        "tokens": msgspec.structs.asdict(found.tokens) if checkpoint and checkpoint.parts else None,
-        "group": [other.commit for other in found.group],
-        "reverts": found.reverts.commit.sha if found.reverts else None,
-    }

@@ -7,7 +7,6 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import apsw
 import msgspec
@@ -22,7 +21,6 @@ from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.reports import Paused, PauseReport
 from whyfor.model.signals import Process
-from whyfor.model.times import to_iso
 from whyfor.store.journal import Journal, PauseEntry
 from whyfor.store.open import journal, reading
 from whyfor.store.sqlite import pauses as stored
@@ -113,16 +111,6 @@ def describe_pause(found: PauseEntry) -> Paused:
         tree = found.folders[0] if found.folders else found.repository
         return Paused("repository", found.since, found.until, repository=tree)
     return Paused("everything", found.since, found.until)
-
-
-def paused_json(found: Paused) -> dict[str, Any]:
-    body: dict[str, Any] = msgspec.structs.asdict(found)
-    return {
-        **body,
-        "since": to_iso(found.since),
-        "until": to_iso(found.until),
-        "resume": found.resume,
-    }
 
 
 def _told_all(settings: Settings) -> list[Paused]:

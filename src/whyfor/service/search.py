@@ -334,7 +334,6 @@ class _Places:
         self.facets = Facets(search.library.db)
         self.known: dict[Filters, list[TurnMatch]] = {}
 
-<<<<<<< HEAD
     def with_filter(self, **changed: Any) -> list[TurnMatch]:
         which = msgspec.structs.replace(self.search.filters, **changed)
         if which not in self.known:
@@ -356,15 +355,6 @@ def _counts(search: _Search, commits: int) -> FacetCounts:
     turns, stories = kinds[""], kinds["commits"]
     kinds[""] = None if turns is None or stories is None else turns + stories
     here = places.with_filter()
-=======
-    kinds: dict[str, int | None] = {"": _turns(places(fields=()))}
-    for kind in FIELDS:  # if the total is too large, its parts are not counted either
-        kinds[kind] = _turns(places(fields=(kind,))) if kinds[""] is not None else None
-    told = kinds["commits"] = commits if commits < _COMMITS else None
-    said = kinds[""]
-    kinds[""] = said + told if said is not None and told is not None else None
-    here = places()
->>>>>>> a4a37be (Reword inline comments in plain English)
     return FacetCounts(
         turns=stories if search.wanted.kind == "commits" else _turns(here),
         sessions=len({place.session for place in here}) if len(here) <= COUNTED else None,

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,34 +14,16 @@ from whyfor.capture import decode
 from whyfor.config import Settings
 from whyfor.git.identity import identify, normalise
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.events import StoredEvent
 from whyfor.model.query import FIELDS, Filters, Hit
 from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
-from whyfor.model.times import parse_when, to_iso
-from whyfor.model.turns import Turn
+from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.search import search as find
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import StoreReader
 from whyfor.story.rewinds import abandoned
 from whyfor.story.tokens import turns_of
-
-__all__ = [
-    "Conversation",
-    "Hit",
-    "SessionFamily",
-    "SessionFilter",
-    "Turn",
-    "conversation",
-    "event_json",
-    "hit_json",
-    "raw",
-    "search",
-    "session_json",
-    "sessions",
-    "turn_json",
-]
 
 
 class SessionFilter(msgspec.Struct, frozen=True):
@@ -204,53 +185,3 @@ def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
     if not found:
         raise NotFound(f"no project fits {text!r}", "See which there are: whyfor stats")
     return tuple(dict.fromkeys(found))
-
-
-# -- for machines --------------------------------------------------------------------------------
-
-
-def session_json(session: Session) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(session)
-    del fields["id"]
-    fields["tokens"] = msgspec.structs.asdict(session.tokens)
-    for name in ("started_at", "ended_at"):
-        fields[name] = to_iso(fields[name])
-    return fields
-
-
-def event_json(event: StoredEvent) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(event)
-    for name in ("created_at", "observed_at"):
-        fields[name] = to_iso(fields[name])
-    return fields
-
-
-def turn_json(turn: Turn) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(turn)
-    for name in ("started_at", "ended_at"):
-        fields[name] = to_iso(fields[name])
-    fields["approvals"] = [
-        {
-            **msgspec.structs.asdict(asked),
-            "at": to_iso(asked.at),
-            "resolved_at": to_iso(asked.resolved_at),
-        }
-        for asked in turn.approvals
-    ]
-    return fields
-
-
-def hit_json(hit: Hit) -> dict[str, Any]:
-    session = hit.session
-    return {
-        "agent": session.agent,
-        "session_id": session.session_id,
-        "seq": hit.seq,
-        "turn": hit.turn,
-        "kind": hit.kind,
-        "created_at": to_iso(hit.created_at),
-        "project": session.project,
-        "title": session.title,
-        "snippet": hit.snippet,
-        "score": hit.score,
-    }

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.capture.ingest import wall_clock
@@ -18,18 +15,8 @@ from whyfor.model.query import Filters
 from whyfor.model.reports import CommitRange, LastCapture, OpenWork, StatusReport
 from whyfor.model.sessions import Session
 from whyfor.model.stories import StoryLine
-from whyfor.model.times import to_iso
-from whyfor.service.log import (
-    commit_story_json,
-    full_story,
-    inside,
-    required,
-    stories_of,
-    story_line_json,
-    top,
-)
-from whyfor.service.pause import active_pauses, describe_pause, paused_json
-from whyfor.service.sessions import session_json
+from whyfor.service.log import full_story, inside, required, stories_of, top
+from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.connection import fetch
@@ -133,29 +120,6 @@ def _ended(library: OpenStore, session: int, seq: int) -> int:
     return rows[0][0] or 0 if rows else 0
 
 
-def status_json(found: StatusReport) -> dict[str, Any]:
-    return {
-        "head": commit_story_json(found.head) if found.head else None,
-        "active": [session_json(session) for session in found.active],
-        "open": [
-            {"session": session_json(o.session), "prompts": o.prompts, "files": o.files}
-            for o in found.open
-        ],
-        "capture": [
-            {
-                "agent": c.agent,
-                "last_record_at": to_iso(c.last_record_at),
-                "last_hook_at": to_iso(c.last_hook_at),
-            }
-            for c in found.capture
-        ],
-        "paused": [paused_json(pause) for pause in found.paused],
-        "unread": [
-            {"path": path, "reason": reason} for path, reason in sorted(found.unread.items())
-        ],
-    }
-
-
 # -- between two commits -------------------------------------------------------------------------
 
 
@@ -197,15 +161,3 @@ def _disjoint(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
             first = found[-1][2] + 1
         found.append((session, first, last))
     return found
-
-
-def between_json(found: CommitRange) -> dict[str, Any]:
-    return {
-        "commits": [commit_story_json(describe_pause) for describe_pause in found.commits],
-        "sessions": [
-            {**session_json(session), "new_messages": number} for session, number in found.sessions
-        ],
-        "messages": found.messages,
-        "tokens": msgspec.structs.asdict(found.tokens),
-        "prompts": [story_line_json(said) for said in found.prompts],
-    }

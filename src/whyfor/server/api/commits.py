@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-import msgspec
 from litestar.params import FromQuery, QueryParameter
 
-from whyfor.model.times import parse_when, to_iso
-from whyfor.server.api import shapes
+from whyfor.model.times import parse_when
+from whyfor.model.wire.base import ItemList, SeqPage
+from whyfor.model.wire.commits import WireLine, WireStory, WireTimeline, wire_commit, wire_story
+from whyfor.model.wire.reports import WireListedProject, wire_listed_project
 from whyfor.server.api.params import After, Agent, Limit, Name, Seq, Text, When, read
 from whyfor.server.page import Kept
 from whyfor.service.browse import CommitFilter, projects, story_of, timeline
-from whyfor.service.log import commit_story_json, conversation_json, story_summary_json
+from whyfor.service.log import conversation_lines
 
 Identity = Annotated[
     str, QueryParameter(min_length=1, max_length=400, description="A project's identity.")
@@ -21,18 +22,13 @@ Identity = Annotated[
 
 
 @read("/projects")
-def list_projects(settings: Kept) -> shapes.Items[shapes.Project]:
+def list_projects(settings: Kept) -> ItemList[WireListedProject]:
     """Projects; the one that was worked in last comes first."""
     found = [
-        shapes.Project(
-            **msgspec.structs.asdict(item.project),
-            sessions=item.sessions,
-            last_at=to_iso(item.last_at),
-            here=item.folder is not None,
-        )
+        wire_listed_project(item.project, item.sessions, item.last_at, here=item.folder is not None)
         for item in projects(settings)
     ]
-    return shapes.Items(found)
+    return ItemList(found)
 
 
 @read("/commits")
@@ -50,7 +46,7 @@ def list_commits(
     until: When = None,
     limit: Limit = 50,
     after: After = None,
-) -> shapes.Timeline:
+) -> WireTimeline:
     """A project's commits with their stories, newest first."""
     now = datetime.now().astimezone()
     which = CommitFilter(
@@ -63,25 +59,27 @@ def list_commits(
         until=parse_when(until, now, end=True) if until else None,
     )
     found = timeline(settings, project, which, limit=limit, after=after)
-    items = [msgspec.convert(commit_story_json(told), shapes.Commit) for told in found.items]
-    return shapes.Timeline(found.project.identity, found.branches, items, found.next)
+    items = [wire_commit(told) for told in found.items]
+    return WireTimeline(found.project.identity, found.branches, items, found.next)
 
 
 @read("/commits/{sha:str}")
-def one(settings: Kept, sha: Name) -> shapes.Story:
+def one(settings: Kept, sha: Name) -> WireStory:
     """A commit by its whole hash, and its story: what was asked, answered and said for it, and
     how we know."""
     story, _ = story_of(settings, sha)
-    return msgspec.convert(story_summary_json(story), shapes.Story)
+    return wire_story(story)
 
 
 @read("/commits/{sha:str}/conversation")
-def conversation(settings: Kept, sha: Name, after: Seq = 0, limit: Limit = 100) -> shapes.Lines:
+def conversation(
+    settings: Kept, sha: Name, after: Seq = 0, limit: Limit = 100
+) -> SeqPage[WireLine]:
     """Everything in the ranges of a commit's sessions, by time."""
     story, _ = story_of(settings, sha)
-    found = conversation_json(settings, story.told)
-    items = [msgspec.convert(line, shapes.Line) for line in found[after : after + limit]]
-    return shapes.Lines(items, after + limit if after + limit < len(found) else None)
+    found = conversation_lines(settings, story.told)
+    end = after + limit
+    return SeqPage(found[after:end], end if end < len(found) else None)
 
 
 HANDLERS = [list_projects, list_commits, one, conversation]

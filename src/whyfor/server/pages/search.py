@@ -14,9 +14,10 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import Template
 from markupsafe import Markup
 
+from whyfor.model.query import Hit
 from whyfor.server.page import Kept, page
 from whyfor.server.render import marked
-from whyfor.service.search import NAMES, WHEN, CommitHit, Hit, SearchRequest, find
+from whyfor.service.search import NAMES, WHEN, CommitHit, SearchRequest, find
 
 LIMIT = 20
 _KINDS = (

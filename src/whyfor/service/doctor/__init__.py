@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 import msgspec
@@ -37,6 +38,12 @@ from whyfor.store.sqlite.forget import ForgetFacet
 from whyfor.store.tombstones import LOST, LOST_HINT
 
 
+class UnparsedFile(NamedTuple):
+    path: str
+    reason: str
+    lines: int
+
+
 class AgentHealth(msgspec.Struct):
     agent: str
     title: str
@@ -50,7 +57,7 @@ class AgentHealth(msgspec.Struct):
     gone: int = 0  # sources the agent has deleted; what was stored of them stays
     unfinished: int = 0  # files whose last line has no end yet
     unparsed: dict[str, int] = {}  # by reason
-    unparsed_files: list[tuple[str, str, int]] = []
+    unparsed_files: list[UnparsedFile] = []
     unknown_types: dict[str, int] = {}
     unreadable: list[Unreadable] = []
 
@@ -236,7 +243,7 @@ def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
         if changed and not passed_over(out, agent, to_path(path)):
             health.waiting += 1
     health.last_record_at = reader.last_record(health.agent)
-    health.unparsed_files = reader.unparsed(health.agent)
+    health.unparsed_files = [UnparsedFile(*row) for row in reader.unparsed(health.agent)]
     unparsed: Counter[str] = Counter()
     for _, reason, number in health.unparsed_files:
         unparsed[reason] += number
@@ -303,7 +310,7 @@ def _agent_problems(health: AgentHealth) -> list[DoctorProblem]:
         what = (
             f"{health.title}: {number} lines could not be parsed ({reasons}); kept raw, not shown"
         )
-        hint = f"See which: whyfor doctor --json (worst: {health.unparsed_files[0][0]})"
+        hint = f"See which: whyfor doctor --json (worst: {health.unparsed_files[0].path})"
         found.append(DoctorProblem(False, what, hint))
     if health.unknown_types:
         number = sum(health.unknown_types.values())

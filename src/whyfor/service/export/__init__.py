@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -14,6 +13,8 @@ from whyfor.git.place import GitPlace, name_place
 from whyfor.git.run import ask
 from whyfor.model.errors import BadInput, NotFound, StoreError
 from whyfor.model.stories import CommitStory, FullStory
+from whyfor.model.wire.commits import wire_whole_story
+from whyfor.model.wire.sessions import wire_transcript
 from whyfor.service.export import html, markdown
 from whyfor.service.export.document import (
     Chapter,
@@ -24,8 +25,8 @@ from whyfor.service.export.document import (
     said_lines,
 )
 from whyfor.service.export.redacted import RedactedSecrets, redacted
-from whyfor.service.log import inside, is_commit, required, stories_of, story_json
-from whyfor.service.sessions import conversation, event_json, session_json
+from whyfor.service.log import conversation_lines, inside, is_commit, required, stories_of
+from whyfor.service.sessions import conversation
 from whyfor.store.open import OpenStore, reading
 
 
@@ -52,7 +53,10 @@ def export(settings: Settings, reference: str, cwd: Path, wanted: ExportRequest)
         told = _commits(library, reference, here)
         narrator = Narrator(library, here, thinking=wanted.thinking, tools=wanted.tools)
         if wanted.form == "json":
-            bodies = [story_json(settings, narrator.story(each)) for each in told]
+            stories = [narrator.story(each) for each in told]
+            bodies = [
+                wire_whole_story(each, conversation_lines(settings, each.told)) for each in stories
+            ]
             return _as_json(settings, bodies if ".." in reference else bodies[0], wanted)
         document = of_commits(narrator, _title(reference, here, told), reference, told)
         return _rendered(settings, document, wanted)
@@ -106,17 +110,16 @@ def _title(reference: str, cwd: GitPlace, told: list[CommitStory]) -> str:
 def _session(settings: Settings, reference: str, wanted: ExportRequest) -> Exported:
     found = conversation(settings, reference)
     if wanted.form == "json":
-        body: dict[str, Any] = {"session": session_json(found.session)}
-        body["subagents"] = [child.session_id for child in found.children]
-        body["abandoned_turns"] = sorted(found.abandoned)
-        body["events"] = [event_json(event) for event in found.events]
-        return _as_json(settings, body, wanted, found.session.session_id)
+        return _as_json(settings, wire_transcript(found), wanted, found.session.session_id)
     return _rendered(
         settings, of_session(found, thinking=wanted.thinking, tools=wanted.tools), wanted
     )
 
 
-def _as_json(settings: Settings, body: Any, wanted: ExportRequest, session: str = "") -> Exported:
+def _as_json(
+    settings: Settings, shape: object, wanted: ExportRequest, session: str = ""
+) -> Exported:
+    body = msgspec.to_builtins(shape)
     clean, found = redacted(settings, body, rendered=False, session=session)
     return Exported(msgspec.json.encode(clean if wanted.redact else body).decode() + "\n", found)
 

@@ -51,11 +51,7 @@ class Text:
         self._spread: list[Finding] = []  # lines of a private key that came one by one
         # a key that started before the last complete line and did not end
         self.open_key = False
-<<<<<<< HEAD
         self._private_text = _PrivateText()
-=======
-        self._depth = 0  # private tags that earlier text opened and did not close
->>>>>>> a4a37be (Reword inline comments in plain English)
         for value, rule in known:
             self.labels.know(value, rule)
             self._values.know(value, rule)

@@ -1,0 +1,189 @@
+"""Sessions, their events and turns, and what was found in them, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from whyfor.model.events import StoredEvent
+from whyfor.model.query import Hit
+from whyfor.model.reports import (
+    Conversation,
+)
+from whyfor.model.sessions import Session, Tokens
+from whyfor.model.turns import ApprovalRequest, Turn
+from whyfor.model.wire.base import copy_fields
+
+
+class WireTokens(msgspec.Struct, frozen=True):
+    input: int | None
+    cache_read: int | None
+    cache_write: int | None
+    output: int | None
+    reasoning: int | None
+
+
+class WireSession(msgspec.Struct, frozen=True):
+    agent: str
+    session_id: str
+    project: str | None
+    cwd: str | None
+    branch: str | None
+    title: str | None
+    started_at: str | None
+    ended_at: str | None
+    prompts: int
+    messages: int
+    tool_calls: int
+    tokens: WireTokens
+    models: list[str]
+    files_modified: list[str]
+    parent_session_id: str | None
+    subagent: str | None
+    unparsed: int
+
+
+class WireEvent(msgspec.Struct, frozen=True):
+    seq: int
+    turn: int
+    kind: str
+    source: str
+    confidence: str
+    created_at: str | None
+    observed_at: str | None
+    actor: str
+    text: str
+    name: str | None
+    data: dict[str, Any] | None
+
+
+class WireRequest(msgspec.Struct, frozen=True):
+    """Something a turn asked to be allowed, and what came of it."""
+
+    at: str | None
+    tool: str | None
+    action: str | None
+    call: str | None
+    subagent: str | None
+    resolved_at: str | None
+    decision: str | None
+
+
+class WireTurn(msgspec.Struct, frozen=True):
+    turn: int
+    prompt: str | None
+    closing: str | None
+    started_at: str | None
+    ended_at: str | None
+    duration_ms: int | None
+    tools: dict[str, int]
+    kinds: dict[str, int]
+    files: list[str]
+    approvals: list[WireRequest]
+    failures: int
+    errors: list[str]
+    questions: list[str]
+    interrupted: bool
+    tokens: WireTokens | None
+    first_seq: int
+    last_seq: int
+
+
+class WireSummary(msgspec.Struct, frozen=True):
+    """The last turns, each on one line."""
+
+    current: str
+    recent: str
+    prompt: str
+
+
+class WireTranscript(msgspec.Struct, frozen=True):
+    """A whole session."""
+
+    session: WireSession
+    subagents: list[str]
+    abandoned_turns: list[int]
+    events: list[WireEvent]
+
+
+class WireTurns(msgspec.Struct, frozen=True):
+    """A whole session, turn by turn."""
+
+    session: WireSession
+    subagents: list[str]
+    abandoned_turns: list[int]
+    turns: list[WireTurn]
+
+
+class WireHit(msgspec.Struct, frozen=True):
+    agent: str
+    session_id: str
+    seq: int
+    turn: int
+    kind: str
+    created_at: str | None
+    project: str | None
+    title: str | None
+    snippet: str
+    score: float
+
+
+class WireMarkedHit(WireHit, frozen=True):
+    marks: list[tuple[int, int]]  # where in the snippet the words stand
+
+
+def wire_session(found: Session) -> WireSession:
+    return copy_fields(WireSession, found, tokens=wire_tokens(found.tokens))
+
+
+def wire_tokens(found: Tokens) -> WireTokens:
+    return copy_fields(WireTokens, found)
+
+
+def wire_event(found: StoredEvent) -> WireEvent:
+    return copy_fields(WireEvent, found)
+
+
+def wire_turn(found: Turn) -> WireTurn:
+    return copy_fields(
+        WireTurn,
+        found,
+        approvals=[_request(asked) for asked in found.approvals],
+        tokens=wire_tokens(found.tokens) if found.tokens else None,
+    )
+
+
+def _request(found: ApprovalRequest) -> WireRequest:
+    return copy_fields(WireRequest, found)
+
+
+def wire_transcript(found: Conversation) -> WireTranscript:
+    return WireTranscript(
+        wire_session(found.session),
+        [child.session_id for child in found.children],
+        sorted(found.abandoned),
+        [wire_event(each) for each in found.events],
+    )
+
+
+def wire_turns(found: Conversation) -> WireTurns:
+    return WireTurns(
+        wire_session(found.session),
+        [child.session_id for child in found.children],
+        sorted(found.abandoned),
+        [wire_turn(each) for each in found.turns],
+    )
+
+
+def wire_hit(found: Hit) -> WireHit:
+    return copy_fields(WireHit, found, **session_place(found.session))
+
+
+def wire_marked_hit(found: Hit) -> WireMarkedHit:
+    return copy_fields(WireMarkedHit, found, **session_place(found.session))
+
+
+def session_place(found: Session) -> dict[str, str | None]:
+    names = ("agent", "session_id", "project", "title")
+    return {name: getattr(found, name) for name in names}
