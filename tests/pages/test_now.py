@@ -614,7 +614,7 @@ def test_nothing_turns_if_so_asked(site: Site, page: Page, stand: Callable[..., 
     assert page.evaluate(turning) == "none"
 
 
-def test_everybody_can_use_it(
+def test_axe_finds_nothing_wrong(
     site: Site,
     page: Page,
     kept: list[Session],

@@ -398,7 +398,7 @@ def test_what_cannot_be_found_says_so_and_what_to_do(
 @pytest.mark.parametrize(
     "asked", [{"q": "idempotency key"}, {"q": "seagulls", "kind": "tools"}, {}, {"q": "zzzz"}]
 )
-def test_everybody_can_use_it(
+def test_axe_finds_nothing_wrong(
     site: Site, page: Page, axe: Callable[[Page], None], asked: dict[str, str]
 ) -> None:
     site.open(page, path(**asked))

@@ -200,7 +200,9 @@ def test_changes_that_are_not_known_any_more_lose_the_place(
         assert feed.news(10) == []
 
 
-def test_what_is_passed_by_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_set_to_the_end_does_not_read_what_it_skips(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with _store(tmp_path) as store:
         store.add(1, 3)
         feed = store.feed()

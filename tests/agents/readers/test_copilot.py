@@ -784,7 +784,7 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-def test_no_shape_is_too_odd(odd: Any) -> None:
+def test_a_record_of_any_shape_is_read_without_an_error(odd: Any) -> None:
     def twisted(value: Any) -> list[Any]:
         """The value with each of its parts in turn replaced."""
         if isinstance(value, dict):

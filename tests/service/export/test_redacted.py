@@ -151,7 +151,7 @@ def test_ids_and_hashes_survive(told: Told, cli: Cli) -> None:
     assert session["session"]["session_id"] == told.session
 
 
-def test_ones_own_eyes_see_everything(told: Told, cli: Cli) -> None:
+def test_show_does_not_redact_for_the_owner(told: Told, cli: Cli) -> None:
     assert TOKEN in cli("show", "HEAD", "--markdown").out
     assert TOKEN in cli("show", told.session, "--json").out
 
