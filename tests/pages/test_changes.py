@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from whyfor.model.conversation import DiffRow, FileDiff
 from whyfor.model.events import StoredEvent
 from whyfor.server.pages.diffs import painted
-from whyfor.story.conversation.diffs import DiffRow, FileDiff, changes, compare
+from whyfor.story.conversation.diffs import changes, compare
 
 
 def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") -> StoredEvent:

@@ -30,7 +30,6 @@ from whyfor.service.insights import (
     InsightsRequest,
     Overview,
     overview,
-    spent,
 )
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
@@ -296,8 +295,8 @@ def test_what_cannot_be_asked_is_refused(home: Settings, asking: InsightsRequest
 
 def test_bars_draw_what_is_not_known() -> None:
     tokens = Tokens(input=600, output=300)
-    known = Bar("a", 1, 10, tokens, spent(tokens))
-    partly = Bar("b", 1, 10, tokens, spent(tokens), unknown=5)
+    known = Bar("a", 1, 10, tokens, tokens.total)
+    partly = Bar("b", 1, 10, tokens, tokens.total, unknown=5)
     dark = Bar("c", 1, 4, Tokens(), None, unknown=4)
     drawn = {
         row.bar.name: row
@@ -352,7 +351,7 @@ def test_the_page_shows_what_the_command_says(site: Site, page: Page) -> None:
     tiles = dict(zip(names.all_inner_texts(), values.all_inner_texts(), strict=True))
     assert tiles["Sessions"] == str(same.sessions)
     assert tiles["Turns"] == str(same.turns)
-    assert tiles["Tokens"] == f"{spent(same.tokens):,}"
+    assert tiles["Tokens"] == f"{same.tokens.total:,}"
     assert tiles["You answered in"] == "3.0 s"
     assert tiles["Commits with a story"] == "none seen"
     expect(page.locator("[aria-label='Turns by agent'] .num")).to_have_text([str(same.turns)])

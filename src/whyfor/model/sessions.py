@@ -14,6 +14,13 @@ class Tokens(msgspec.Struct, frozen=True):
     output: int | None = None
     reasoning: int | None = None
 
+    @property
+    def total(self) -> int | None:
+        """All that is known of input and output; None if nothing is."""
+        numbers = (self.input, self.cache_read, self.cache_write, self.output)
+        known = [number for number in numbers if number is not None]
+        return sum(known) if known else None
+
 
 class Session(msgspec.Struct, frozen=True):
     """One conversation of one agent."""

@@ -119,7 +119,7 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
             told=told,
             commits=commits,
             tokens=tokens,
-            spent=spent(tokens),
+            spent=tokens.total,
             unknown=sum(row.unknown for row in counted),
             bars=_by_model(store, filters) if asking.by == "model" else _bars(counted, asking.by),
             days=days,
@@ -136,11 +136,19 @@ def _busiest(days: list[Day]) -> Day | None:
     return max(worked, key=lambda day: day.turns or 0, default=None)
 
 
-def spent(tokens: Tokens) -> int | None:
-    """Return in, cache and out together; None if nothing of it is known."""
-    parts = (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
+def together(bars: list[Bar]) -> Bar:
+    """Several bars as one, named by their number."""
+    tokens = total([bar.tokens for bar in bars])
+    turns = [bar.turns for bar in bars if bar.turns is not None]
+    return Bar(
+        name=f"{len(bars)} others",
+        sessions=sum(bar.sessions for bar in bars),
+        turns=sum(turns) if turns else None,
+        tokens=tokens,
+        spent=tokens.total,
+        unknown=sum(bar.unknown for bar in bars),
+        others=len(bars),
+    )
 
 
 # -- when ----------------------------------------------------------------------------------------
@@ -207,14 +215,14 @@ def _bar(name: str, rows: list[SessionCounts]) -> Bar:
         sum(row.sessions for row in rows),
         sum(row.turns for row in rows),
         tokens,
-        spent(tokens),
+        tokens.total,
         sum(row.unknown for row in rows),
     )
 
 
 def _by_model(store: Insights, filters: Filters) -> list[Bar]:
     return [
-        Bar(name, sessions, None, tokens, spent(tokens))
+        Bar(name, sessions, None, tokens, tokens.total)
         for name, sessions, tokens in store.by_model(filters)
     ]
 

@@ -20,9 +20,9 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.findings import Sink
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
+from whyfor.service.show import session_named
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.converse import Conversations
-from whyfor.story.conversation import find
 
 LARGEST = 12 << 20  # bytes
 _HINTS = (b"base64", b"data:image", b"inlineData", b"image/")
@@ -44,7 +44,7 @@ class Image(msgspec.Struct, frozen=True):
 def picture(settings: Settings, agent: str, session_id: str, seq: int, index: int) -> Image:
     """Return a picture of an event; raise NotFound if there is none that can be shown."""
     with reading(settings) as library:
-        session = find(library, agent, session_id)
+        session = session_named(library, agent, session_id)
         store = Conversations(library.db)
         key = store.key(session.id, seq)
         size = _listed_size(store.events(session.id, [seq], 1), index)

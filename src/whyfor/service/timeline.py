@@ -24,12 +24,13 @@ from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitStory
 from whyfor.service.browse import CommitFilter
-from whyfor.service.log import as_commit
+from whyfor.service.log import MERGE, as_commit
 from whyfor.service.story_budget import stories_within
 from whyfor.service.timeline_lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.ranges import CommitMark, Ranges, SpokenWord
+from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 from whyfor.story.repositories import ALL, Repository, repository_of
 
 WINDOW = 4000  # commits of a branch that are looked through at a time
@@ -38,6 +39,11 @@ _BRANCHES = 300
 _PENDING = 12  # sessions that are not in a commit yet
 _PLACE = re.compile(r"(\*|[0-9a-f]{40}|[0-9a-f]{64})\.(\d{1,9})")
 _FRESH = 10.0  # seconds a repository's place is taken for granted
+SHORT_REASONS = {  # in a row there is room for few words; the whole reason is in its title
+    NO_SESSION: "no agent took part",
+    NOT_THEN: "before the first session kept here",
+    MERGE: "merge, no conversation of its own",
+}
 
 
 class LinkedShare(msgspec.Struct, frozen=True):

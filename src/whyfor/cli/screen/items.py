@@ -10,8 +10,7 @@ from rich.text import Text
 from whyfor.cli.render import count, duration, moment
 from whyfor.cli.screen.words import exact, named, short
 from whyfor.model.characters import show_code
-from whyfor.model.text import clean, one_line, plural
-from whyfor.story.conversation.kinds import (
+from whyfor.model.conversation import (
     CommitItem,
     Compaction,
     Decision,
@@ -27,6 +26,7 @@ from whyfor.story.conversation.kinds import (
     Thought,
     ToolCallItem,
 )
+from whyfor.model.text import clean, one_line, plural
 
 EDITED = 12  # lines of a diff, unless it is unfolded
 _IN = (0, 0, 0, 2)

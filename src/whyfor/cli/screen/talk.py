@@ -18,10 +18,10 @@ from whyfor.cli.screen.items import told
 from whyfor.cli.screen.widgets import CleanText
 from whyfor.config import Settings
 from whyfor.live.board import SessionCard
+from whyfor.model.conversation import Item, PageRange
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import label
-from whyfor.story.conversation import PageRange, fragment, resume
-from whyfor.story.conversation.kinds import Item
+from whyfor.service.show import resume_command, session_part
 
 END = 1 << 62
 # that are kept on the screen while it follows; earlier ones are read again when one goes back to
@@ -136,7 +136,7 @@ class ConversationScreen(Screen[None]):
             self.dismiss()
 
     def _fragment(self, at: int) -> PageRange:
-        return fragment(
+        return session_part(
             self.settings, self.card.session.agent, self.card.session.session_id, at
         ).stretch
 
@@ -300,7 +300,7 @@ class ConversationScreen(Screen[None]):
         self._settle()
 
     def action_copy(self) -> None:
-        command = resume(self.card.session)
+        command = resume_command(self.card.session)
         if command is None:
             return
         if label(command) != command:  # what is pasted, a shell obeys

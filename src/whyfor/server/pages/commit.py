@@ -14,11 +14,10 @@ from markupsafe import Markup
 
 from whyfor.model.checkpoints import Annotation
 from whyfor.server.page import Kept, Live, page
-from whyfor.server.pages.diffs import painted, visible
-from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page
+from whyfor.server.pages.diffs import painted
+from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page, diff_rows
 from whyfor.service.commit.authorship import AuthorLabel
 from whyfor.service.log import MERGE
-from whyfor.story.conversation.diffs import DiffRow, compare
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with
@@ -125,9 +124,7 @@ def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
 
 def table(hunk: HunkView, file: FileView) -> list[DiffLine]:
     """The lines of a hunk in colours, changed words marked; what cannot be seen is made visible."""
-    lines = [DiffRow(row.line.sign, visible(row.line.text)) for row in hunk.rows]
-    compare(lines)
-    codes = painted(lines, file.path, file.old_path)
+    codes = painted(diff_rows(hunk), file.path, file.old_path)
     return [
         DiffLine(row.line.sign, row.line.old, row.line.new, code, row.who, row.first)
         for row, code in zip(hunk.rows, codes, strict=True)

@@ -9,8 +9,8 @@ from functools import lru_cache
 from markupsafe import Markup, escape
 
 from whyfor.model.characters import show_code
+from whyfor.model.conversation import DiffRow
 from whyfor.server.render import lines
-from whyfor.story.conversation.diffs import DiffRow
 
 _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
 

@@ -22,9 +22,8 @@ from whyfor.service.insights import (
     InsightsRequest,
     Overview,
     overview,
-    spent,
+    together,
 )
-from whyfor.story.tokens import total
 
 _SHOWN = 6
 _BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))
@@ -100,7 +99,7 @@ def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool
     ordered = sorted(bars, key=lambda bar: (-(value(bar) or 0), bar.name))
     if len(ordered) > _SHOWN:
         rest = ordered[_SHOWN - 1 :]
-        ordered = [*ordered[: _SHOWN - 1], _together(rest)]
+        ordered = [*ordered[: _SHOWN - 1], together(rest)]
     drawn = [(bar, value(bar), _unknown(bar, value(bar)) if uncertain else 0.0) for bar in ordered]
     most = max(((number or 0) + more for _, number, more in drawn), default=0)
     found = []
@@ -116,20 +115,6 @@ def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool
 def _unknown(bar: Bar, number: int | None) -> float:
     known = (bar.turns or 0) - bar.unknown
     return (number or 0) * bar.unknown / known if number and known > 0 else 0.0
-
-
-def _together(bars: list[Bar]) -> Bar:
-    tokens = total([bar.tokens for bar in bars])
-    turns = [bar.turns for bar in bars if bar.turns is not None]
-    return Bar(
-        name=f"{len(bars)} others",
-        sessions=sum(bar.sessions for bar in bars),
-        turns=sum(turns) if turns else None,
-        tokens=tokens,
-        spent=spent(tokens),
-        unknown=sum(bar.unknown for bar in bars),
-        others=len(bars),
-    )
 
 
 def seconds(value: float | None) -> str:

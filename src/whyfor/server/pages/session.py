@@ -12,13 +12,13 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from whyfor.live.hub import Hub
+from whyfor.model.conversation import DiffRow, OutlineEntry
 from whyfor.model.status import LiveStatus
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.pages import diffs
 from whyfor.server.render import at_home, prose
 from whyfor.service.pictures import picture
-from whyfor.story import conversation
-from whyfor.story.conversation.diffs import DiffRow
+from whyfor.service.show import session_item, session_part, session_view
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
 COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded
@@ -58,7 +58,7 @@ def show(
     """`at`: the page that has this event; `after`: the one with what follows it."""
     cursor = str(hub.cursor)
     place = at if at is not None else after + 1 if after is not None else None
-    view = conversation.view(settings, agent, session_id, place)
+    view = session_view(settings, agent, session_id, place)
     return page(
         "session.html",
         cursor=cursor,
@@ -68,8 +68,8 @@ def show(
         folder=PurePath(view.session.cwd or "").name,
         where=at_home(view.session.cwd, settings.user_home),
         bars=_bars(view.outline),
-        total=conversation.total(view.tokens),
-        shown=_shown(view),
+        total=view.tokens.total,
+        shown=view.begun,
         paint=Paint(COLOURED),
         words_of=words_of,
     )
@@ -80,7 +80,7 @@ def part(
     settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str], at: FromQuery[int]
 ) -> Template:
     """One page more, to be put into the shown ones."""
-    found = conversation.fragment(settings, agent, session_id, at)
+    found = session_part(settings, agent, session_id, at)
     return page(
         "session/part.html",
         session=found.session,
@@ -104,7 +104,7 @@ def event(
     bare: FromQuery[bool] = False,
 ) -> Template:
     """One thing said or done, whole; `bare` is what takes its place on the page."""
-    session, item = conversation.one(settings, agent, session_id, seq)
+    session, item = session_item(settings, agent, session_id, seq)
     template = "session/item.html" if bare else "session/event.html"
     return page(template, session=session, item=item, paint=Paint(10 * COLOURED), words_of=words_of)
 
@@ -127,16 +127,10 @@ def _standing(hub: Hub, agent: str, session_id: str) -> LiveStatus | None:
     return next((each for each in hub.standings if each.name == f"{agent}:{session_id}"), None)
 
 
-def _shown(view: conversation.View) -> set[int]:
-    """Turns that begin on this page: the outline leads to them without loading another."""
-    stretches = [each for each in view.parts if isinstance(each, conversation.PageRange)]
-    return {s.turn.number for stretch in stretches for s in stretch.sections if not s.continued}
-
-
-def _bars(outline: Sequence[conversation.OutlineEntry]) -> dict[str, Any]:
+def _bars(outline: Sequence[OutlineEntry]) -> dict[str, Any]:
     """Tokens of the last turns, as heights; a turn whose tokens are unknown has no bar."""
     chosen = outline[-_BARS:]
-    totals = [conversation.total(listed.tokens) for listed in chosen]
+    totals = [listed.tokens.total for listed in chosen]
     most = max((value for value in totals if value is not None), default=0)
     if not most or len(chosen) < 2:
         return {"bars": [], "cuts": [], "unknown": not most}

@@ -17,17 +17,10 @@ from whyfor.server.page import Kept, Live, page
 from whyfor.server.render import MARK
 from whyfor.service.browse import CommitFilter, projects
 from whyfor.service.export.document import agent_title
-from whyfor.service.log import MERGE
-from whyfor.service.timeline import TimelineView, related, timeline
-from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
+from whyfor.service.timeline import SHORT_REASONS, TimelineView, related, timeline
 
 SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
 STORY = {"": None, "with": True, "without": False}
-WHY = {  # in a row there is room for few words; the whole reason is in its title
-    NO_SESSION: "no agent took part",
-    NOT_THEN: "before the first session kept here",
-    MERGE: "merge, no conversation of its own",
-}
 
 
 @get("/timeline", include_in_schema=False, sync_to_thread=True)
@@ -96,7 +89,7 @@ def show(
         words=related(settings, chosen) if chosen else None,
         choices=_choices(found, asked),
         periods=SINCE,
-        why=lambda reason: WHY.get(reason, reason),
+        why=lambda reason: SHORT_REASONS.get(reason, reason),
         day_word=day_word,
         link=here,
     )

@@ -18,7 +18,9 @@ from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.patch import Hunk, Patch, PatchFile, PatchLine, patch
 from whyfor.git.place import GitPlace
+from whyfor.model.characters import show_code
 from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.conversation import DiffRow
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Project, Tokens
 from whyfor.model.stories import CommitStory
@@ -38,6 +40,7 @@ from whyfor.store.open import OpenStore, reading
 from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.store.sqlite.ranges import Ranges
+from whyfor.story.conversation.diffs import compare
 from whyfor.story.repositories import Repository, repository_of
 
 SHOWN = 1200  # lines of a page's diffs, all files together
@@ -331,3 +334,10 @@ def _size(change: Patch) -> int:
 
 
 _patches = _Patches()
+
+
+def diff_rows(hunk: HunkView) -> list[DiffRow]:
+    """A hunk's lines with the words marked that differ; what cannot be seen is made visible."""
+    rows = [DiffRow(row.line.sign, show_code(row.line.text)) for row in hunk.rows]
+    compare(rows)
+    return rows

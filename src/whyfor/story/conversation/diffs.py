@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
+from whyfor.model.conversation import DiffRow, FileDiff
 from whyfor.model.events import StoredEvent
 from whyfor.story.links.edits import NEW, OLD, PATCH, PATHS, WHOLE, command_of, first, is_edit
 
@@ -23,33 +22,6 @@ _MARKED = 0.6  # of a line; if more of it differs, marks say nothing
 _FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
-
-
-class DiffRow(msgspec.Struct, gc=False):
-    """One line of a diff; `…` as a sign is a jump to another place of the file."""
-
-    sign: str  # "+", "-", " " or "…"
-    text: str
-    old: int | None = None
-    new: int | None = None
-    marks: list[tuple[int, int]] = []  # of the text, where it differs from the line it stands for
-
-
-class FileDiff(msgspec.Struct):
-    """What happened to one file."""
-
-    path: str
-    what: str = "edited"  # edited | written | deleted | moved
-    rows: list[DiffRow] = []
-    old_path: str | None = None
-
-    @property
-    def added(self) -> int:
-        return sum(row.sign == "+" for row in self.rows)
-
-    @property
-    def removed(self) -> int:
-        return sum(row.sign == "-" for row in self.rows)
 
 
 def edits(call: StoredEvent) -> bool:

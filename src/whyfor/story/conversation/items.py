@@ -7,20 +7,15 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from whyfor.model.events import StoredEvent
-from whyfor.model.sessions import Tokens
-from whyfor.model.text import one_line, plain
-from whyfor.story.conversation import tools
-from whyfor.story.conversation.diffs import FileDiff, changes, compare
-from whyfor.story.conversation.kinds import (
+from whyfor.model.conversation import (
     AnsweredQuestion,
     Compaction,
     Decision,
     ErrorItem,
+    FileDiff,
     Item,
     MessageItem,
     NoticeItem,
-    PageContext,
     Picture,
     Prompt,
     Question,
@@ -30,6 +25,11 @@ from whyfor.story.conversation.kinds import (
     Thought,
     ToolCallItem,
 )
+from whyfor.model.events import StoredEvent
+from whyfor.model.text import one_line, plain
+from whyfor.story.conversation import tools
+from whyfor.story.conversation.diffs import changes, compare
+from whyfor.story.conversation.kinds import PageContext
 
 RUN = 5  # calls in a row that are shown one by one; more are one line
 WAITED = 5000  # ms a person took to allow something before it is worth a line of its own
@@ -515,12 +515,3 @@ def _between(one: StoredEvent | None, other: StoredEvent | None) -> int | None:
 
 def _number(data: dict[str, Any], *names: str) -> int | None:
     return next((data[name] for name in names if isinstance(data.get(name), int)), None)
-
-
-def total(tokens: Tokens) -> int | None:
-    known = [
-        value
-        for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)
-        if value is not None
-    ]
-    return sum(known) if known else None

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import msgspec
 
-from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.conversation import ToolCallItem
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
-from whyfor.story.conversation.diffs import DiffRow
 
 FAILED_LINES = 12
 OUTPUT_LINES = 60
@@ -32,152 +29,6 @@ class Limits(msgspec.Struct, frozen=True):
 
 LIMITS = Limits()
 WHOLE = Limits(20_000, 20_000, 1 << 20, 20_000, 1 << 18, 1 << 18)
-
-
-class Picture(msgspec.Struct, frozen=True):
-    seq: int
-    index: int
-    name: str
-    size: int | None
-    shown: bool  # it can be: its bytes are kept
-
-
-class Item(msgspec.Struct):
-    """`last` is the newest event it tells of: it is told anew when that changes."""
-
-    kind: ClassVar[str] = ""
-    seq: int
-    last: int
-    at: int | None
-
-
-class Prompt(Item):
-    kind: ClassVar[str] = "prompt"
-    text: str
-    pictures: list[Picture]
-    by_agent: bool = False  # the task of a subagent
-    queued: bool = False  # typed while the agent worked
-    more: int = 0  # characters
-
-
-class MessageItem(Item):
-    kind: ClassVar[str] = "words"
-    text: str
-    more: int = 0
-
-
-class Thought(Item):
-    kind: ClassVar[str] = "thought"
-    text: str
-    took: int | None
-    more: int = 0
-
-
-class ShownEdit(msgspec.Struct):
-    """A change as far as it is shown."""
-
-    path: str
-    what: str
-    old_path: str | None
-    added: int
-    removed: int
-    rows: list[DiffRow]
-    more: int
-
-
-class ToolCallItem(Item):
-    kind: ClassVar[str] = "call"
-    family: str
-    verb: str
-    icon: str
-    argument: str
-    path: str  # by which its words can be coloured
-    given: str
-    edits: list[ShownEdit]
-    output: str
-    more: int  # lines
-    pictures: list[Picture]
-    meta: list[str]
-    took: int | None  # if it is worth telling
-    failed: bool = False
-    denied: bool = False
-    open: bool = False  # no result came
-    by_user: bool = False
-    unfolded: bool = False
-
-
-class Run(Item):
-    kind: ClassVar[str] = "run"
-    items: list[Item]
-    number: int
-    text: str
-    took: int | None
-
-
-class SubagentItem(Item):
-    kind: ClassVar[str] = "sub"
-    title: str
-    role: str
-    task: str
-    result: str
-    calls: list[ToolCallItem]
-    more: int
-    session: Session | None
-    took: int | None
-    failed: bool = False
-    open: bool = False
-    cut: bool = False
-
-
-class AnsweredQuestion(msgspec.Struct):
-    question: str
-    chosen: str
-    others: list[str]
-
-
-class Question(Item):
-    kind: ClassVar[str] = "question"
-    asked: list[AnsweredQuestion]
-    took: int | None
-    open: bool
-
-
-class Decision(Item):
-    kind: ClassVar[str] = "decision"
-    approved: bool
-    what: str
-    after: int | None
-    by_rule: bool
-
-
-class Compaction(Item):
-    kind: ClassVar[str] = "compaction"
-    before: int | None
-    after: int | None
-    by_person: bool
-    summary: str
-
-
-class ErrorItem(Item):
-    kind: ClassVar[str] = "trouble"
-    text: str
-    number: int = 1
-
-
-class NoticeItem(Item):
-    kind: ClassVar[str] = "notice"
-    text: str
-    by_user: bool
-    more: str = ""
-
-
-class CommitItem(Item):
-    """A commit: the range of events it stems from ends here."""
-
-    kind: ClassVar[str] = "mark"
-    checkpoint: Checkpoint
-    part: Part
-    child: bool
 
 
 class PageContext(msgspec.Struct):

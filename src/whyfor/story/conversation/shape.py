@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-import msgspec
-
+from whyfor.model.conversation import TurnRange
 from whyfor.model.events import StoredEvent
 from whyfor.store.sqlite.converse import Conversations, EventHead
 from whyfor.story.rewinds import abandoned
@@ -26,28 +25,6 @@ _WORK = (
 # How much of an event is put on a page, at most: words are shown whole, the rest is folded and cut.
 _SHOWN = {"tool.call": 2500, "tool.result": 2500, "assistant.thinking": 2000}
 _COSTLY = {"assistant.message": 2, "subagent.started": 3}  # times: Markdown takes its time
-
-
-class TurnRange(msgspec.Struct):
-    number: int  # 0: before anything was asked
-    first: int
-    last: int
-    prompt: int | None = None  # its event
-    started_at: int | None = None
-    ended_at: int | None = None
-    tools: int = 0
-    failures: int = 0
-    subagents: int = 0
-    questions: int = 0
-    errors: int = 0
-    compacted: bool = False
-    left: bool = False  # the conversation was taken back to before it
-
-    @property
-    def took(self) -> int | None:
-        if self.started_at is None or self.ended_at is None:
-            return None
-        return max(0, self.ended_at - self.started_at)
 
 
 class Outline:

@@ -1,0 +1,285 @@
+"""The view of a conversation: what the pages, the terminal and an export show of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.sessions import Session, Tokens
+
+
+class DiffRow(msgspec.Struct, gc=False):
+    """One line of a diff; `…` as a sign is a jump to another place of the file."""
+
+    sign: str  # "+", "-", " " or "…"
+    text: str
+    old: int | None = None
+    new: int | None = None
+    marks: list[tuple[int, int]] = []  # of the text, where it differs from the line it stands for
+
+
+class FileDiff(msgspec.Struct):
+    """What happened to one file."""
+
+    path: str
+    what: str = "edited"  # edited | written | deleted | moved
+    rows: list[DiffRow] = []
+    old_path: str | None = None
+
+    @property
+    def added(self) -> int:
+        return sum(row.sign == "+" for row in self.rows)
+
+    @property
+    def removed(self) -> int:
+        return sum(row.sign == "-" for row in self.rows)
+
+
+class TurnRange(msgspec.Struct):
+    number: int  # 0: before anything was asked
+    first: int
+    last: int
+    prompt: int | None = None  # its event
+    started_at: int | None = None
+    ended_at: int | None = None
+    tools: int = 0
+    failures: int = 0
+    subagents: int = 0
+    questions: int = 0
+    errors: int = 0
+    compacted: bool = False
+    left: bool = False  # the conversation was taken back to before it
+
+    @property
+    def took(self) -> int | None:
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(0, self.ended_at - self.started_at)
+
+
+class Picture(msgspec.Struct, frozen=True):
+    seq: int
+    index: int
+    name: str
+    size: int | None
+    shown: bool  # it can be: its bytes are kept
+
+
+class Item(msgspec.Struct):
+    """`last` is the newest event it tells of: it is told anew when that changes."""
+
+    kind: ClassVar[str] = ""
+    seq: int
+    last: int
+    at: int | None
+
+
+class Prompt(Item):
+    kind: ClassVar[str] = "prompt"
+    text: str
+    pictures: list[Picture]
+    by_agent: bool = False  # the task of a subagent
+    queued: bool = False  # typed while the agent worked
+    more: int = 0  # characters
+
+
+class MessageItem(Item):
+    kind: ClassVar[str] = "words"
+    text: str
+    more: int = 0
+
+
+class Thought(Item):
+    kind: ClassVar[str] = "thought"
+    text: str
+    took: int | None
+    more: int = 0
+
+
+class ShownEdit(msgspec.Struct):
+    """A change as far as it is shown."""
+
+    path: str
+    what: str
+    old_path: str | None
+    added: int
+    removed: int
+    rows: list[DiffRow]
+    more: int
+
+
+class ToolCallItem(Item):
+    kind: ClassVar[str] = "call"
+    family: str
+    verb: str
+    icon: str
+    argument: str
+    path: str  # by which its words can be coloured
+    given: str
+    edits: list[ShownEdit]
+    output: str
+    more: int  # lines
+    pictures: list[Picture]
+    meta: list[str]
+    took: int | None  # if it is worth telling
+    failed: bool = False
+    denied: bool = False
+    open: bool = False  # no result came
+    by_user: bool = False
+    unfolded: bool = False
+
+
+class Run(Item):
+    kind: ClassVar[str] = "run"
+    items: list[Item]
+    number: int
+    text: str
+    took: int | None
+
+
+class SubagentItem(Item):
+    kind: ClassVar[str] = "sub"
+    title: str
+    role: str
+    task: str
+    result: str
+    calls: list[ToolCallItem]
+    more: int
+    session: Session | None
+    took: int | None
+    failed: bool = False
+    open: bool = False
+    cut: bool = False
+
+
+class AnsweredQuestion(msgspec.Struct):
+    question: str
+    chosen: str
+    others: list[str]
+
+
+class Question(Item):
+    kind: ClassVar[str] = "question"
+    asked: list[AnsweredQuestion]
+    took: int | None
+    open: bool
+
+
+class Decision(Item):
+    kind: ClassVar[str] = "decision"
+    approved: bool
+    what: str
+    after: int | None
+    by_rule: bool
+
+
+class Compaction(Item):
+    kind: ClassVar[str] = "compaction"
+    before: int | None
+    after: int | None
+    by_person: bool
+    summary: str
+
+
+class ErrorItem(Item):
+    kind: ClassVar[str] = "trouble"
+    text: str
+    number: int = 1
+
+
+class NoticeItem(Item):
+    kind: ClassVar[str] = "notice"
+    text: str
+    by_user: bool
+    more: str = ""
+
+
+class CommitItem(Item):
+    """A commit: the range of events it stems from ends here."""
+
+    kind: ClassVar[str] = "mark"
+    checkpoint: Checkpoint
+    part: Part
+    child: bool
+
+
+class OutlineEntry(msgspec.Struct):
+    """A turn in the outline."""
+
+    turn: TurnRange
+    text: str
+    tokens: Tokens
+    marks: list[CommitItem]
+
+
+class Section(msgspec.Struct):
+    """A turn, or the part of it that is on this page."""
+
+    turn: TurnRange
+    items: list[Item]
+    tokens: Tokens
+    continued: bool
+
+
+class PageRange(msgspec.Struct):
+    """A page of the conversation."""
+
+    first: int
+    last: int
+    sections: list[Section]
+
+
+class SkippedPages(msgspec.Struct):
+    """Pages that are not shown: where the first and the last of them begin, and which turns they
+    hold."""
+
+    first: int
+    last: int
+    turns: list[int]
+
+
+class ChangedPath(msgspec.Struct, frozen=True):
+    path: str
+    added: int | None
+    removed: int | None
+
+
+class View(msgspec.Struct):
+    session: Session
+    version: str | None
+    parent: Session | None
+    resume: str | None
+    outline: list[OutlineEntry]
+    outline_left: int  # turns that are not in it
+    turns: int
+    parts: list[PageRange | SkippedPages]
+    marks: list[CommitItem]
+    files: list[ChangedPath]
+    files_left: int
+    tokens: Tokens
+    last: int  # the newest event
+    children: int
+
+    @property
+    def ends(self) -> bool:
+        """Whether the end of the conversation is shown."""
+        return bool(self.parts) and isinstance(self.parts[-1], PageRange)
+
+    @property
+    def begun(self) -> set[int]:
+        """Turns that begin on this page: the outline leads to them without loading another."""
+        pages = [part for part in self.parts if isinstance(part, PageRange)]
+        sections = [section for page in pages for section in page.sections]
+        return {section.turn.number for section in sections if not section.continued}
+
+
+class Fragment(msgspec.Struct):
+    """One page more, and what is still between it and its neighbours."""
+
+    session: Session
+    stretch: PageRange
+    outline: list[OutlineEntry]
+    turns: int
+    last: int

@@ -1,0 +1,346 @@
+"""A conversation page by page, from the store, however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.conversation import (
+    ChangedPath,
+    CommitItem,
+    Compaction,
+    Item,
+    OutlineEntry,
+    PageRange,
+    Section,
+    SkippedPages,
+    ToolCallItem,
+    TurnRange,
+)
+from whyfor.model.events import StoredEvent
+from whyfor.model.sessions import Session, Tokens
+from whyfor.store.open import OpenStore
+from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.converse import CallRef, Conversations, EventHead
+from whyfor.story.conversation.items import call_item, items
+from whyfor.story.conversation.kinds import LIMITS, Limits, PageContext
+from whyfor.story.conversation.shape import Outline
+from whyfor.story.conversation.tools import shorter
+from whyfor.story.links.activity import SessionActivity
+from whyfor.story.links.line_keys import WIDTH
+from whyfor.story.tokens import spent
+from whyfor.story.tokens import total as sum_of
+
+WORDS_MAX = 60_000  # characters of one prompt or answer on a page
+RESULT_MAX = 16_000
+WHOLE_MAX = 1 << 20
+OUTLINE = 400  # turns
+_OPENING = 160
+_TASK = 400
+_INSIDE = 5  # calls of a subagent that are shown where it was called
+_ACTS_MAX = 2 << 20
+_FILES = 40
+_NEAR = 300  # events around a page among which what belongs to its calls is looked for first
+
+
+class ConversationReader:
+    """One session; its outline is read once."""
+
+    def __init__(self, library: OpenStore, session: Session, limits: Limits = LIMITS) -> None:
+        self.library = library
+        self.session = session
+        self.limits = limits
+        self.store = Conversations(library.db)
+        self.shape = Outline(self.store, session.id)
+        self.children = [
+            child
+            for child in library.reader.children([session.session_id])
+            if child.agent == session.agent
+        ]
+        self.spent = self._spent()
+        self.marks = self._marks()
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def outline(self, at: int | None) -> tuple[list[OutlineEntry], int]:
+        """All turns, or those around an event."""
+        asked = [turn for turn in self.shape.turns.values() if turn.prompt is not None]
+        start = 0
+        if len(asked) > OUTLINE and at is not None:
+            here = sum(turn.first <= at for turn in asked)
+            start = max(0, min(here - OUTLINE // 2, len(asked) - OUTLINE))
+        chosen = asked[start : start + OUTLINE]
+        texts = self.store.openings(
+            self.session.id, (turn.prompt for turn in chosen if turn.prompt), _OPENING
+        )
+        ends: dict[int, list[CommitItem]] = {}
+        for mark in self.marks:
+            ends.setdefault(self._turn_at(mark.seq), []).append(mark)
+        listed = [
+            OutlineEntry(
+                turn, texts.get(turn.prompt or 0, ""), self._tokens(turn), ends.get(turn.number, [])
+            )
+            for turn in chosen
+        ]
+        return listed, len(asked) - len(chosen)
+
+    @property
+    def tokens(self) -> Tokens:
+        return sum_of([self.session.tokens, *(child.tokens for child in self.children)])
+
+    def files(self) -> tuple[list[ChangedPath], int]:
+        """What the session wrote; lines as linking counted them, where it did."""
+        body = self.store.written(self.session.id, _ACTS_MAX)
+        counts: dict[str, tuple[int, int]] = {}
+        for act in msgspec.msgpack.decode(body, type=SessionActivity).written if body else []:
+            added, removed = counts.get(act.path, (0, 0))
+            counts[act.path] = (
+                added + len(act.added) // WIDTH,
+                removed + len(act.removed) // WIDTH,
+            )
+        paths = self.session.files_modified
+        found = [
+            ChangedPath(shorter(path, self.session.cwd), *counts.get(path, (None, None)))
+            for path in paths[:_FILES]
+        ]
+        return found, len(paths) - len(found)
+
+    # -- pages -----------------------------------------------------------------------------------
+
+    def parts(self, page: int) -> list[PageRange | SkippedPages]:
+        """A page, the last one, and what lies around them."""
+        number = len(self.shape.starts)
+        if not number:
+            return []
+        found: list[PageRange | SkippedPages] = []
+        if page > 0:
+            found.append(self._gap(0, page - 1))
+        found.append(self.stretch(page))
+        if page + 1 < number - 1:
+            found.append(self._gap(page + 1, number - 2))
+        if page + 1 < number:
+            found.append(self.stretch(number - 1))
+        return found
+
+    def _gap(self, first: int, last: int) -> SkippedPages:
+        begin, end = self.shape.span(first)[0], self.shape.span(last)[1]
+        return SkippedPages(begin, self.shape.starts[last], self.shape.turns_of(begin, end))
+
+    def stretch(self, page: int) -> PageRange:
+        if not self.shape.starts:
+            return PageRange(0, 0, [])
+        first, last = self.shape.span(page)
+        beats = self.shape.within(first, last)
+        sections: list[Section] = []
+        for number, own in _by_turn(beats):
+            turn = self.shape.turns[number]
+            found = self._marked(self.items(own), own)
+            continued = turn.first < first
+            if found or (turn.prompt is not None and not continued):
+                sections.append(Section(turn, found, self._tokens(turn), continued))
+        return PageRange(first, last, sections)
+
+    def items(self, beats: Sequence[EventHead], text_max: int = WORDS_MAX) -> list[Item]:
+        events, around = self._gathered(beats, text_max)
+        return items(events, around)
+
+    def one(self, seq: int) -> list[Item]:
+        """What one event is told as."""
+        beats = self.shape.within(seq, seq)
+        beats += (
+            [tied for tie in self._about(seq) for tied in self.shape.within(tie.seq, tie.seq)]
+            if beats
+            else []
+        )
+        return (
+            [item for item in self.items(beats, text_max=WHOLE_MAX) if item.seq == seq]
+            if beats
+            else []
+        )
+
+    def called(self, seq: int) -> int:
+        """The call that an event is about; itself if it is none."""
+        return min((tie.seq for tie in self._about(seq) if tie.kind == "tool.call"), default=seq)
+
+    def _about(self, seq: int) -> list[CallRef]:
+        ties = self.store.ties(self.session.id, max(0, seq - _NEAR), seq + _NEAR)
+        idents = {tie.ident for tie in ties if tie.seq == seq}
+        return [
+            tie
+            for tie in ties
+            if tie.ident in idents and tie.seq != seq and tie.kind != "tool.result"
+        ]
+
+    def _gathered(
+        self, beats: Sequence[EventHead], text_max: int
+    ) -> tuple[list[StoredEvent], PageContext]:
+        """The events, and what they need from elsewhere: results, requests, subagents."""
+        session, first, last = self.session, beats[0].seq, beats[-1].seq
+        ties = self._ties(first, last)
+        answers: dict[str, CallRef] = {}
+        requests: dict[str, int] = {}
+        for tie in ties:
+            if tie.kind == "tool.result" and (
+                tie.ident not in answers or tie.size > answers[tie.ident].size
+            ):
+                # a program may answer twice: that it goes on, and what came of it
+                answers[tie.ident] = tie
+            elif tie.kind == "approval.requested":
+                requests.setdefault(tie.ident, tie.seq)
+        known = {tie.ident for tie in ties if tie.kind == "tool.call"}
+        own = {tie.ident for tie in ties if first <= tie.seq <= last}
+        answers = {ident: tie for ident, tie in answers.items() if ident in own and ident in known}
+        requests = {ident: seq for ident, seq in requests.items() if ident in own}
+        tied = {tie.seq for tie in ties if tie.kind == "tool.result" and tie.ident in known}
+        orphans = [
+            beat.seq for beat in beats if beat.kind == "tool.result" and beat.seq not in tied
+        ]
+        results = [*orphans, *(tie.seq for tie in answers.values())]
+        result_max = text_max if text_max > WORDS_MAX else RESULT_MAX
+        words = [beat.seq for beat in beats if beat.kind != "tool.result"]
+        loaded = {
+            e.seq: e for e in self.store.events(session.id, [*words, *requests.values()], text_max)
+        }
+        loaded |= {e.seq: e for e in self.store.events(session.id, results, result_max)}
+        sizes = {beat.seq: beat.size for beat in beats} | {
+            tie.seq: tie.size for tie in answers.values()
+        }
+        before = self.shape.within(0, first - 1)[-1:]
+        around = PageContext(
+            session,
+            results={ident: loaded[tie.seq] for ident, tie in answers.items()},
+            lines=self.store.lines(session.id, [seq for seq in results if sizes[seq] > result_max]),
+            sizes=sizes,
+            requests={ident: loaded[seq] for ident, seq in requests.items()},
+            known=known,
+            limits=self.limits,
+            before=before[0].at if before else None,
+        )
+        events = [loaded[beat.seq] for beat in beats if beat.seq in loaded]
+        self._subagents(events, around)
+        return events, around
+
+    def _ties(self, first: int, last: int) -> list[CallRef]:
+        """Of the events of a range and of those around it; a call's result is looked for to the
+        end."""
+        ties = self.store.ties(self.session.id, max(0, first - _NEAR), last + _NEAR)
+        answered = {tie.ident for tie in ties if tie.kind == "tool.result"}
+        waiting = [
+            tie.ident
+            for tie in ties
+            if tie.kind == "tool.call" and first <= tie.seq <= last and tie.ident not in answered
+        ]
+        if waiting and last + _NEAR < self.shape.last:
+            ties += self.store.answers(self.session.id, last + _NEAR + 1, waiting)
+        return ties
+
+    def _marked(self, found: list[Item], beats: Sequence[EventHead]) -> list[Item]:
+        """With the commits whose range ends among these events."""
+        low, high = beats[0].seq, beats[-1].seq
+        for mark in self.marks:
+            if low <= mark.seq <= high:
+                later = (
+                    at
+                    for at, item in enumerate(found)
+                    if not isinstance(item, CommitItem) and item.seq > mark.seq
+                )
+                at = next(later, len(found))
+                while at and isinstance(found[at - 1], Compaction):
+                    at -= 1
+                found.insert(at, mark)
+        return found
+
+    # -- commits, tokens -------------------------------------------------------------------------
+
+    def _marks(self) -> list[CommitItem]:
+        found = Checkpoints(self.library.db).of_sessions([self.session.id])
+        name = f"{self.session.agent}:{self.session.session_id}"
+        ids = {checkpoint.id for checkpoint in found.values()}
+        marks = []
+        for checkpoint in found.values():
+            part = next((part for part in checkpoint.parts if part.name == name), None)
+            if part is not None:
+                marks.append(self._mark(checkpoint, part, ids))
+        return sorted(marks, key=lambda mark: (mark.seq, mark.checkpoint.committed_at))
+
+    def _mark(self, checkpoint: Checkpoint, part: Part, ids: set[str]) -> CommitItem:
+        child = checkpoint.group_root != checkpoint.id and checkpoint.group_root in ids
+        seq = min(part.last, self.shape.last)
+        return CommitItem(seq, seq, checkpoint.committed_at, checkpoint, part, child)
+
+    def _turn_at(self, seq: int) -> int:
+        found = self.shape.within(0, seq)
+        return found[-1].turn if found else 0
+
+    def _spent(self) -> dict[int, Tokens]:
+        begun = ((turn.started_at, turn.number) for turn in self.shape.turns.values())
+        return spent(self.store.spent(self.session.id), begun, self.children)
+
+    def _tokens(self, turn: TurnRange) -> Tokens:
+        return self.spent.get(turn.number, Tokens())
+
+    # -- subagents -------------------------------------------------------------------------------
+
+    def _subagents(self, events: Iterable[StoredEvent], around: PageContext) -> None:
+        """Which session is behind a call: by the id that either side names, else by the task."""
+        started = [event for event in events if event.kind == "subagent.started"]
+        if not started or not self.children:
+            return
+        by_id = {child.session_id: child for child in self.children}
+        tasks = {
+            text: child
+            for child, (text, _) in self.store.tasks((c.id for c in self.children), _TASK).items()
+        }
+        numbers = {child.id: child for child in self.children}
+        for event in started:
+            ident = str((event.data or {}).get("id") or "")
+            result = around.results.get(ident)
+            names = [(event.data or {}).get(name) for name in ("subagent", "session")]
+            names += [(result.data or {}).get("subagent") if result else None, ident]
+            child = next((found for name in names if (found := self._named(by_id, name))), None)
+            task = (event.data or {}).get("prompt")
+            if child is None and isinstance(task, str) and task[:_TASK] in tasks:
+                child = numbers[tasks[task[:_TASK]]]
+            if child is not None and ident:
+                around.children[ident] = child
+                around.inside[child.id] = self._inside(child)
+
+    def _named(self, by_id: dict[str, Session], name: object) -> Session | None:
+        if not isinstance(name, str) or not name:
+            return None
+        return by_id.get(name) or by_id.get(
+            f"agent-{name.removeprefix('agent-')}@{self.session.session_id}"
+        )
+
+    def _inside(self, child: Session) -> tuple[list[ToolCallItem], str]:
+        """A subagent's first calls and last words."""
+        called = self.store.steps(child.id, ("tool.call",), _INSIDE)
+        reach = self.store.steps(child.id, ("tool.call", "tool.result"), 4 * _INSIDE)
+        closing = self.store.last(child.id, "assistant.message")
+        wanted = [*called, *reach, *([closing] if closing else [])]
+        loaded = self.store.events(child.id, wanted, RESULT_MAX)
+        results = {
+            str((e.data or {}).get("id")): e for e in reversed(loaded) if e.kind == "tool.result"
+        }
+        around = PageContext(child, limits=self.limits)
+        found = [
+            call_item(event, results.get(str((event.data or {}).get("id"))), around)
+            for event in loaded
+            if event.kind == "tool.call" and event.seq in called
+        ]
+        for call in found:
+            call.unfolded = False
+        return found, next((event.text for event in loaded if event.seq == closing), "")
+
+
+def _by_turn(beats: Sequence[EventHead]) -> list[tuple[int, list[EventHead]]]:
+    """In the order of events; what belongs to an earlier turn is told with its call there."""
+    found: list[tuple[int, list[EventHead]]] = []
+    for beat in beats:
+        if found and (beat.turn == found[-1][0] or beat.turn < found[-1][0]):
+            found[-1][1].append(beat)
+        else:
+            found.append((beat.turn, [beat]))
+    return found
