@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -23,18 +23,21 @@ from whyfor.cli.render import (
     project,
 )
 from whyfor.model.characters import show_code
-from whyfor.model.events import StoredEvent
+from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.reports import Conversation
-from whyfor.model.text import clean, count, label, one_line, plural, spent
+from whyfor.model.text import clean, label, one_line, plural, spent
 from whyfor.model.turns import Turn
 from whyfor.model.wire.commits import wire_whole_story
 from whyfor.model.wire.sessions import wire_transcript, wire_turns
 from whyfor.service.log import conversation_lines, is_commit, read
 from whyfor.service.sessions import conversation, raw
-from whyfor.story.conversation.calls import argument, diff, failed
+from whyfor.story.conversation.transcript import TranscriptFilter, transcript
 from whyfor.terminal import data_stream, write_data
 
 _FOLDED_LINES = 12
+_KINDS = frozenset(
+    "prompt task said thinking question error compaction interrupted command rewound".split()
+)
 _RUN = 5  # more calls than this in a row fold to one line
 
 
@@ -190,128 +193,78 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
 
 def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool) -> None:
     _head(out, found)
-    results = {(e.data or {}).get("id"): e for e in found.events if e.kind == "tool.result"}
     turns = {turn.turn: turn for turn in found.turns}
-    run: list[StoredEvent] = []
-    cwd = f"{found.session.cwd}/" if found.session.cwd else ""
-    for event in found.events:
-        if event.kind == "tool.call" and event.name != "AskUserQuestion":
-            run.append(event)
-            continue
-        shown = _event(event, found, turns, results, thinking)
-        if shown is None:
-            continue
-        _calls(out, run, results, tools, cwd)
-        run = []
-        if isinstance(shown, tuple):
+    wanted = TranscriptFilter(_KINDS if thinking else _KINDS - {"thinking"})
+    for entry in transcript(found.events, found.session, wanted, found.abandoned):
+        if entry.calls:
+            _calls(out, entry.calls, tools)
+        elif entry.kind in ("prompt", "task"):
             out.print()
-            _prompt(out, event.text or "(image)", shown[0], event.turn in found.abandoned)
+            _prompt(out, entry.text, turns.get(entry.turn), entry.left)
         else:
-            out.print(shown)
-    _calls(out, run, results, tools, cwd)
+            out.print(_entry(entry))
     if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
         note("Thinking is folded: --thinking. Tool results: --tools.")
 
 
-def _event(
-    event: StoredEvent,
-    found: Conversation,  # noqa: ARG001 - given to every kind of event
-    turns: dict[int, Turn],
-    results: dict[Any, StoredEvent],
-    thinking: bool,
-) -> RenderableType | tuple[Turn | None] | None:
-    """Render an event; a prompt returns its turn, None means nothing to show."""
-    data = event.data or {}
-    match event.kind:
-        case "user.prompt":
-            return (turns.get(event.turn),)
-        case "assistant.message":
-            return Padding(_markdown(event.text), (1, 0, 0, 3), expand=False)
-        case "assistant.thinking" if thinking and event.text:
-            return Padding(Text(clean(event.text), style="italic dim"), (1, 0, 0, 3), expand=False)
-        case "question.asked":
-            answer = (results.get(data.get("id")) or event).data or {}
-            said = "; ".join(map(str, (answer.get("answers") or {}).values()))
-            chosen = (f"  → {one_line(said)}" if said else "", "bold")
-            return Text.assemble((f"   ? {one_line(event.text)}", "dim"), chosen)
+def _entry(entry: TranscriptEntry) -> RenderableType:
+    """How something looks that is neither a prompt nor a call."""
+    match entry.kind:
+        case "said":
+            return Padding(_markdown(entry.text), (1, 0, 0, 3), expand=False)
+        case "thinking":
+            return Padding(Text(clean(entry.text), style="italic dim"), (1, 0, 0, 3), expand=False)
+        case "question":
+            chosen = (f"  → {one_line(entry.reply)}" if entry.reply else "", "bold")
+            return Text.assemble((f"   ? {one_line(entry.text)}", "dim"), chosen)
         case "error":
-            return Text(f"   ✕ {one_line(event.text)[:300]}", style="red")
-        case "compaction" if not data.get("summary"):
-            return Text(f"   ┄┄ conversation compacted ({_compacted(data)}) ┄┄", style="dim")
-        case "turn.completed" if data.get("interrupted"):
+            return Text(f"   ✕ {one_line(entry.text)[:300]}", style="red")
+        case "compaction":
+            return Text(f"   ┄┄ conversation compacted ({entry.text}) ┄┄", style="dim")
+        case "interrupted":
             return Text("   ■ interrupted by you", style="yellow")
-        case "status.changed" if data.get("command"):
-            return Text(f"   {one_line(event.text)}", style="dim")
-        case "status.changed" if data.get("rolled_back_turns") or data.get("rewound_to"):
+        case "rewound":
             return Text("   ↶ rewound", style="yellow")
-    return None
-
-
-def _compacted(data: dict[str, Any]) -> str:
-    before, after = data.get("preTokens"), data.get("postTokens")
-    return (
-        f"{count(before)} → {count(after)} tokens"
-        if before
-        else label(str(data.get("trigger") or "summary"))
-    )
+    return Text(f"   {one_line(entry.text)}", style="dim")
 
 
 def _markdown(text: str) -> Markdown:
     return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
-def _calls(
-    out: Console, run: list[StoredEvent], results: dict[Any, StoredEvent], tools: bool, cwd: str
-) -> None:
-    edits = [call for call in run if diff(call, _result(call, results))]
+def _calls(out: Console, run: list[TranscriptCall], tools: bool) -> None:
     if len(run) > _RUN and not tools:
-        kinds: dict[str, int] = {}
-        for call in run:
-            kinds[call.name or "?"] = kinds.get(call.name or "?", 0) + 1
-        told = ", ".join(f"{label(name)} ×{number}" for name, number in kinds.items())
+        names = Counter(call.name for call in run)
+        told = ", ".join(f"{name} ×{number}" for name, number in names.items())
         out.print(Text(f"   ▸ {told}", style="dim"))
-        run = [call for call in run if call in edits or failed(_result(call, results))]
+        run = [call for call in run if call.diff or call.failed]
     for call in run:
-        out.print(_call(call, results, tools, cwd))
+        out.print(_call(call, tools))
 
 
-def _result(call: StoredEvent, results: dict[Any, StoredEvent]) -> StoredEvent | None:
-    return results.get((call.data or {}).get("id"))
-
-
-def _call(
-    call: StoredEvent, results: dict[Any, StoredEvent], tools: bool, cwd: str
-) -> RenderableType:
-    result = _result(call, results)
+def _call(call: TranscriptCall, tools: bool) -> RenderableType:
+    most = None if tools else _FOLDED_LINES
     line = Text.assemble(("   ▸ ", "dim"))
-    line.append(label(call.name) or "?", style="bold")
-    line.append("  " + one_line(_short(argument(call), cwd))[:120], style="dim")
-    if result is None:
-        line.append("  no result recorded", style="dim italic")
-    elif failed(result):
-        code = (result.data or {}).get("exit_code")
-        line.append(f"  ✕ {'exit ' + str(code) if code is not None else 'failed'}", style="red")
-    elif result.text:
-        line.append(f"  → {plural(result.text.count(chr(10)) + 1, 'line')}", style="dim")
+    line.append(call.name, style="bold")
+    line.append("  " + one_line(call.argument)[:120], style="dim")
+    line.append_text(_outcome(call))
     parts: list[RenderableType] = [line]
-    if changed := diff(call, result):
-        parts.append(
-            Padding(
-                _coloured(changed, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False
-            )
-        )
-    if result is not None and result.text and (tools or failed(result)):
-        parts.append(
-            Padding(
-                _folded(result.text, None if tools else _FOLDED_LINES), (0, 0, 0, 7), expand=False
-            )
-        )
+    if call.diff:
+        parts.append(Padding(_coloured(call.diff, most), (0, 0, 0, 7), expand=False))
+    if call.result and (tools or call.failed):
+        parts.append(Padding(_folded(call.result, most), (0, 0, 0, 7), expand=False))
     return Group(*parts)
 
 
-def _short(text: str, cwd: str) -> str:
-    """Shorten paths inside the session's own directory."""
-    return text.replace(cwd, "") if cwd else text
+def _outcome(call: TranscriptCall) -> Text:
+    if call.result is None:
+        return Text("  no result recorded", style="dim italic")
+    if call.failed:
+        code = call.exit_code
+        return Text(f"  ✕ {'failed' if code is None else f'exit {code}'}", style="red")
+    if call.result:
+        return Text(f"  → {plural(call.result.count(chr(10)) + 1, 'line')}", style="dim")
+    return Text("")
 
 
 def _coloured(lines: list[str], most: int | None) -> Text:

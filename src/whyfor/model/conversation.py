@@ -283,3 +283,29 @@ class Fragment(msgspec.Struct):
     outline: list[OutlineEntry]
     turns: int
     last: int
+
+
+class TranscriptCall(msgspec.Struct, frozen=True):
+    """One tool call with its result, whole."""
+
+    name: str
+    argument: str = ""  # the one input that says most
+    diff: list[str] = []
+    result: str | None = None  # None: none was recorded
+    failed: bool = False
+    exit_code: int | None = None
+
+
+class TranscriptEntry(msgspec.Struct):
+    """One thing said or done, or several calls in a row, of a whole conversation."""
+
+    # prompt, by a person | task, by the agent that started it | said | thinking | question |
+    # reply | calls | error | compaction | interrupted | command | rewound
+    kind: str
+    seq: int
+    turn: int
+    at: int | None
+    text: str
+    left: bool = False  # the conversation was taken back to before it
+    reply: str = ""  # to a question
+    calls: list[TranscriptCall] = []

@@ -13,6 +13,7 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.git.place import GitPlace
 from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
 from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
@@ -21,10 +22,17 @@ from whyfor.model.text import label, one_line, plain, plural, spent
 from whyfor.service.log import MERGE, reverted, said_in
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.story.conversation import calls
+from whyfor.story.conversation.transcript import TranscriptFilter, transcript
 
 _LONG = 200  # lines of a diff or a result; the rest is counted
 _ARGUMENT = 200  # characters
+_KINDS = {
+    "prompt": "request",
+    "said": "said",
+    "thinking": "thinking",
+    "question": "question",
+    "reply": "answer",
+}
 _ROLES = {"request": "request", "question": "question", "answer": "answer", "closing words": "said"}
 
 
@@ -239,74 +247,36 @@ def _lines(
     abandoned: Set[int] = frozenset(),
 ) -> list[DocumentLine]:
     """A whole conversation; calls that follow each other are one line, in full or counted."""
-    results = {(e.data or {}).get("id"): e for e in events if e.kind == "tool.result"}
-    found: list[DocumentLine] = []
-    run: list[StoredEvent] = []
-
-    def add(
-        event: StoredEvent, role: str, text: str, told: list[DocumentCall] | None = None
-    ) -> None:
-        left = event.turn in abandoned
-        found.append(
-            DocumentLine(
-                role,
-                session.agent,
-                session.session_id,
-                event.seq,
-                event.created_at,
-                text,
-                told or [],
-                left,
-            )
-        )
-
-    def close() -> None:
-        if run:
-            told = [_call(call, results, session.cwd) for call in run] if tools else []
-            add(run[0], "calls", _names(run), told)
-            run.clear()
-
-    for event in events:
-        if event.kind == "tool.call" and event.name != "AskUserQuestion":
-            run.append(event)
-        elif told := _told(event, thinking):
-            close()
-            add(event, *told)
-    close()
-    return found
+    kinds = frozenset(_KINDS) if thinking else frozenset(_KINDS) - {"thinking"}
+    found = transcript(events, session, TranscriptFilter(kinds, details=tools), abandoned)
+    return [_line(entry, session, tools) for entry in found]
 
 
-def _names(run: list[StoredEvent]) -> str:
-    names = Counter(label(call.name) or "?" for call in run)
+def _line(entry: TranscriptEntry, session: Session, tools: bool) -> DocumentLine:
+    return DocumentLine(
+        _KINDS.get(entry.kind, entry.kind),
+        session.agent,
+        session.session_id,
+        entry.seq,
+        entry.at,
+        _names(entry.calls) if entry.calls else entry.text,
+        [_call(call) for call in entry.calls] if tools else [],
+        entry.left,
+    )
+
+
+def _names(calls: list[TranscriptCall]) -> str:
+    names = Counter(call.name for call in calls)
     return ", ".join(f"{name} ×{number}" if number > 1 else name for name, number in names.items())
 
 
-def _told(event: StoredEvent, thinking: bool) -> tuple[str, str] | None:
-    """The role and the words of an event; None is nothing to tell."""
-    answers = (event.data or {}).get("answers")
-    match event.kind:
-        case "user.prompt" if event.actor == "user":
-            return "request", event.text or "(image)"
-        case "assistant.message" if event.text.strip():
-            return "said", event.text
-        case "assistant.thinking" if thinking and event.text.strip():
-            return "thinking", event.text
-        case "question.asked":
-            return "question", event.text
-        case "tool.result" if isinstance(answers, dict) and answers:
-            return "answer", "; ".join(map(str, answers.values()))
-    return None
-
-
-def _call(call: StoredEvent, results: dict[object, StoredEvent], cwd: str | None) -> DocumentCall:
-    result = results.get((call.data or {}).get("id"))
-    given = label(calls.argument(call))
+def _call(call: TranscriptCall) -> DocumentCall:
     return DocumentCall(
-        label(call.name) or "?",
-        given.replace(f"{cwd}/", "") if cwd else given,
-        _shortened(calls.diff(call, result)),
-        _shortened(plain(result.text).split("\n")) if result is not None and result.text else "",
-        calls.failed(result),
+        call.name,
+        label(call.argument),
+        _shortened(call.diff),
+        _shortened(plain(call.result).split("\n")) if call.result else "",
+        call.failed,
     )
 
 
