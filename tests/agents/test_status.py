@@ -22,8 +22,8 @@ from whyfor.model.status import Status
 from whyfor.store.open import reading
 from whyfor.store.sqlite.connection import fetch
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import NEW, process, status, told
-from whyfor.story.status.state import apply
+from whyfor.story.status.judge import process, status, told
+from whyfor.story.status.state import NEW, apply
 
 from . import AGENTS, Call, Reply, Request, Say
 from .script import Answer

@@ -19,7 +19,7 @@ import pytest
 
 from tests.hook import Installed
 from whyfor import hook as hook_folder
-from whyfor.agents.hooks import SECONDS
+from whyfor.agents.facts import HOOK_SECONDS as SECONDS
 from whyfor.capture import spool
 from whyfor.hook import announce, private
 

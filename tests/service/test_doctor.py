@@ -14,7 +14,9 @@ import pytest
 from tests.conftest import Result
 from tests.service.init.tools import Spool, git, script
 from tests.transcripts import Transcript
-from whyfor.agents.hooks import CODEX, GEMINI, commands
+from whyfor.agents.codex.facts import HOOKS as CODEX
+from whyfor.agents.gemini.facts import HOOKS as GEMINI
+from whyfor.agents.hooks import commands
 from whyfor.config import Settings
 from whyfor.service import init as installing
 

@@ -14,25 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cases import check_each
-from whyfor.agents.hooks import HOOKABLE
+from whyfor.agents import AGENTS
+from whyfor.agents.hooks import hookable
 from whyfor.model.events import KINDS, StoredEvent
 from whyfor.model.signals import Signal
 from whyfor.model.status import Status
 from whyfor.story.status import inputs as signs
 from whyfor.story.status import state
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import (
-    COMPACTING,
-    IDLE,
-    LONG,
-    NEW,
-    PHASES,
-    QUIET,
-    process,
-    status,
-    told,
-)
-from whyfor.story.status.state import State, apply
+from whyfor.story.status.judge import COMPACTING, IDLE, LONG, PHASES, QUIET, process, status, told
+from whyfor.story.status.state import NEW, State, apply
 
 START = 1_780_000_000_000
 SECOND = 1000
@@ -307,9 +298,10 @@ INPUTS: dict[str, tuple[Callable[[], StatusInput], str]] = {
 
 def test_every_kind_of_input_stands_in_the_table() -> None:
     assert {f"event {kind}" for kind in KINDS} <= INPUTS.keys()
-    installed = {on.event for agent in HOOKABLE.values() for on in agent.events}
+    installed = {on.event for agent in hookable().values() for on in agent.events}
     assert {f"hook {name}" for name in installed} <= INPUTS.keys()
-    assert {name.removeprefix("hook ").lower() for name in INPUTS} >= signs._HOOKS.keys()
+    known = {name.lower() for agent in AGENTS.values() for name in agent.facts.hook_events}
+    assert {name.removeprefix("hook ").lower() for name in INPUTS} >= known
     assert {sign for _, sign in INPUTS.values()} == EXPECTED.keys()
     assert {sign.partition(",")[0] for sign in EXPECTED} == set(signs.KINDS)
     assert BEFORE.keys() == set(PHASES) and SAME.split() == list(BEFORE)

@@ -15,7 +15,7 @@ from whyfor.model.signals import Signal
 from whyfor.model.status import Status, Summary
 from whyfor.model.turns import Turn
 from whyfor.story.summary import EVERY, LINE_MAX, due, summary
-from whyfor.story.turns import tool_kind, turns
+from whyfor.story.turns import counted_kind, turns
 
 START = 1_780_000_000_000
 repeatable = settings(deadline=None, derandomize=True, max_examples=100)
@@ -147,7 +147,7 @@ def test_files_of_patches_and_of_changes(told: Told) -> None:
     ],
 )
 def test_tools_are_counted_by_what_they_do(name: str, kind: str) -> None:
-    assert tool_kind(name) == kind
+    assert counted_kind(name) == kind
 
 
 # -- approvals -----------------------------------------------------------------------------------

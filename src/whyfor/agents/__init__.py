@@ -1,4 +1,4 @@
-"""One module per agent behind one Protocol: where it writes, how to read it."""
+"""One package per agent behind one Protocol: where it writes, how to read it, its facts."""
 
 from __future__ import annotations
 
@@ -7,27 +7,40 @@ from importlib import import_module
 
 from whyfor.agents.base import Agent
 
-NAMES = ("claude", "codex", "gemini", "copilot", "opencode")
+_PACKAGES = {
+    "claude": "whyfor.agents.claude",
+    "codex": "whyfor.agents.codex",
+    "gemini": "whyfor.agents.gemini",
+    "copilot": "whyfor.agents.copilot",
+    "opencode": "whyfor.agents.opencode",
+}
 
 
 class _Registry(Mapping[str, Agent]):
-    """Agents by name; a module is imported when its agent is asked for, so that reading commands
+    """Agents by name; a package is imported when its agent is asked for, so that reading commands
     import none."""
 
     def __getitem__(self, name: str) -> Agent:
-        if name not in NAMES:
-            raise KeyError(name)
-        agent: Agent = import_module(f"whyfor.agents.{name}").AGENT
+        agent: Agent = import_module(_PACKAGES[name]).AGENT
         return agent
 
     def __contains__(self, name: object) -> bool:
-        return name in NAMES
+        return name in _PACKAGES
 
     def __iter__(self) -> Iterator[str]:
-        return iter(NAMES)
+        return iter(_PACKAGES)
 
     def __len__(self) -> int:
-        return len(NAMES)
+        return len(_PACKAGES)
 
 
 AGENTS: Mapping[str, Agent] = _Registry()
+
+
+def register(name: str, package: str) -> None:
+    """Add an agent: a package that holds an `AGENT`."""
+    _PACKAGES[name] = package
+
+
+def unregister(name: str) -> None:
+    del _PACKAGES[name]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from whyfor.agents.facts import AgentFacts
 from whyfor.model.findings import (
     TITLE_AGENT,
     TITLE_DERIVED,
@@ -18,6 +19,9 @@ from whyfor.model.findings import (
     Record,
     Sink,
 )
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 __all__ = [
     "MARKER",
@@ -31,8 +35,10 @@ __all__ = [
     "FileAgent",
     "Framing",
     "OnError",
+    "ProcessList",
     "Record",
     "RecordReader",
+    "RegisteredProcess",
     "Rows",
     "Sink",
     "SourceShape",
@@ -91,6 +97,32 @@ class RecordReader(Protocol):
         """Understand one record; never raises on odd shapes inside it."""
 
 
+class RegisteredProcess(NamedTuple):
+    """What a process of an agent says of itself."""
+
+    session_id: str
+    cwd: str
+    pid: int
+    start: int  # clock ticks since boot; 0 where it does not say
+    status: str  # in the agent's word; empty in its first moments
+    waiting_for: str
+    at: int  # ms, when the status began
+
+
+class ProcessList(Protocol):
+    """An agent's own list of its processes."""
+
+    @property
+    def known(self) -> Mapping[str, RegisteredProcess]:
+        """By session."""
+
+    def look(self) -> list[RegisteredProcess]:
+        """Return what changed since the last look."""
+
+    def running(self) -> Iterator[RegisteredProcess]:
+        """Those whose process is alive."""
+
+
 class Agent(Protocol):
     name: str
     """The word for it everywhere: `claude`, `codex`, …"""
@@ -102,6 +134,10 @@ class Agent(Protocol):
     """Arrays inside a record whose elements are messages by themselves."""
     local: bool
     """`find` in any folder below a root names what it would name there from the root."""
+    facts: AgentFacts
+    """Its tools, variables, hooks and marks."""
+    rewritable: tuple[Framing, ...]
+    """Of which framings its writer can continue the records; others it can only retell."""
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """Folders (or databases) it writes to, its environment overrides respected."""
@@ -127,6 +163,22 @@ class Agent(Protocol):
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
         """For databases: what is new in each session since its position. Empty for all others."""
 
+    def writer(self) -> SessionWriter | None:
+        """What writes a session in its own format; None if it cannot resume one from a file."""
+
+    def resume(self, session_id: str) -> str | None:
+        """The command that resumes a session; the id is quoted for a shell already."""
+
+    def processes(self, home: Path, env: Mapping[str, str]) -> ProcessList | None:
+        """Its own list of the sessions that run now; None if it keeps none."""
+
+    def owns_hook(self, payload: Record) -> bool:
+        """Whether a hook's payload is its own; others may run the hooks in its settings too."""
+
+    def requested(self, payload: Record) -> Record:
+        """What a hook's payload asks a person to allow: `tool`, `text`, `path`; empty if
+        nothing."""
+
 
 class FileAgent:
     """The parts that agents with plain files share."""
@@ -134,6 +186,7 @@ class FileAgent:
     mutable = False
     lists: tuple[str, ...] = ()
     local = True
+    rewritable: tuple[Framing, ...] = ("lines",)
 
     def alone(self, message: Record) -> Record:
         return message
@@ -146,6 +199,25 @@ class FileAgent:
 
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
         return iter(())
+
+    def writer(self) -> SessionWriter | None:
+        return None
+
+    def resume(self, session_id: str) -> str | None:
+        writer = self.writer()
+        return writer.command(session_id) if writer else None
+
+    def processes(self, home: Path, env: Mapping[str, str]) -> ProcessList | None:
+        return None
+
+    def owns_hook(self, payload: Record) -> bool:
+        return True
+
+    def requested(self, payload: Record) -> Record:
+        given = payload.get("tool_input")
+        if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
+            return {"text": given.get("command")}
+        return {}
 
 
 def as_dict(value: object) -> Record:

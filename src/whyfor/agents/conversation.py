@@ -4,7 +4,6 @@ of them share."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +13,6 @@ from whyfor.agents.base import MARKER
 from whyfor.model.events import StoredEvent
 from whyfor.model.findings import Record
 
-WRITERS = ("claude", "codex", "gemini")
 RESULT_MAX = 8000  # characters of a tool's result that another agent is told
 
 
@@ -91,11 +89,6 @@ class SessionWriter(Protocol):
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         """The session's file, then what must be there for the agent to find it."""
-
-
-def writer(agent: str) -> SessionWriter:
-    found: SessionWriter = import_module(f"whyfor.agents.{agent}.write").WRITER
-    return found
 
 
 def lines(records: Iterable[Record]) -> bytes:

@@ -1,5 +1,4 @@
-"""How each agent is told to run our hook: which file, which events, what an entry looks like; as
-data and text."""
+"""How agents are told to run our hook: our entries in the text of their settings."""
 
 from __future__ import annotations
 
@@ -11,137 +10,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from whyfor.agents import AGENTS
+from whyfor.agents.facts import Hookable, HookEvent
 from whyfor.model import former_name
 
 MARK = "# whyfor"  # the end of a command of ours, and of no other
-SECONDS = 5
 
 
-class HookEvent(msgspec.Struct, frozen=True):
-    event: str
-    matcher: str | None = None
-    annotate: bool = False  # the hook may answer here, if annotation is wanted
+def hookable() -> dict[str, Hookable]:
+    """The agents that can be told to run our hook, by name."""
+    found = {name: agent.facts.hooks for name, agent in AGENTS.items()}
+    return {name: hooks for name, hooks in found.items() if hooks}
 
 
-class Hookable(msgspec.Struct, frozen=True):
-    """An agent whose settings can name commands to run."""
-
-    agent: str
-    title: str
-    program: str
-    folder: Callable[[Path, Mapping[str, str]], Path]
-    """Its own folder, from the user's home and the environment."""
-    file: str
-    """Its settings, below that folder."""
-    local: str
-    """Its settings for one project, below the project."""
-    events: tuple[HookEvent, ...]
-    limit: dict[str, int]
-    """How long a hook may take, in the agent's word and unit."""
-    grouped: bool = True
-    """Entries stand in groups with a matcher; else each by itself."""
-    empty: dict[str, Any] = {}
-    """What the file must hold besides hooks."""
-    off: tuple[str, bool] | None = None
-    """The setting that turns all hooks off, and at which value."""
-    skills: str | None = None
-    """Where it looks for skills, below its folder."""
-    consent: str | None = None
-    """What the person must still do before it runs our hooks."""
-
-    def present(self, home: Path, env: Mapping[str, str]) -> bool:
-        return (
-            self.folder(home, env).is_dir()
-            or shutil.which(self.program, path=env.get("PATH", "")) is not None
-        )
-
-
-def _under(variable: str, name: str) -> Callable[[Path, Mapping[str, str]], Path]:
-    return lambda home, env: Path(env[variable]) if env.get(variable) else home / name
-
-
-def _gemini(home: Path, env: Mapping[str, str]) -> Path:
-    return Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
-
-
-def _on(names: str) -> tuple[HookEvent, ...]:
-    return tuple(HookEvent(name) for name in names.split())
-
-
-CLAUDE = Hookable(
-    agent="claude",
-    title="Claude Code",
-    program="claude",
-    folder=_under("CLAUDE_CONFIG_DIR", ".claude"),
-    file="settings.json",
-    local=".claude/settings.local.json",
-    events=(
-        *_on("SessionStart UserPromptSubmit"),
-        HookEvent("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
-        *_on("PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"),
-    ),
-    limit={"timeout": SECONDS},
-    off=("disableAllHooks", True),
-    skills="skills",
-)
-CODEX = Hookable(
-    agent="codex",
-    title="Codex",
-    program="codex",
-    folder=_under("CODEX_HOME", ".codex"),
-    file="hooks.json",
-    local=".codex/hooks.json",
-    events=(
-        *_on("SessionStart UserPromptSubmit"),
-        HookEvent("PostToolUse", "Bash", annotate=True),
-        *_on("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
-    ),
-    limit={"timeout": SECONDS},
-    skills="skills",
-    consent=(
-        "Codex runs hooks only after you trust them: start codex, type /hooks, and approve those "
-        "of Whyfor."
-    ),
-)
-GEMINI = Hookable(
-    agent="gemini",
-    title="Gemini CLI",
-    program="gemini",
-    folder=_gemini,
-    file="settings.json",
-    local=".gemini/settings.json",
-    events=(
-        *_on("SessionStart BeforeAgent AfterAgent"),
-        HookEvent("AfterTool", "run_shell_command", annotate=True),
-        *_on("Notification SessionEnd"),
-    ),
-    limit={"timeout": SECONDS * 1000},
-    off=("hooksConfig.enabled", False),
-    skills="skills",
-)
-COPILOT = Hookable(
-    agent="copilot",
-    title="Copilot CLI",
-    program="copilot",
-    folder=_under("COPILOT_HOME", ".copilot"),
-    file="hooks/whyfor.json",
-    local=".github/hooks/whyfor.json",
-    events=(
-        *_on("sessionStart userPromptSubmitted"),
-        HookEvent("postToolUse", "bash"),
-        *_on(
-            "permissionRequest notification agentStop subagentStop errorOccurred preCompact "
-            "sessionEnd"
-        ),
-    ),
-    limit={"timeoutSec": SECONDS},
-    grouped=False,
-    empty={"version": 1},
-    off=("disableAllHooks", True),
-)
-HOOKABLE: Mapping[str, Hookable] = {item.agent: item for item in (CLAUDE, CODEX, GEMINI, COPILOT)}
+def is_present(agent: Hookable, home: Path, env: Mapping[str, str]) -> bool:
+    """Return whether the agent is on this machine."""
+    if agent.folder(home, env).is_dir():
+        return True
+    return shutil.which(agent.program, path=env.get("PATH", "")) is not None
 
 
 class Unmergeable(ValueError):

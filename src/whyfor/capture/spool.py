@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from whyfor.agents import AGENTS
 from whyfor.capture import decode
 from whyfor.model.gaps import Gap
 from whyfor.model.paths import to_text
@@ -31,13 +32,6 @@ _MAX_FACT = 500
 _MAX_ASKED = 8000  # characters of a command that are shown to whoever is to allow it
 # prints commits that may be somebody else's
 _REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")
-# Which session a command runs in, by what its agent puts into the environment.
-_OWN = {
-    "claude": ("CLAUDE_CODE_SESSION_ID",),
-    "codex": ("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
-    "gemini": ("GEMINI_SESSION_ID",),
-    "copilot": ("COPILOT_SESSION_ID",),
-}
 # the session around these processes at that time
 Around = Callable[[list[Process], int], tuple[str, str] | None]
 
@@ -146,7 +140,7 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
     made = _made(payload)
     if made:
         data["made"] = made
-    asked = _asked(payload)
+    asked = _asked(envelope.agent, payload)
     if asked:
         data["asked"] = asked
     ident, how = _own_session(envelope, payload)
@@ -194,20 +188,13 @@ def _made(payload: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(sha[:7] for sha in found))
 
 
-def _asked(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what a person is asked to allow, where only the hook says so: which of several calls
-    it is, and with Gemini, that writes a call down when it is over, what it is at all.
-    """
-    given, details = payload.get("tool_input"), payload.get("details")
-    if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
-        told = {"text": given.get("command")}
-    elif payload.get("notification_type") == "ToolPermission" and isinstance(details, dict):
-        told = _detailed(details)
-    else:
+def _asked(agent: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what a person is asked to allow, where only the hook says so."""
+    if agent not in AGENTS:
         return {}
     asked: dict[str, Any] = {}
     cut = False
-    for name, value in told.items():
+    for name, value in AGENTS[agent].requested(payload).items():
         if isinstance(value, str) and value:
             asked[name] = value[:_MAX_ASKED]
             cut = cut or len(value) > _MAX_ASKED
@@ -216,22 +203,9 @@ def _asked(payload: dict[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _detailed(details: dict[str, Any]) -> dict[str, Any]:
-    match details.get("type"):
-        case "exec":
-            return {"tool": "run_shell_command", "text": details.get("command")}
-        case "edit":
-            return {"tool": "replace", "path": details.get("filePath")}
-        case "mcp":
-            return {"tool": f"mcp__{details.get('serverName')}__{details.get('toolName')}"}
-        case "info":
-            return {"tool": "web_fetch", "text": details.get("prompt")}
-    return {}
-
-
 def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:
-    if envelope.agent == "claude" and payload and "transcript_path" not in payload:
-        # Copilot and Cursor run hooks from Claude's settings too, under session ids of their own
+    agent = AGENTS.get(envelope.agent)
+    if agent and not agent.owns_hook(payload):
         return None, None
     ident = payload.get("session_id") or payload.get("sessionId")
     if isinstance(ident, str):
@@ -275,7 +249,8 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
     if nearest is None:
         return (told[0], "env") if told else (None, None)
     # An agent whose hooks nobody approved is known by its program's name all the same.
-    inner = next((process.name for process in envelope.chain if process.name in _OWN), None)
+    names = (process.name for process in envelope.chain)
+    inner = next((name for name in names if _session_variables(name)), None)
     own = [session for session in told if session[0] == inner]
     if own and inner != nearest[0]:
         return own[0], "env"
@@ -290,9 +265,13 @@ def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the sessions the environment names, the surest first."""
     agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
     found = [(agent, ident)] if agent and ident else []
-    for agent, names in _OWN.items():
-        found += [(agent, env[name]) for name in names if env.get(name)]
+    for name in AGENTS:
+        found += [(name, env[key]) for key in _session_variables(name) if env.get(key)]
     return found
+
+
+def _session_variables(agent: str) -> tuple[str, ...]:
+    return AGENTS[agent].facts.session_variables if agent in AGENTS else ()
 
 
 def _git_facts(envelope: Envelope) -> dict[str, Any]:

@@ -13,12 +13,10 @@ import click
 from whyfor.cli.render import console, json_option, note, print_json
 from whyfor.demo import build, fill
 from whyfor.demo.places import Demo
+from whyfor.service.agents import folder_variables
 
 # The variables for directories; during the demo none of them points to your own files.
-PLACES = (
-    "HOME WHYFOR_HOME CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME COPILOT_HOME XDG_DATA_HOME "
-    "OPENCODE_DB"
-).split()
+PLACES = ("HOME", "WHYFOR_HOME", *folder_variables())
 SCREENS = (
     ["ingest"],
     ["sessions", "--all"],

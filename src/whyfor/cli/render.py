@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
-COLOUR = {
-    "claude": "#c8693f",
-    "codex": "#2a9c95",
-    "gemini": "#5a8ee6",
-    "copilot": "#a177d6",
-    "opencode": "#a19a3c",
-}
-
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console; full width when piped, so that nothing is cut that could be searched
@@ -54,9 +45,10 @@ def print_json(value: Any) -> None:
 def agent(name: str) -> Text:
     from rich.text import Text
 
-    return Text.assemble(
-        (MARK.get(name) or label(name)[:2], f"bold {COLOUR.get(name, '')}")
-    )  # a span: what is added has its own
+    from whyfor.service.agents import agent_colour, agent_mark
+
+    # a span: what is added has its own
+    return Text.assemble((agent_mark(name), f"bold {agent_colour(name)}"))
 
 
 def size(number: int) -> str:

@@ -11,6 +11,7 @@ from whyfor.cli.render import age, agent, console, json_option, note, print_json
 from whyfor.model.query import Hit
 from whyfor.model.text import clean, label, one_line
 from whyfor.model.wire.sessions import wire_hit
+from whyfor.service.agents import AGENT_CHOICE
 from whyfor.service.sessions import SessionFilter, search
 
 _LABEL = {
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, required=True)
 @click.option("--in", "fields", metavar="F,…", help="Only in: prompts, answers, thinking, tools.")
-@click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
+@click.option("--agent", help=f"{AGENT_CHOICE}.")
 @click.option("--project", help="A directory, a remote URL, a name, or part of one.")
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
 @click.option("--until", metavar="D", help="As --since; a date without a time means its end.")

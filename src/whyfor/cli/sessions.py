@@ -22,6 +22,7 @@ from whyfor.cli.render import (
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.model.wire.sessions import WireSession, wire_session
+from whyfor.service.agents import AGENT_CHOICE
 from whyfor.service.exclude import excluded_note
 from whyfor.service.sessions import SessionFamily, SessionFilter, sessions
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--project", help="A directory, a remote URL, a name, or part of one.")
-@click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
+@click.option("--agent", help=f"{AGENT_CHOICE}.")
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
 @click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
 @click.option("--branch", help="Sessions whose last branch was this one.")

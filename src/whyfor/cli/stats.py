@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import COLOUR, console, count, json_option, print_json, project, table
+from whyfor.cli.render import console, count, json_option, print_json, project, table
 from whyfor.model.text import plural
+from whyfor.service.agents import AGENT_CHOICE, agent_colour
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, StatsRow, stats
 
@@ -18,7 +19,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 @click.option(
     "--project", "only_project", help="A directory, a remote URL, a name, or part of one."
 )
-@click.option("--agent", help="claude, codex, gemini, copilot or opencode.")
+@click.option("--agent", help=f"{AGENT_CHOICE}.")
 @click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
 @click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
 @json_option
@@ -82,7 +83,7 @@ def _chart(title: str, rows: list[StatsRow], total: int) -> None:
     for row, number in zip(rows, value, strict=True):
         lines.add_row(
             project(row.name) if title == "project" else row.name,
-            Text(_bar(number, most), style=COLOUR.get(row.name, "#6f7ee0")),
+            Text(_bar(number, most), style=agent_colour(row.name) or "#6f7ee0"),
             f"{row.sessions:,}",
             "" if row.turns is None else f"{row.turns:,}",
             count(row.tokens.input),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.agents import AGENTS
 from whyfor.cli.pause import paused_line
 from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, table
 from whyfor.model.reports import LastCapture, OpenWork, StatusReport
@@ -16,6 +15,7 @@ from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory
 from whyfor.model.text import one_line, plural
 from whyfor.model.wire.reports import wire_status_report
+from whyfor.service.agents import agent_title
 from whyfor.service.status import status
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _render_capture(out: Console, captures: list[LastCapture]) -> None:
         if capture.last_record_at or capture.last_hook_at:
             rows.add_row(
                 agent(capture.agent),
-                AGENTS[capture.agent].title,
+                agent_title(capture.agent),
                 age(capture.last_record_at) if capture.last_record_at else "never",
                 age(capture.last_hook_at) if capture.last_hook_at else "never",
             )

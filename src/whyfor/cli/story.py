@@ -7,10 +7,11 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from whyfor.cli.render import MARK, agent, moment
+from whyfor.cli.render import agent, moment
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.stories import FullStory, StoryLine
 from whyfor.model.text import clean, label, one_line, plural, spent
+from whyfor.service.agents import agent_mark, agent_names
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words
@@ -58,7 +59,8 @@ def _without(out: Console, story: FullStory) -> None:
     out.print()
     out.print(f"No story: {story.told.reason}.")
     for hint in story.told.nearby:
-        mark = MARK.get(hint["agent"]) or label(hint["agent"])
+        name = hint["agent"]
+        mark = agent_mark(name) if name in agent_names() else label(name)
         out.print(
             f"   nearby: {mark} {hint['session_id'][:8]} {one_line(hint['why'])}", style="dim"
         )
@@ -94,7 +96,7 @@ def _said(out: Console, said: StoryLine) -> None:
     if said.by == "person":
         out.print(
             Text.assemble(
-                ("▌ ", "bold #6f7ee0"), (f"{said.role}  {MARK.get(said.agent, '')} {head}", "dim")
+                ("▌ ", "bold #6f7ee0"), (f"{said.role}  {agent_mark(said.agent)} {head}", "dim")
             )
         )
         for line in clean(said.text).splitlines():

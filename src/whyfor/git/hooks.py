@@ -78,6 +78,8 @@ class Caller(msgspec.Struct, frozen=True):
     python: str
     hook: Path
     notice: bool = True  # a line at checkout, for commits with a story
+    # set inside agents that kill what a command leaves running: there we wait
+    awaited: tuple[str, ...] = ()
 
 
 def find(folder: Path) -> HookedRepository | None:
@@ -427,14 +429,14 @@ look() {
     done
 }
 """
-# Codex kills processes that its command leaves running, so inside it we wait, as Codex does for its
+# An agent may kill processes that its command leaves running: inside it we wait, as it does for its
 # own hooks. Nowhere else do we wait.
 _START = """
 if [ -x "$python" ] && [ -r "$hook" ]; then
     look 2>/dev/null
     {feed}"$python" -I -S "$hook" \\
         --agent git {name} "$@" --sha "$sha" --chain "$chain" $rebasing {input}>/dev/null 2>&1 &
-    [ -z "$CODEX_THREAD_ID" ] || wait
+    [ -z "{awaited}" ] || wait
 fi
 [ -z "$WHYFOR_PROBE" ] || exit 0
 """
@@ -472,6 +474,7 @@ def _script(name: str, caller: Caller, chained: str) -> bytes:
             name=name,
             feed="printf '%s' \"$input\" 2>/dev/null | " if feeds else "",
             input="" if feeds else "</dev/null ",
+            awaited="".join(f"${name}" for name in caller.awaited),
         ),
         _NOTICE if name == "post-checkout" and caller.notice else "",
         '\n[ -f "$chained" ] && [ -x "$chained" ] || exit 0',

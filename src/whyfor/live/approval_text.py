@@ -20,6 +20,8 @@ def whole(library: OpenStore, session: Session, asked: PendingApproval | None) -
     browser, children = Browser(library.db), library.reader.children([session.session_id])
     for number in (session.id, *(child.id for child in children if child.agent == session.agent)):
         for event in browser.long(number, _LATELY, TEXT_MAX):
-            if (text := said(event)).startswith(asked.action) and len(text) > len(asked.action):
+            if (text := said(event, session.agent)).startswith(asked.action) and len(text) > len(
+                asked.action
+            ):
                 return text[:WHOLE]
     return ""

@@ -30,7 +30,7 @@ from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.read import StoreRows
 from whyfor.story.summary import summary
-from whyfor.story.turns import tool_kind
+from whyfor.story.turns import counted_kind
 
 SILENT = 60_000  # ms a hook may be behind the session it should have told of
 ROWS = 12  # of what is idle or over, unless more are asked for
@@ -93,7 +93,7 @@ class SessionCard(msgspec.Struct, frozen=True):
         return (
             "plan"
             if asked and asked.kind == "plan"
-            else tool_kind(asked.tool or "")
+            else counted_kind(asked.tool or "", self.session.agent)
             if asked
             else ""
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from whyfor.agents import NAMES
+from whyfor.agents import AGENTS
 from whyfor.capture import spool
 from whyfor.capture.checkout_list import publish_stories
 from whyfor.capture.discover import FoundFile
@@ -72,7 +72,7 @@ class IncrementalIngest:
         return [
             item
             for item in found
-            if not any((name, to_text(item.path)) in run.sources for name in NAMES)
+            if not any((name, to_text(item.path)) in run.sources for name in AGENTS)
         ]
 
     @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 
 from whyfor import config
-from whyfor.agents import AGENTS, NAMES
+from whyfor.agents import AGENTS
 from whyfor.capture import tail
 from whyfor.capture.discover import FoundFile, roots
 from whyfor.capture.doorbell import Doorbell, asked
@@ -254,7 +254,7 @@ class LiveLoop:
         except NotFound:
             return  # nothing is kept yet
         for agent, path in named:
-            if agent in NAMES:
+            if agent in AGENTS:
                 self._watch.expect(AGENTS[agent], path)
         if self._attending.learnt != learnt:
             self.hub.publish()

@@ -12,7 +12,8 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.agents.claude.running import Registered, Registry
+from whyfor.agents import AGENTS
+from whyfor.agents.base import ProcessList, RegisteredProcess
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.model.paths import to_path
@@ -28,8 +29,8 @@ from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import NEW, process, status
-from whyfor.story.status.state import State, apply
+from whyfor.story.status.judge import process, status
+from whyfor.story.status.state import NEW, State, apply
 from whyfor.story.summary import due, renewed, summary
 
 ACTIVE = 100  # sessions
@@ -86,8 +87,8 @@ class StatusTracker:
         self._signal = 0
         self._change = 0
         self._attended: dict[Key, _Attended] = {}
-        self._registry = Registry(settings.user_home, settings.env)
-        self._registry_due = 0.0
+        self._lists = _process_lists(settings)
+        self._lists_due = 0.0
         # which session a process has open, as its registry says
         self._holders: dict[Ident, Key] = {}
         self._processes = Processes()
@@ -217,7 +218,7 @@ class StatusTracker:
             each.stale = each.grown = True
             child = _child(session_id) if parent else ""
             for event in browser.reader.events(number, self._seen.get(number, 0) + 1):
-                _tell(each, of_event(event, child))
+                _tell(each, of_event(event, child, agent))
 
     def _changed(self, browser: Browser, last: int) -> None:
         """Events that are otherwise now mean something else, too."""
@@ -233,7 +234,8 @@ class StatusTracker:
                 if (each := self._attended.get((agent, parent or session_id))) is not None:
                     each.stale = each.grown = True
                     for event in browser.reader.events(number, seq, seq):
-                        _tell(each, of_event(event, _child(session_id) if parent else ""))
+                        child = _child(session_id) if parent else ""
+                        _tell(each, of_event(event, child, agent))
 
     def _renamed(self, browser: Browser) -> None:
         """A session's title, branch or project may become another with no event of its own."""
@@ -279,11 +281,12 @@ class StatusTracker:
         for number, session_id, parent, last in rows:
             child = _child(session_id) if parent else ""
             for event in browser.reader.events(number, max(0, last - EVENTS) + 1):
-                _tell(each, of_event(event, child))
+                _tell(each, of_event(event, child, key[0]))
         where = "session_agent=? AND session_id=? ORDER BY at DESC, id DESC LIMIT ?"
         for signal in _signals(browser.db, where, (*key, EVENTS)):
             _tell(each, of_signal(signal))
-        if key[0] == "claude" and (told := self._registry.known.get(key[1])):
+        listed = self._lists.get(key[0])
+        if listed and (told := listed.known.get(key[1])):
             _register(each, told)
 
     def _bound(self) -> None:
@@ -300,7 +303,7 @@ class StatusTracker:
     def judge(self) -> bool:
         """Whether anybody stands otherwise than the last time."""
         clock, now = self._clock(), self._now()
-        self._ask_registry(clock)
+        self._ask_lists(clock)
         changed = False
         for key, each in self._attended.items():
             changed = changed or (each.stale and clock >= each.read_due) or self._to_tell(each)
@@ -320,7 +323,7 @@ class StatusTracker:
         """Seconds until somebody must be judged again."""
         clock = self._clock()
         times = [0.0 if each.dirty else each.due - clock for each in self._attended.values()]
-        return max(0.0, min([*times, self._registry_due - clock]))
+        return max(0.0, min([*times, self._lists_due - clock]))
 
     def _judged(self, key: Key, state: State, now: int) -> Status:
         alive: bool | None = None
@@ -330,20 +333,29 @@ class StatusTracker:
             alive = False if taken else self._processes.alive(ident, state.heard.at, now)
         return status(state, now, alive)
 
-    def _ask_registry(self, clock: float) -> None:
-        if clock < self._registry_due:
+    def _ask_lists(self, clock: float) -> None:
+        if clock < self._lists_due:
             return
         at_work = any(
             each.status and each.status.phase in _AT_WORK for each in self._attended.values()
         )
-        self._registry_due = clock + (_SOON / 2 if at_work else 2 * _SOON)
-        for told in self._registry.look():
-            key = ("claude", told.session_id)
-            self._holders[told.pid, told.start] = key
-            if (each := self._attended.get(key)) is not None:
-                _register(each, told)
+        self._lists_due = clock + (_SOON / 2 if at_work else 2 * _SOON)
+        for agent, listed in self._lists.items():
+            for told in listed.look():
+                key = (agent, told.session_id)
+                self._holders[told.pid, told.start] = key
+                if (each := self._attended.get(key)) is not None:
+                    _register(each, told)
         if len(self._holders) > 4 * ACTIVE:
             self._holders = dict(list(self._holders.items())[-2 * ACTIVE :])
+
+
+def _process_lists(settings: Settings) -> dict[str, ProcessList]:
+    """By agent, of those that keep one."""
+    found = {
+        name: agent.processes(settings.user_home, settings.env) for name, agent in AGENTS.items()
+    }
+    return {name: listed for name, listed in found.items() if listed}
 
 
 def _tell(each: _Attended, sign: StatusInput | None) -> None:
@@ -354,7 +366,7 @@ def _tell(each: _Attended, sign: StatusInput | None) -> None:
             each.made = None
 
 
-def _register(each: _Attended, told: Registered) -> None:
+def _register(each: _Attended, told: RegisteredProcess) -> None:
     sign = of_process(told.status, told.waiting_for, told.at)
     _tell(each, msgspec.structs.replace(sign, process=(told.pid, told.start)))
 

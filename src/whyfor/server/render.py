@@ -24,12 +24,11 @@ from whyfor.model.paths import to_text
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean, count, label, one_line, plain, plural
 from whyfor.model.times import to_iso
-from whyfor.service.export.document import agent_title
+from whyfor.service.agents import agent_mark, agent_title
 from whyfor.service.export.prose import mind_hidden
 from whyfor.service.project_names import ProjectNames
 
 WEB = Path(__file__).parent.parent / "web"
-MARK = {"claude": "Cc", "codex": "Cx", "gemini": "Ge", "copilot": "Cp", "opencode": "Oc"}
 STATUS = {
     "running": "Running",
     "waiting_approval": "Needs approval",
@@ -79,7 +78,7 @@ def environment(names: ProjectNames | None = None) -> Environment:
         "age": age,
         "ago": ago,
         "at_home": at_home,
-        "agent_mark": lambda name: MARK.get(name, name[:2]),
+        "agent_mark": agent_mark,
         "agent_title": agent_title,
         "clean": clean,
         "clock": clock,

@@ -9,6 +9,7 @@ from statistics import median
 
 import msgspec
 
+from whyfor.agents.tools import names_of
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput
 from whyfor.model.query import Filters
@@ -27,8 +28,6 @@ WEEKS = 53  # the calendar shows as many, whatever the period
 WAITS = (2, 5, 15, 60, 300, 900, 3600)
 LATE = 300  # seconds: longer than that, an agent stood about
 RECENT = 30  # days
-# asked through the same hook, but no approval
-_QUESTIONS = frozenset({"AskUserQuestion", "request_user_input"})
 
 
 class InsightsRequest(msgspec.Struct, frozen=True):
@@ -245,7 +244,8 @@ def _middle(counted: list[SessionCounts]) -> float | None:
 def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
     asked = _approvals_in_transcripts(store, filters)
     written = {one.session for one in asked}
-    announced = store.announced_approvals(filters, _QUESTIONS)
+    questions = names_of("question")  # asked through the same hook, but no approval
+    announced = store.announced_approvals(filters, questions)
     asked += [one for one in announced if one.session not in written]
     answered = [one for one in asked if one.answered_at is not None]
     seconds = sorted(((one.answered_at or 0) - one.asked_at) / 1000 for one in answered)

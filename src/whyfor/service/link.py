@@ -145,13 +145,8 @@ def author(settings: Settings) -> str:
     env = settings.env
     if (name := env.get("WHYFOR_SESSION", "").partition(":")[0]) in AGENTS:
         return name
-    for name, variables in {
-        "claude": ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
-        "gemini": ("GEMINI_CLI", "GEMINI_SESSION_ID"),
-        "codex": ("CODEX_THREAD_ID", "CODEX_SANDBOX"),
-        "copilot": ("COPILOT_SESSION_ID",),
-        "opencode": ("OPENCODE",),
-    }.items():
+    for name, agent in AGENTS.items():
+        variables = (*agent.facts.presence_variables, *agent.facts.session_variables)
         if any(env.get(variable) for variable in variables):
             return name
     return "person"

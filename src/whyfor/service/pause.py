@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from whyfor.agents import NAMES
+from whyfor.agents import AGENTS
 from whyfor.capture import spool
 from whyfor.capture.filters import pauses
 from whyfor.capture.recover import writing
@@ -163,7 +163,7 @@ def _session(settings: Settings, given: str) -> Scope:
             raise BadInput("in no agent's session here", _INSIDE)
         return Scope(*around)
     agent, colon, ident = given.partition(":")
-    if colon and agent in NAMES and ident:
+    if colon and agent in AGENTS and ident:
         return Scope(agent, _plain(ident))
     for known in active_pauses(settings):
         if known.session_id.startswith(given):

@@ -26,7 +26,6 @@ from whyfor.store.sqlite.search_facets import Facets, LinkedCommit, TurnMatch
 
 __all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "find"]
 
-NAMES = tuple(AGENTS)
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
 WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
 SORTS = ("rank", "time")

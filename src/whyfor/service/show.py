@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 from whyfor.agents import AGENTS
-from whyfor.agents.conversation import WRITERS, writer
 from whyfor.config import Settings
 from whyfor.model.conversation import (
     Fragment,
@@ -17,8 +16,6 @@ from whyfor.model.sessions import Session
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.conversation.kinds import WHOLE
 from whyfor.story.conversation.reader import ConversationReader
-
-_RESUME = {"opencode": "opencode --session {}", "copilot": "copilot --resume={}"}
 
 
 def session_view(settings: Settings, agent: str, session_id: str, at: int | None = None) -> View:
@@ -84,9 +81,8 @@ def resume_command(session: Session) -> str | None:
     if session.parent_session_id is not None:
         return None
     ident = shlex.quote(session.session_id)
-    if session.agent in WRITERS:
-        return writer(session.agent).command(ident)
-    return _RESUME[session.agent].format(ident) if session.agent in _RESUME else None
+    agent = AGENTS.get(session.agent)
+    return agent.resume(ident) if agent else None
 
 
 def _parent(library: OpenStore, session: Session) -> Session | None:

@@ -42,7 +42,8 @@ def spent(
 def turns_of(library: OpenStore, session: Session, events: Iterable[StoredEvent]) -> list[Turn]:
     """With their tokens, and the requests that only hooks told of."""
     store = Conversations(library.db)
-    made = turns(events, signals=store.signals(session.agent, session.session_id))
+    signals = store.signals(session.agent, session.session_id)
+    made = turns(events, signals=signals, agent=session.agent)
     children = [
         child
         for child in library.reader.children([session.session_id])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,30 +9,26 @@ from typing import Any
 
 import msgspec
 
+from whyfor.agents.edits import changes_in, first, is_edit, patched_paths, path_in
+from whyfor.agents.tools import tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
+from whyfor.model.tools import ToolKind
 from whyfor.model.turns import ApprovalRequest, Turn
-from whyfor.story.links.activity import SHELLS
-from whyfor.story.links.edits import PATHS, first, is_edit
 from whyfor.story.status.approvals import approvals
 from whyfor.story.status.inputs import of_event, of_signal
 
-_KINDS: Mapping[str, frozenset[str]] = {
-    "shell": SHELLS,
-    "edit": frozenset(
-        "edit multiedit write notebookedit write_file replace create str_replace insert "
-        "apply_patch patch".split()
-    ),
-    "read": frozenset("read read_file read_many_files view view_image".split()),
-    "search": frozenset("grep glob ls list list_directory search_file_content grep_search".split()),
-    "web": frozenset("webfetch websearch web_fetch web_search google_web_search".split()),
-    "subagent": frozenset("task agent spawn_agent invoke_agent delegate_to_agent".split()),
-    "question": frozenset("askuserquestion ask_user request_user_input question".split()),
-    "plan": frozenset(
-        "todowrite todo taskcreate taskupdate update_plan write_todos exitplanmode "
-        "exit_plan_mode".split()
-    ),
+# What is counted together.
+_COUNTED_AS: Mapping[ToolKind, str] = {
+    "write": "edit",
+    "patch": "edit",
+    "list": "search",
+    "fetch": "web",
+    "todo": "plan",
+    "typed": "other",
+    "mode": "other",
+    "tools": "other",
 }
 _ASKING = frozenset({"approval.requested", "approval.resolved"})
 _TELLING = _ASKING | {
@@ -44,7 +39,6 @@ _TELLING = _ASKING | {
     "turn.completed",
     "session.exited",
 }
-_PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$")
 
 
 class _Making(msgspec.Struct):
@@ -61,9 +55,10 @@ def turns(
     *,
     spent: Mapping[int, Tokens] | None = None,
     signals: Iterable[Signal] = (),
+    agent: str = "",
 ) -> list[Turn]:
     """`spent`: tokens by turn; `signals`: what the session's hooks said, for requests no
-    transcript holds."""
+    transcript holds; `agent`: whose session it is, if that is known."""
     events = list(events)
     found: dict[int, _Making] = {}
     for event in events:
@@ -71,20 +66,19 @@ def turns(
         if making is None:
             turn = Turn(event.turn, errors=[], questions=[], approvals=[], first_seq=event.seq)
             making = found[event.turn] = _Making(turn, Counter(), Counter(), {})
-        _add(making, event)
+        _add(making, event, agent)
     made = [_finished(found[number], spent or {}) for number in sorted(found)]
-    _share(made, _approvals(events, signals))
+    _share(made, _approvals(events, signals, agent))
     return made
 
 
-def tool_kind(name: str) -> str:
-    lowered = name.lower()
-    if lowered.startswith("mcp__"):
-        return "mcp"
-    return next((kind for kind, names in _KINDS.items() if lowered in names), "other")
+def counted_kind(name: str, agent: str = "") -> str:
+    """What a tool does, as calls are counted: shell, edit, read, search, web, …"""
+    kind = tool_kind(name, agent)
+    return _COUNTED_AS.get(kind, kind)
 
 
-def _add(making: _Making, event: StoredEvent) -> None:
+def _add(making: _Making, event: StoredEvent, agent: str) -> None:
     turn, data = making.turn, event.data or {}
     turn.last_seq = event.seq
     if event.created_at is not None:
@@ -96,7 +90,7 @@ def _add(making: _Making, event: StoredEvent) -> None:
         turn.closing = event.text
     elif event.kind == "tool.call":
         making.tools[event.name or "unknown"] += 1
-        making.kinds[tool_kind(event.name or "")] += 1
+        making.kinds[counted_kind(event.name or "", agent)] += 1
         making.writes[first(data, "id") or str(event.seq)] = _written(data.get("input"), event.text)
     elif event.kind == "tool.result":
         turn.failures += bool(data.get("failed"))
@@ -117,9 +111,10 @@ def _add(making: _Making, event: StoredEvent) -> None:
 def _written(given: Any, text: str) -> list[str]:
     if not is_edit(given, text):
         return []
-    if isinstance(given, dict) and isinstance(given.get("changes"), dict):
-        return [str(path) for path in given["changes"]]
-    return _PATCHED.findall(text) or [path for path in (first(given, *PATHS),) if path]
+    if (changes := changes_in(given)) is not None:
+        return [str(path) for path in changes]
+    path = path_in(given)
+    return patched_paths(text) or ([path] if path else [])
 
 
 def _finished(making: _Making, spent: Mapping[int, Tokens]) -> Turn:
@@ -135,7 +130,9 @@ def _finished(making: _Making, spent: Mapping[int, Tokens]) -> Turn:
 # -- approvals -----------------------------------------------------------------------------------
 
 
-def _approvals(events: list[StoredEvent], signals: Iterable[Signal]) -> list[ApprovalRequest]:
+def _approvals(
+    events: list[StoredEvent], signals: Iterable[Signal], agent: str
+) -> list[ApprovalRequest]:
     hooks = [sign for signal in signals if (sign := of_signal(signal))]
     if not any(sign.kind == "asked" for sign in hooks) and not any(
         event.kind in _ASKING for event in events
@@ -145,7 +142,8 @@ def _approvals(events: list[StoredEvent], signals: Iterable[Signal]) -> list[App
     refused = [
         first(event.data, "id") for event in told if event.data and event.data.get("rejected")
     ]
-    return approvals([*map(of_event, told), *hooks], refused)
+    signs = [of_event(event, agent=agent) for event in told]
+    return approvals([*signs, *hooks], refused)
 
 
 def _share(made: list[Turn], asked: list[ApprovalRequest]) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from whyfor.agents.base import SourceShape
-from whyfor.agents.copilot import AGENT, SILENT, EventsReader
+from whyfor.agents.copilot import AGENT
+from whyfor.agents.copilot.read import EVENTS, SILENT, EventsReader
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import Sink
 from whyfor.model.ids import fold
@@ -693,11 +694,9 @@ def test_hooks_and_steps_are_silent_and_unknown_types_are_counted() -> None:
 
 
 def test_each_known_type_has_its_method_and_is_not_silent() -> None:
-    assert not EventsReader.KINDS & SILENT
+    assert not EVENTS & SILENT
     assert [
-        kind
-        for kind in EventsReader.KINDS
-        if not hasattr(EventsReader, "_" + kind.replace(".", "_"))
+        kind for kind in EVENTS if not hasattr(EventsReader, "_" + kind.replace(".", "_"))
     ] == []
 
 

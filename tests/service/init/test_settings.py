@@ -13,16 +13,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.conftest import Result
+from whyfor.agents.claude.facts import HOOKS as CLAUDE
+from whyfor.agents.codex.facts import HOOKS as CODEX
+from whyfor.agents.copilot.facts import HOOKS as COPILOT
+from whyfor.agents.facts import Hookable
+from whyfor.agents.gemini.facts import HOOKS as GEMINI
 from whyfor.agents.hooks import (
-    CLAUDE,
-    CODEX,
-    COPILOT,
-    GEMINI,
-    HOOKABLE,
     MARK,
-    Hookable,
     Unmergeable,
     commands,
+    hookable,
     merge,
     remove,
     same_but_for_ours,
@@ -31,7 +31,7 @@ from whyfor.config import Settings
 from whyfor.service.init import InitOptions, init, uninstall
 
 Cli = Callable[..., Result]
-AGENTS = st.sampled_from(list(HOOKABLE.values()))
+AGENTS = st.sampled_from(list(hookable().values()))
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8)
 JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner)
@@ -170,7 +170,7 @@ def test_what_could_not_be_kept_as_it_is_is_left_alone(content: bytes) -> None:
 
 
 def test_each_agent_has_its_own_unit_and_shape() -> None:
-    made = {agent.agent: json.loads(added(b"", agent))["hooks"] for agent in HOOKABLE.values()}
+    made = {agent.agent: json.loads(added(b"", agent))["hooks"] for agent in hookable().values()}
     assert made["claude"]["PostToolUse"][0]["matcher"] == "Bash|AskUserQuestion|Task|Agent"
     assert made["claude"]["Stop"][0]["hooks"][0]["timeout"] == 5
     assert made["gemini"]["AfterTool"][0]["hooks"][0]["timeout"] == 5000
@@ -181,7 +181,7 @@ def test_each_agent_has_its_own_unit_and_shape() -> None:
     assert json.loads(added(b"", COPILOT))["version"] == 1
 
 
-@pytest.mark.parametrize("agent", HOOKABLE.values(), ids=lambda agent: agent.agent)
+@pytest.mark.parametrize("agent", hookable().values(), ids=lambda agent: agent.agent)
 def test_an_agents_own_variable_moves_its_folder(agent: Hookable, tmp_path: Path) -> None:
     variable = {
         "claude": "CLAUDE_CONFIG_DIR",
@@ -221,7 +221,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
 def test_uninstall_puts_every_byte_and_mode_back(
     home: Path, tmp_path: Path, settings: Settings, content: bytes | None, mode: int
 ) -> None:
-    for agent in HOOKABLE.values():
+    for agent in hookable().values():
         path = agent.folder(home, {}) / agent.file
         agent.folder(home, {}).mkdir()
         if content is not None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyfor.agents.base import FileAgent, OnError, RecordReader, SourceShape, head_records, walk
+from whyfor.agents.claude.facts import FACTS
 from whyfor.model.findings import Record
+
+if TYPE_CHECKING:
+    from whyfor.agents.claude.running import Registry
+    from whyfor.agents.conversation import SessionWriter
 
 
 class Claude(FileAgent):
     name = "claude"
     title = "Claude Code"
+    facts = FACTS
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         override = env.get("CLAUDE_CONFIG_DIR")
@@ -69,6 +76,21 @@ class Claude(FileAgent):
         if shape.sidecar == "result":
             return ResultReader(state)
         return TranscriptReader(state, subagent=shape.parent is not None)
+
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.claude.write import WRITER
+
+        return WRITER
+
+    def processes(self, home: Path, env: Mapping[str, str]) -> Registry:
+        from whyfor.agents.claude.running import Registry
+
+        return Registry(home, env)
+
+    def owns_hook(self, payload: Record) -> bool:
+        """Copilot and Cursor run hooks from Claude's settings too, under session ids of their
+        own."""
+        return not payload or "transcript_path" in payload
 
 
 def subagent_id(agent_id: str, parent: str) -> str:

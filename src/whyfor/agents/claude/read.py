@@ -7,6 +7,7 @@ from typing import Any
 
 from whyfor.agents.base import MARKER, as_dict, as_int, as_list, as_str, flatten
 from whyfor.agents.claude import subagent_id
+from whyfor.agents.claude.facts import QUESTION, SUBAGENTS
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
@@ -35,7 +36,6 @@ WRITERS = {
     "MultiEdit": "file_path",
     "NotebookEdit": "notebook_path",
 }
-SUBAGENT_TOOLS = ("Task", "Agent")
 # Known lines that carry nothing of the conversation: state of the program, re-appended metadata.
 SILENT = frozenset(
     """
@@ -301,14 +301,14 @@ class TranscriptReader:
         key = fold(ident) if isinstance(ident, str) else fold(base, index)
         data = {**link, "id": ident, "input": given}
         bucket.events.append(Event("tool.call", key, when, "assistant", flatten(given), name, data))
-        if name in SUBAGENT_TOOLS:
+        if name in SUBAGENTS:
             text = as_str(given.get("description")) or as_str(given.get("prompt"))
             started = {**link, "id": ident, "prompt": given.get("prompt")}
             kind = as_str(given.get("subagent_type")) or None
             bucket.events.append(
                 Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, started)
             )
-        elif name == "AskUserQuestion":
+        elif name == QUESTION:
             asked = [as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))]
             data = {**link, "id": ident, "questions": given.get("questions")}
             bucket.events.append(

@@ -5,24 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
-from whyfor.agents.base import as_dict, as_int, as_str
+from whyfor.agents.base import RegisteredProcess, as_dict, as_int, as_str
 from whyfor.agents.claude import AGENT
-
-
-class Registered(NamedTuple):
-    """What one of its processes says of itself."""
-
-    session_id: str
-    cwd: str
-    pid: int
-    start: int  # clock ticks since boot; 0 where it does not say
-    status: str  # busy, idle, waiting, shell; empty in its first moments
-    waiting_for: str
-    at: int  # ms, when the status began
 
 
 class Registry:
@@ -31,12 +18,12 @@ class Registry:
     def __init__(self, home: Path, env: Mapping[str, str]) -> None:
         self._folder = _folder(home, env)
         self._seen: dict[str, tuple[int, int]] = {}
-        self.known: dict[str, Registered] = {}  # by session
+        self.known: dict[str, RegisteredProcess] = {}  # by session
 
-    def look(self) -> list[Registered]:
+    def look(self) -> list[RegisteredProcess]:
         """What changed since the last look."""
         seen: dict[str, tuple[int, int]] = {}
-        found: list[Registered] = []
+        found: list[RegisteredProcess] = []
         try:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
@@ -61,20 +48,19 @@ class Registry:
         self.known.update({told.session_id: told for told in found})
         return found
 
-
-def running(home: Path, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Session id and folder of each."""
-    for path in sorted(_folder(home, env).glob("*.json")):
-        told = _registered(path)
-        if told is not None and _alive(told.pid):
-            yield told.session_id, told.cwd
+    def running(self) -> Iterator[RegisteredProcess]:
+        """Those whose process is alive."""
+        for path in sorted(self._folder.glob("*.json")):
+            told = _registered(path)
+            if told is not None and _alive(told.pid):
+                yield told
 
 
 def _folder(home: Path, env: Mapping[str, str]) -> Path:
     return AGENT.roots(home, env)[0].parent / "sessions"
 
 
-def _registered(path: Path) -> Registered | None:
+def _registered(path: Path) -> RegisteredProcess | None:
     try:
         if not path.is_file():
             return None  # whoever opens a pipe waits for its other end
@@ -84,7 +70,7 @@ def _registered(path: Path) -> Registered | None:
     pid, start = as_int(told.get("pid")), as_str(told.get("procStart"))
     if pid is None or pid <= 0:
         return None
-    return Registered(
+    return RegisteredProcess(
         session_id=as_str(told.get("sessionId")),
         cwd=as_str(told.get("cwd")),
         pid=pid,

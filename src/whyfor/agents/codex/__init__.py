@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyfor.agents.base import (
     FileAgent,
@@ -16,8 +17,12 @@ from whyfor.agents.base import (
     head_records,
     walk,
 )
+from whyfor.agents.codex.facts import FACTS
 from whyfor.agents.codex.records import RECORDS, is_bare_item, is_bare_meta, parent
 from whyfor.model.findings import Record
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 _NAME = r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-fA-F-]{36})(?:_|\.|$)"
 _DOCUMENT = rb'\s*\{\s*"session"\s*:\s*\{'
@@ -27,6 +32,7 @@ _DOCUMENT_ID = rb'"id"\s*:\s*"([^"]+)"'
 class Codex(FileAgent):
     name = "codex"
     title = "Codex"
+    facts = FACTS
     lists = ("items", "replacement_history")
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
@@ -70,6 +76,11 @@ class Codex(FileAgent):
         from whyfor.agents.codex.reader import RolloutReader  # most commands read nothing
 
         return RolloutReader(state, subagent=shape.parent is not None)
+
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.codex.write import WRITER
+
+        return WRITER
 
 
 def _named(path: Path) -> str:

@@ -7,11 +7,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from whyfor.agents.base import (
     FileAgent,
+    Framing,
     OnError,
     RecordReader,
     SourceShape,
@@ -20,7 +22,12 @@ from whyfor.agents.base import (
     head_records,
     walk,
 )
+from whyfor.agents.gemini.facts import EDIT, FACTS, FETCH, SHELL, own_folder
 from whyfor.model.findings import Record
+from whyfor.model.tools import MCP
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 INVESTIGATE = "Your task is to do a deep investigation of the codebase"
 _SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
@@ -35,11 +42,13 @@ _SMALL = 1 << 20
 class Gemini(FileAgent):
     name = "gemini"
     title = "Gemini CLI"
+    facts = FACTS
     mutable = True
+    rewritable: tuple[Framing, ...] = ("lines", "document")
     lists = ("messages",)
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp"]
+        return [own_folder(home, env) / "tmp"]
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
         subagents: list[Path] = []
@@ -73,6 +82,27 @@ class Gemini(FileAgent):
         from whyfor.agents.gemini.read import SessionReader  # most commands read nothing
 
         return SessionReader(state, shape)
+
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.gemini.write import WRITER
+
+        return WRITER
+
+    def requested(self, payload: Record) -> Record:
+        """It writes a call down when it is over: until then only its notification tells."""
+        details = payload.get("details")
+        if payload.get("notification_type") != "ToolPermission" or not isinstance(details, dict):
+            return super().requested(payload)
+        match details.get("type"):
+            case "exec":
+                return {"tool": SHELL, "text": details.get("command")}
+            case "edit":
+                return {"tool": EDIT, "path": details.get("filePath")}
+            case "mcp":
+                return {"tool": f"{MCP}{details.get('serverName')}__{details.get('toolName')}"}
+            case "info":
+                return {"tool": FETCH, "text": details.get("prompt")}
+        return {}
 
 
 def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShape | None:

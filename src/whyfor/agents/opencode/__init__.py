@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import OnError, RecordReader, Rows, SourceShape
+from whyfor.agents.base import FileAgent, OnError, RecordReader, Rows, SourceShape
+from whyfor.agents.opencode.facts import FACTS
 from whyfor.model.findings import Record
 
 MAGIC = b"SQLite format 3\x00"
 
 
-class OpenCode:
+class OpenCode(FileAgent):
     name = "opencode"
     title = "OpenCode"
+    facts = FACTS
     mutable = True
-    lists: tuple[str, ...] = ()
     local = False
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
@@ -46,12 +47,6 @@ class OpenCode:
 
         return RowReader(state, subagent=shape.parent is not None)
 
-    def alone(self, message: Record) -> Record:
-        return message
-
-    def begins(self, record: Record) -> bool:
-        return False
-
     def under(self, record: Record) -> tuple[str, str] | None:
         from whyfor.agents.opencode.reader import under
 
@@ -62,6 +57,9 @@ class OpenCode:
         from whyfor.agents.opencode.changes import new_rows
 
         return new_rows(path, positions)
+
+    def resume(self, session_id: str) -> str:
+        return f"opencode --session {session_id}"
 
 
 AGENT = OpenCode()

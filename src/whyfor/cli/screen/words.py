@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from whyfor.cli.render import COLOUR, MARK, age, project
+from whyfor.cli.render import age, agent, project
 from whyfor.live.board import NowBoard, SessionCard
 from whyfor.model.characters import split_code
 from whyfor.model.text import label, one_line, plural
@@ -90,8 +90,7 @@ def where(card: SessionCard) -> str:
 
 
 def mark(card: SessionCard) -> Text:
-    name = card.session.agent
-    return Text.assemble((MARK.get(name) or label(name)[:2], f"bold {COLOUR.get(name, '')}"))
+    return agent(card.session.agent)
 
 
 def old(card: SessionCard) -> str:

@@ -10,6 +10,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import PathParameter, QueryParameter
 
 from whyfor.server.problems import JSON, ProblemDetails
+from whyfor.service.agents import AGENT_CHOICE
 
 Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at most.")]
 After = Annotated[
@@ -29,7 +30,7 @@ When = Annotated[
 ]
 Agent = Annotated[
     str | None,
-    QueryParameter(max_length=40, description="claude, codex, gemini, copilot or opencode."),
+    QueryParameter(max_length=40, description=f"{AGENT_CHOICE}."),
 ]
 
 

@@ -13,8 +13,8 @@ from whyfor.model.wire.sessions import WireMarkedHit, wire_marked_hit
 from whyfor.model.wire.status import WireStatus, wire_status
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, read
 from whyfor.server.page import Kept, Live
+from whyfor.service.agents import agent_title
 from whyfor.service.browse import capture
-from whyfor.service.export.document import agent_title
 from whyfor.service.sessions import SessionFilter, search
 from whyfor.service.stats import Stats, stats
 

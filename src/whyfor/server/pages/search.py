@@ -17,7 +17,8 @@ from markupsafe import Markup
 from whyfor.model.query import Hit
 from whyfor.server.page import Kept, page
 from whyfor.server.render import marked
-from whyfor.service.search import NAMES, WHEN, CommitHit, SearchRequest, find
+from whyfor.service.agents import agent_names
+from whyfor.service.search import WHEN, CommitHit, SearchRequest, find
 
 LIMIT = 20
 _KINDS = (
@@ -63,7 +64,7 @@ def show(
     after: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
 ) -> Template:
     agents = tuple(dict.fromkeys(agent or ()))
-    agents = () if set(agents) >= set(NAMES) else agents  # all of them is no filter
+    agents = () if set(agents) >= set(agent_names()) else agents  # all of them is no filter
     wanted = SearchRequest(q, kind, agents, project, when, bool(commit), sort or "rank", after)
     return page(
         "search.html",
@@ -72,7 +73,7 @@ def show(
         found=find(settings, wanted, limit=LIMIT),
         kinds=_KINDS,
         whens=WHEN,
-        agents=NAMES,
+        agents=agent_names(),
         link=lambda **changed: link(wanted, **changed),
         look=look,
         code=code,

@@ -14,9 +14,8 @@ from whyfor.model.checkpoints import TAGS
 from whyfor.model.errors import BadInput
 from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, page
-from whyfor.server.render import MARK
+from whyfor.service.agents import agent_names, agent_title
 from whyfor.service.browse import CommitFilter, projects
-from whyfor.service.export.document import agent_title
 from whyfor.service.timeline import SHORT_REASONS, TimelineView, related, timeline
 
 SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
@@ -121,7 +120,7 @@ def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple
     return {
         "branch": [*current, *branches, ("*", "All branches")] if found.branches else [],
         "author": [("", "Anyone"), *authors],
-        "agent": [("", "Any"), *((name, agent_title(name)) for name in MARK)],
+        "agent": [("", "Any"), *((name, agent_title(name)) for name in agent_names())],
         "tag": [("", "Any"), *((tag, tag.capitalize()) for tag in TAGS)],
         "since": list(SINCE.items()),
     }

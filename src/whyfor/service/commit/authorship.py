@@ -12,13 +12,14 @@ from functools import cached_property
 
 import msgspec
 
+from whyfor.agents.tools import names_of
 from whyfor.git.patch import Hunk, PatchFile, PatchLine
 from whyfor.model.checkpoints import Part
 from whyfor.model.sessions import Session
 from whyfor.model.stories import Commit
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.ranges import Ranges, SpokenWord
-from whyfor.story.links.activity import SHELLS, SessionActivity, WrittenEdit, acts
+from whyfor.story.links.activity import SessionActivity, WrittenEdit, acts
 from whyfor.story.links.attribution import LineAuthor, attribute, traced
 from whyfor.story.links.by_content import LOOK_BACK, SLACK
 from whyfor.story.links.paths import Places
@@ -160,7 +161,8 @@ class Authorship:
             return False
         own = [(source.session.id, source.part.first, source.part.last) for source in self.sources]
         below = [(child.id, 0, None) for children in self.children for child in children]
-        if not all(traced(self.ranges.commands(*span, SHELLS)) for span in (*own, *below)):
+        shells = names_of("shell")
+        if not all(traced(self.ranges.commands(*span, shells)) for span in (*own, *below)):
             return False
         begun = [
             at for session, first, _ in own if (at := self.ranges.when(session, first)) is not None

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import subprocess
 import time
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.hooks import CODEX, HOOKABLE, Hookable, Unmergeable, commands, turned_off
+from whyfor.agents.facts import Hookable
+from whyfor.agents.hooks import Unmergeable, commands, hookable, turned_off
 from whyfor.capture import spool
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
@@ -123,7 +122,7 @@ def _settings_file(
     settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]
 ) -> HookHealth:
     """Return the state of our hooks in an agent's settings; add those to run to `shots`."""
-    agent = HOOKABLE[changed.agent]
+    agent = hookable()[changed.agent]
     health = HookHealth("agent", agent.agent, to_text(path))
     try:
         content = path.read_bytes()
@@ -142,13 +141,14 @@ def _settings_file(
         on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events
     }
     _compare_commands(health, agent, wanted, found)
-    untrusted = _untrusted(agent, path, list(found), settings) if agent is CODEX else []
+    own = agent.folder(settings.user_home, settings.env)
+    untrusted = agent.untrusted(own, path, list(found)) if agent.untrusted else []
     if untrusted:
         what = (
             f"{agent.title} was not told to trust our hooks for {', '.join(untrusted)}; until then "
             "it skips them"
         )
-        health.say("untrusted", what, "Start codex, type /hooks, and approve those of Whyfor.")
+        health.say("untrusted", what, agent.trust or _AGAIN)
     for event, command in found.items():
         shots.append(_Shot(health, event, ["/bin/sh", "-c", command], settings.user_home))
     return health
@@ -168,27 +168,6 @@ def _compare_commands(
         if not all(interpreter() in found[event] for event in stale):
             what += ": the interpreter is another now"
         health.say("stale", what)
-
-
-def _untrusted(agent: Hookable, path: Path, events: list[str], settings: Settings) -> list[str]:
-    """Return the events whose hooks the user has not approved in Codex."""
-    config = agent.folder(settings.user_home, settings.env) / "config.toml"
-    try:
-        hooks = tomllib.loads(config.read_text(encoding="utf-8")).get("hooks", {})
-        known = list(hooks["state"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        known = []
-    files = {str(path), os.path.realpath(path)}
-    trusted = set()
-    for key in known:
-        file, *rest = key.rsplit(":", 3)
-        if file in files and len(rest) == 3:
-            trusted.add(rest[0])
-    return [event for event in events if _snake(event) not in trusted]
-
-
-def _snake(event: str) -> str:
-    return re.sub("([A-Z])", r"_\1", event).lower().lstrip("_")
 
 
 def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHealth:
@@ -285,7 +264,7 @@ def notice_silence(settings: Settings, found: list[HookHealth], library: OpenSto
         started = library.reader.last_started(changed.agent)
         at = max(heard.get(changed.agent, 0), library.reader.last_signal(changed.agent) or 0)
         if started and started > changed.at and at < started:
-            title = HOOKABLE[changed.agent].title
+            title = hookable()[changed.agent].title
             what = f"{title} began a session after its hooks were installed, and none was heard"
             hint = "Are hooks turned off in its settings? Was it running before init? Restart it."
             health.say("silent", what, hint)

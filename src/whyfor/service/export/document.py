@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from whyfor.agents import AGENTS
 from whyfor.git.place import GitPlace
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.conversation import TranscriptCall, TranscriptEntry
@@ -19,6 +18,7 @@ from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.text import label, one_line, plain, plural, spent
+from whyfor.service.agents import agent_title
 from whyfor.service.log import MERGE, reverted, said_in
 from whyfor.store.open import OpenStore
 from whyfor.store.sqlite.checkpoints import Checkpoints
@@ -286,10 +286,6 @@ def _shortened(lines: list[str]) -> str:
 
 
 # -- facts ---------------------------------------------------------------------------------------
-
-
-def agent_title(name: str) -> str:
-    return AGENTS[name].title if name in AGENTS else name
 
 
 def moment(millis: int | None) -> str:

@@ -10,6 +10,7 @@ from whyfor.model.characters import show_code
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.text import clean, label, one_line, spent
+from whyfor.service.agents import agent_title
 from whyfor.service.export import prose
 from whyfor.service.export.document import (
     Chapter,
@@ -17,7 +18,6 @@ from whyfor.service.export.document import (
     DocumentCall,
     DocumentLine,
     about,
-    agent_title,
     agents,
     moment,
     reason,

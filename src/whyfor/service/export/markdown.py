@@ -8,13 +8,13 @@ from html import escape
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.text import one_line, spent
+from whyfor.service.agents import agent_title
 from whyfor.service.export.document import (
     Chapter,
     Document,
     DocumentCall,
     DocumentLine,
     about,
-    agent_title,
     agents,
     reason,
     sure,

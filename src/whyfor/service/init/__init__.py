@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents import AGENTS
+from whyfor.agents.facts import Hookable, HookEvent
 from whyfor.agents.hooks import (
-    HOOKABLE,
     MARK,
-    Hookable,
-    HookEvent,
     Unmergeable,
     commands,
+    hookable,
+    is_present,
     merge,
     remove,
     same_but_for_ours,
@@ -98,7 +98,13 @@ def hook_files() -> dict[str, bytes]:
 
 
 def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:
-    return git_hooks.Caller(interpreter(), hook_folder(settings) / "hook.py", notice)
+    awaited = (agent.facts.awaited_variable for agent in AGENTS.values())
+    return git_hooks.Caller(
+        interpreter(),
+        hook_folder(settings) / "hook.py",
+        notice,
+        tuple(filter(None, awaited)),
+    )
 
 
 # -- init ----------------------------------------------------------------------------------------
@@ -189,11 +195,11 @@ class _Init:
                 raise BadInput(f"no agent is called {name}", f"Choose from: {', '.join(AGENTS)}.")
         found = []
         for name in wanted or AGENTS:
-            agent = HOOKABLE.get(name)
+            agent = hookable().get(name)
             if agent is None:
                 note = "has no command hooks; its sessions are read all the same"
                 self.steps.append(InstallStep("agent", name, "absent", note=note))
-            elif not wanted and not agent.present(self.settings.user_home, self.settings.env):
+            elif not wanted and not is_present(agent, self.settings.user_home, self.settings.env):
                 self.steps.append(InstallStep("agent", name, "absent", note="not on this machine"))
             else:
                 found.append(agent)
@@ -346,7 +352,7 @@ def _recall(settings: Settings, footprint: prints.InstallManifest) -> None:
     """Record our entries in agents' settings that the manifest lacks, because somebody deleted our
     directory."""
     ours = _quoted(str(hook_folder(settings) / "hook.py"))
-    for agent in HOOKABLE.values():
+    for agent in hookable().values():
         path = agent.folder(settings.user_home, settings.env) / agent.file
         if to_text(path) in footprint.files or not path.is_file():
             continue
@@ -382,20 +388,27 @@ def _former_files(
 ) -> list[tuple[str, Path]]:
     """Return the agents and paths of files with the former name."""
     found: list[tuple[str, Path]] = []
-    copilot = HOOKABLE["copilot"]
-    places = [copilot.folder(settings.user_home, settings.env)]
-    if repository:
-        places.append(repository.top / ".github")
-    for place in places:
-        path = place / former_name.COPILOT_FILE
-        with suppress(OSError, Unmergeable):
-            if same_but_for_ours(path.read_bytes(), b"", copilot):
-                found.append(("copilot", path))
-    for agent in HOOKABLE.values():
+    for agent in hookable().values():
+        for path in _former_settings(settings, repository, agent):
+            with suppress(OSError, Unmergeable):
+                if same_but_for_ours(path.read_bytes(), b"", agent):
+                    found.append((agent.agent, path))
+    for agent in hookable().values():
         folder = agent.folder(settings.user_home, settings.env)
         skill = folder / f"{agent.skills}/{former_name.SKILL}/SKILL.md"
         if agent.skills and skill.is_file():
             found.append((agent.agent, skill))
+    return found
+
+
+def _former_settings(
+    settings: Settings, repository: git_hooks.HookedRepository | None, agent: Hookable
+) -> list[Path]:
+    """Where settings may be that were ours alone under our former name."""
+    own = agent.folder(settings.user_home, settings.env)
+    found = [own / agent.former_file] if agent.former_file else []
+    if repository and agent.former_local:
+        found.append(repository.top / agent.former_local)
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.hooks import HOOKABLE, Unmergeable, remove, same_but_for_ours
+from whyfor.agents.hooks import Unmergeable, hookable, remove, same_but_for_ours
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.hook import FILES
@@ -161,7 +161,7 @@ def _without_us(now: bytes, changed: ChangedByInit) -> bytes | None:
         kept = b"".join(line for line in now.splitlines(keepends=True) if line.strip() not in ours)
         same = kept.rstrip(b"\n") == (changed.original or b"").rstrip(b"\n")
         return changed.original if same else kept
-    agent = HOOKABLE[changed.agent]
+    agent = hookable()[changed.agent]
     if same_but_for_ours(now, changed.original or b"", agent):
         return changed.original
     return remove(now, agent)

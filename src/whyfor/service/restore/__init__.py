@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.claude.running import running
-from whyfor.agents.conversation import WRITERS, NewFile, NewSession, writer
+from whyfor.agents.base import RegisteredProcess
+from whyfor.agents.conversation import NewFile, NewSession, SessionWriter
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.model.errors import BadInput, NotFound, StoreError
@@ -64,23 +64,24 @@ class RestoreReport(msgspec.Struct, frozen=True):
 def wanted(
     settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path
 ) -> RestoreRequest:
-    if agent is not None and agent not in WRITERS:
+    resumable = [name for name in AGENTS if AGENTS[name].writer()]
+    if agent is not None and agent not in resumable:
         known = (
             f"{AGENTS[agent].title} cannot be resumed from a file"
             if agent in AGENTS
             else f"no such agent: {agent}"
         )
-        raise BadInput(known, f"Restore into one of: {', '.join(WRITERS)}.")
+        raise BadInput(known, f"Restore into one of: {', '.join(resumable)}.")
     taken, title = _taken(settings, commit, session, cwd)
     warnings = []
     target = (
         agent
         or max({t.agent: _size(taken, t.agent) for t in taken}.items(), key=lambda item: item[1])[0]
     )
-    if target not in WRITERS:
+    if target not in resumable:
         raise BadInput(
             f"{AGENTS[target].title} cannot be resumed from a file",
-            f"Go on in another agent: --agent {WRITERS[0]}",
+            f"Go on in another agent: --agent {resumable[0]}",
         )
     if agent is None and len({t.agent for t in taken}) > 1:
         others = ", ".join(sorted({AGENTS[t.agent].title for t in taken if t.agent != target}))
@@ -141,10 +142,19 @@ def active(settings: Settings, cwd: Path) -> list[ActiveSession]:
         for agent, ident, title, ended, path, size in library.reader.begun_in(here):
             if (ended or 0) > limit or _grows(to_path(path), size, limit):
                 found.setdefault(ident, ActiveSession(agent, ident, title))
-    for ident, folder in running(settings.user_home, settings.env):
-        if folder == here:
-            found.setdefault(ident, ActiveSession("claude", ident, None))
+    for name, process in _running(settings):
+        if process.cwd == here:
+            ident = process.session_id
+            found.setdefault(ident, ActiveSession(name, ident, None))
     return list(found.values())
+
+
+def _running(settings: Settings) -> Iterator[tuple[str, RegisteredProcess]]:
+    """Processes by their agents' own lists."""
+    for name, agent in AGENTS.items():
+        listed = agent.processes(settings.user_home, settings.env)
+        for process in listed.running() if listed else ():
+            yield name, process
 
 
 def _grows(path: Path, size: int | None, limit: int) -> bool:
@@ -171,7 +181,7 @@ def restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
 
 
 def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
-    pen, now = writer(wish.agent), _now()
+    pen, now = _writer(wish.agent), _now()
     with reading(settings) as library:
         parts = ended(
             [(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library
@@ -205,6 +215,12 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
         [{"agent": one.agent, "session_id": one.session_id, "up_to": last} for one, last in parts],
         wish.warnings,
     )
+
+
+def _writer(agent: str) -> SessionWriter:
+    found = AGENTS[agent].writer()
+    assert found is not None  # `wanted` lets no other agent pass
+    return found
 
 
 def _write(files: Iterable[NewFile]) -> None:

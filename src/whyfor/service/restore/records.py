@@ -185,7 +185,7 @@ def _transcripts(library: OpenStore, session: Session) -> list[Source]:
         for source in library.reader.files(session)
         if source.session_id == session.session_id
         and source.sidecar is None
-        and (source.framing == "lines" or source.agent == "gemini")
+        and source.framing in AGENTS[source.agent].rewritable
     ]
 
 

@@ -214,7 +214,7 @@ class Insights:
         found = []
         for number, name, at, data, returned, prompted in rows:
             told = msgspec.json.decode(data)
-            if told.get("tool_name") in questions:
+            if str(told.get("tool_name")).lower() in questions:
                 continue
             if isinstance(child := told.get("agent_id"), str) and child:
                 returned = self._returned(name, child, at)

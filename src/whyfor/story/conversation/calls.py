@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
+from whyfor.agents.edits import PATCH
+from whyfor.agents.tools import tool_kind
 from whyfor.model.events import StoredEvent
 
 _TELLING = (
@@ -27,6 +30,12 @@ def argument(call: StoredEvent) -> str:
             if isinstance(given.get(name), str):
                 return str(given[name])
     return call.text
+
+
+def question_calls(events: Iterable[StoredEvent]) -> set[str]:
+    """Ids of calls that ask the person something: events of their own tell the questions."""
+    asked = (event.data or {} for event in events if event.kind == "question.asked")
+    return {data["id"] for data in asked if data.get("id")}
 
 
 def failed(result: StoredEvent | None) -> bool:
@@ -63,7 +72,7 @@ def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
     content = given.get("content")
     if isinstance(content, str) and ("file_path" in given or "filePath" in given):
         return ["+" + line for line in content.splitlines()]
-    if call.name == "apply_patch" or "*** Begin Patch" in call.text:
+    if tool_kind(call.name or "") == "patch" or PATCH in call.text:
         return [
             line for line in call.text.splitlines() if line[:1] in "+-" or line.startswith("*** ")
         ]

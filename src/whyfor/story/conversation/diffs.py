@@ -9,9 +9,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from whyfor.agents.edits import (
+    PATCH,
+    FileChange,
+    asked_edits,
+    changes_in,
+    first,
+    is_edit,
+    patch_in,
+    patched_files,
+    path_in,
+    told_changes,
+)
 from whyfor.model.conversation import DiffRow, FileDiff
 from whyfor.model.events import StoredEvent
-from whyfor.story.links.edits import NEW, OLD, PATCH, PATHS, WHOLE, command_of, first, is_edit
 
 CONTEXT = 3
 _COMPARED = 1500  # lines on either side; more are not compared but shown one after the other
@@ -19,8 +30,8 @@ _PAIRED = 8  # lines taken away, and put in, among which partners are looked for
 _LINE = 400  # characters of a line whose words are compared
 _ALIKE = 0.55
 _MARKED = 0.6  # of a line; if more of it differs, marks say nothing
-_FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_WHAT = {"add": "written", "update": "edited", "delete": "deleted"}
 _WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
 
 
@@ -35,20 +46,17 @@ def changes(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
     given, outcome = (call.data or {}).get("input"), (result.data or {}) if result else {}
     if outcome.get("failed") or not is_edit(given, call.text):
         return []
-    path = first(given, *PATHS) or first(outcome, "path")
-    text = (
-        given
-        if isinstance(given, str)
-        else first(given, "input", "patch", "patchText") or command_of(given)
-    )
+    path = path_in(given) or first(outcome, "path")
+    text = patch_in(given)
     if isinstance(outcome.get("patch"), list) and path:
         found = [FileDiff(path, rows=_structured(outcome["patch"]))]
     elif isinstance(outcome.get("diff"), str) and outcome["diff"]:
         found = list(_unified(outcome["diff"], path))
     elif PATCH in text or PATCH in call.text:
-        found = list(_patch(text if PATCH in text else call.text))
-    elif isinstance(given, dict) and isinstance(given.get("changes"), dict):
-        found = list(_told(given["changes"]))
+        patch = text if PATCH in text else call.text
+        found = [_patched(file) for file in patched_files(patch)]
+    elif (told := changes_in(given)) is not None:
+        found = [_told(file) for file in told_changes(told)]
     else:
         found = [_asked(path, given)] if path and isinstance(given, dict) else []
     return found
@@ -92,67 +100,33 @@ def _unified(diff: str, path: str) -> Iterator[FileDiff]:
         yield FileDiff(at, rows=rows)
 
 
-def _patch(text: str) -> Iterator[FileDiff]:
-    """The format of apply_patch: no numbers, `@@` between places."""
-    change: FileDiff | None = None
-    lines: list[str] = []
-
-    def close() -> Iterator[FileDiff]:
-        if change is not None:
-            change.rows = _signed(lines)
-            yield change
-
-    for line in text.split("\n"):
-        head = _FILE.match(line.rstrip("\r"))
-        if head and head[1] == "Move to":
-            if change is not None:
-                change.old_path, change.path, change.what = change.path, head[2].strip(), "moved"
-        elif head:
-            yield from close()
-            what = {"Add File": "written", "Delete File": "deleted"}.get(head[1], "edited")
-            change, lines = FileDiff(head[2].strip(), what), []
-        elif line.startswith("*** End Patch"):
-            yield from close()
-            change = None
-        elif change is not None and not line.startswith("*** "):
-            lines.append(line)
-    yield from close()
+def _patched(file: FileChange) -> FileDiff:
+    """A file of a patch: no numbers, `@@` between places."""
+    what = "moved" if file.moved_to else _WHAT[file.what]
+    rows = _signed(file.lines)
+    if file.moved_to:
+        return FileDiff(file.moved_to, what, rows, file.path)
+    return FileDiff(file.path, what, rows)
 
 
-def _told(account: dict[str, Any]) -> Iterator[FileDiff]:
-    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
-    `type`, older nest."""
-    for name, told in account.items():
-        if not isinstance(told, dict):
-            continue
-        kind = told.get("type") or next(iter(told), None)
-        inner = told if "type" in told else told.get(str(kind))
-        moved = first(inner, "move_path")
-        if kind == "delete":
-            yield FileDiff(name, "deleted")
-        elif diff := first(inner, "unified_diff"):
-            rows = [row for change in _unified(diff, name) for row in change.rows]
-            yield FileDiff(
-                moved or name, "moved" if moved else "edited", rows, name if moved else None
-            )
-        else:
-            yield _whole(name, first(inner, "content"))
+def _told(file: FileChange) -> FileDiff:
+    """A file of an account of changes."""
+    if file.what == "delete":
+        return FileDiff(file.path, "deleted")
+    if not file.diff:
+        return _whole(file.path, file.content or "")
+    rows = [row for change in _unified(file.diff, file.path) for row in change.rows]
+    if file.moved_to:
+        return FileDiff(file.moved_to, "moved", rows, file.path)
+    return FileDiff(file.path, "edited", rows)
 
 
 def _asked(path: str, given: dict[str, Any]) -> FileDiff:
-    several = given.get("edits")
-    pieces = (
-        [piece for piece in several if isinstance(piece, dict)]
-        if isinstance(several, list)
-        else [given]
-    )
     rows: list[DiffRow] = []
-    for piece in pieces:
-        old, new = first(piece, *OLD), first(piece, *NEW)
-        whole = next((piece[name] for name in WHOLE if isinstance(piece.get(name), str)), None)
-        if whole is not None and not old:
-            return _whole(path, whole)
-        _append(rows, _difference(old, new))
+    for asked in asked_edits(given):
+        if asked.whole is not None and not asked.old:
+            return _whole(path, asked.whole)
+        _append(rows, _difference(asked.old, asked.new))
     return FileDiff(path, rows=rows)
 
 

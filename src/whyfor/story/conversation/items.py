@@ -283,7 +283,7 @@ class _Builder:
 
 
 def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContext) -> ToolCallItem:
-    kind = tools.family(event)
+    kind = tools.family(event, around.session.agent)
     data = (result.data or {}) if result else {}
     failed, denied = bool(data.get("failed")), bool(data.get("rejected"))
     edits = [edited(change, around) for change in changes(event, result)] if kind != "read" else []
@@ -294,14 +294,14 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContex
     if took is not None and took < (1000 if kind in ("run", "web", "other") else 10_000):
         took = None
     argument = tools.argument(event, kind, around.session.cwd)
-    if (edits and not argument.strip()) or event.name == "apply_patch":
+    if (edits and not argument.strip()) or tools.is_patch(event, around.session.agent):
         argument = ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
     call = ToolCallItem(
         event.seq,
         max(event.seq, result.seq if result else 0),
         event.created_at,
         kind,
-        tools.verb(event, kind),
+        tools.verb(event, kind, around.session.agent),
         tools.icon(kind),
         argument[:400],
         argument if kind in ("read", "edit", "write") else "",

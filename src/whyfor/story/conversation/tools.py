@@ -9,24 +9,30 @@ from typing import Any
 
 import msgspec
 
+from whyfor.agents.edits import first, path_in
+from whyfor.agents.tools import command_of, tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.text import one_line, plural
+from whyfor.model.tools import MCP, ToolKind
 from whyfor.story.conversation import calls
-from whyfor.story.links.activity import SHELLS
-from whyfor.story.links.edits import PATHS, command_of, first
 
-_FAMILIES = {
-    "read": "read read_file view read_many_files view_image notebookread cat open_file",
-    "search": "grep glob ls list list_directory list_dir search search_file_content grep_search "
-    "rg find codesearch toolsearch file_search",
-    "edit": "edit multiedit replace notebookedit apply_patch patch str_replace_editor "
-    "str_replace update insert",
-    "write": "write write_file create create_file",
-    "web": "webfetch websearch web_search web_fetch google_web_search webfetch_tool fetch",
-    "plan": "todowrite todoread update_plan write_todos taskcreate taskupdate "
-    "tasklist taskget exitplanmode exit_plan_mode enterplanmode",
+# What is shown alike; all other kinds are `other`.
+_FAMILY: dict[ToolKind, str] = {
+    "shell": "run",
+    "typed": "run",
+    "read": "read",
+    "list": "search",
+    "search": "search",
+    "tools": "search",
+    "edit": "edit",
+    "patch": "edit",
+    "write": "write",
+    "web": "web",
+    "fetch": "web",
+    "plan": "plan",
+    "todo": "plan",
+    "mode": "plan",
 }
-_FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _VERB = {
     "read": "Read",
     "search": "Search",
@@ -57,32 +63,25 @@ _RANGE = (("offset", "start_line"), ("limit", "number_of_lines"))
 _LISTED = 12  # inputs of an unknown tool that are shown
 
 
-def family(call: StoredEvent) -> str:
-    name = (call.name or "").lower()
-    if name in SHELLS or name in ("user_shell", "powershell", "terminal"):
-        return "run"
-    given = (call.data or {}).get("input")
-    if (
-        name == "str_replace_editor"
-        and isinstance(given, dict)
-        and given.get("command") in ("view", "create")
-    ):
-        return "read" if given["command"] == "view" else "write"
-    return _FAMILY.get(name, "other")
+def family(call: StoredEvent, agent: str = "") -> str:
+    return _FAMILY.get(tool_kind(call.name or "", agent, given(call)), "other")
 
 
-def verb(call: StoredEvent, kind: str) -> str:
+def is_patch(call: StoredEvent, agent: str = "") -> bool:
+    """Return whether the call's text is a patch, which names its files itself."""
+    return tool_kind(call.name or "", agent) == "patch"
+
+
+def verb(call: StoredEvent, shown_as: str, agent: str = "") -> str:
     name = one_line(call.name) or "Tool"
-    if name.startswith("mcp__"):
-        server, _, tool = name[5:].partition("__")
+    if name.startswith(MCP):
+        server, _, tool = name.removeprefix(MCP).partition("__")
         return f"{server}: {tool}" if tool else server
     if name.lower() in ("bash", "powershell"):
         return name.capitalize() if name.islower() else name
-    if name.lower() in ("ls", "list", "list_directory", "list_dir"):
-        return "List"
-    return _VERB.get(kind) or {"webfetch": "Fetch", "web_fetch": "Fetch"}.get(
-        name.lower(), "Web" if kind == "web" else name
-    )
+    kind = tool_kind(call.name or "", agent)
+    own = {"list": "List", "fetch": "Fetch", "web": "Web"}.get(kind)
+    return own or _VERB.get(shown_as) or name
 
 
 def icon(kind: str) -> str:
@@ -107,7 +106,7 @@ def argument(call: StoredEvent, kind: str, cwd: str | None) -> str:
         )
         text = plural(len(items), "item") if items is not None else calls.argument(call)
     else:
-        text = first(asked, *PATHS, "url", "query", "prompt") or calls.argument(call)
+        text = path_in(asked) or first(asked, "url", "query", "prompt") or calls.argument(call)
     return one_line(shorter(text, cwd))
 
 

@@ -12,9 +12,8 @@ from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
 from whyfor.model.text import count, label
-from whyfor.story.conversation.calls import argument, diff, failed
+from whyfor.story.conversation.calls import argument, diff, failed, question_calls
 
-_QUESTION_TOOL = "AskUserQuestion"  # the question itself is an event
 _Results = dict[Any, StoredEvent]
 _Told = tuple[str, str] | None  # kind and text; None: nothing to show
 
@@ -35,6 +34,7 @@ def transcript(
     """Calls that follow each other are one entry."""
     events = list(events)
     results = {_ident(event): event for event in events if event.kind == "tool.result"}
+    questions = question_calls(events)
     run: list[StoredEvent] = []
 
     def entry(event: StoredEvent, kind: str, text: str = "") -> TranscriptEntry:
@@ -51,11 +51,11 @@ def transcript(
 
     for event in events:
         if event.kind == "tool.call":
-            if event.name != _QUESTION_TOOL:
+            if _ident(event) not in questions:  # the question itself is an event
                 run.append(event)
             continue
         tell = _TELL.get(event.kind)
-        told = tell(event, event.data or {}) if tell else None
+        told = tell(event) if tell else None
         if told is None or told[0] not in wanted.kinds:
             continue
         yield from closed()
@@ -73,24 +73,25 @@ def _ident(event: StoredEvent) -> Any:
 # -- one event -----------------------------------------------------------------------------------
 
 
-def _prompt(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _prompt(event: StoredEvent) -> _Told:
     kind = "prompt" if event.actor == "user" else "task"
     return kind, event.text or "(image)"
 
 
-def _said(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _said(event: StoredEvent) -> _Told:
     return ("said", event.text) if event.text.strip() else None
 
 
-def _thinking(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _thinking(event: StoredEvent) -> _Told:
     return ("thinking", event.text) if event.text.strip() else None
 
 
-def _question(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _question(event: StoredEvent) -> _Told:
     return "question", event.text
 
 
-def _answer(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _answer(event: StoredEvent) -> _Told:
+    data = event.data or {}
     answers = data.get("answers")
     return ("reply", _reply(event)) if answers and isinstance(answers, dict) else None
 
@@ -101,11 +102,12 @@ def _reply(event: StoredEvent) -> str:
     return "; ".join(map(str, answers.values())) if isinstance(answers, dict) else ""
 
 
-def _error(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _error(event: StoredEvent) -> _Told:
     return "error", event.text
 
 
-def _compaction(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _compaction(event: StoredEvent) -> _Told:
+    data = event.data or {}
     if data.get("summary"):
         return None
     before, after = data.get("preTokens"), data.get("postTokens")
@@ -114,11 +116,13 @@ def _compaction(event: StoredEvent, data: dict[str, Any]) -> _Told:
     return "compaction", label(str(data.get("trigger") or "summary"))
 
 
-def _completed(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _completed(event: StoredEvent) -> _Told:
+    data = event.data or {}
     return ("interrupted", "") if data.get("interrupted") else None
 
 
-def _changed(event: StoredEvent, data: dict[str, Any]) -> _Told:
+def _changed(event: StoredEvent) -> _Told:
+    data = event.data or {}
     if data.get("command"):
         return "command", event.text
     if data.get("rolled_back_turns") or data.get("rewound_to"):
@@ -126,7 +130,7 @@ def _changed(event: StoredEvent, data: dict[str, Any]) -> _Told:
     return None
 
 
-_TELL: dict[str, Callable[[StoredEvent, dict[str, Any]], _Told]] = {
+_TELL: dict[str, Callable[[StoredEvent], _Told]] = {
     "user.prompt": _prompt,
     "assistant.message": _said,
     "assistant.thinking": _thinking,

@@ -9,19 +9,16 @@ from typing import Any
 
 import msgspec
 
+from whyfor.agents.edits import PATCH, first, is_edit
+from whyfor.agents.tools import argument_names, command_of, refusals, tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.printed import printed, reported
-from whyfor.story.links.edits import PATCH, Contents, by_shell, by_tool, command_of, first, is_edit
+from whyfor.story.links.edits import Contents, by_shell, by_tool
 from whyfor.story.shell import absolute
 
-SHELLS = frozenset(
-    "bash shell exec_command shell_command run_shell_command local_shell container.exec "
-    "powershell".split()
-)
 OPEN_MAX = 200  # calls without a result that are remembered; older ones are never answered
 # characters kept of a command that may have made a commit: enough for its message
 COMMAND_MAX = 8000
-_REFUSED = ("The user doesn't want to proceed", "exec command rejected")
 _WORD = r"(?:[^\s\"']|\"[^\"]*\"|'[^']*')+"
 _GIT = rf"\bgit(?:\s+(?:-[cC]\s+{_WORD}|-(?![cC]\s)-?[\w-]+(?:={_WORD})?))*\s+"
 _MAKES = re.compile(_GIT + r"(?:commit|merge|revert|am|rebase|cherry-pick|pull)\b")
@@ -128,7 +125,7 @@ def merge_activity(parts: Sequence[SessionActivity]) -> SessionActivity:
 def _call(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) -> None:
     given = data.get("input") or event.text  # a person's `!` line has only its text
     name = (event.name or "").lower()
-    if name in SHELLS or is_edit(given, event.text):
+    if tool_kind(name) == "shell" or is_edit(given, event.text):
         # Nor has it an id: its output is what comes next.
         found.open[str(data.get("id") or "")] = OpenCall(event.created_at, name, found.cwd, given)
         while len(found.open) > OPEN_MAX:
@@ -139,7 +136,7 @@ def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) ->
     ident = str(data.get("id") or "")
     call = found.open.pop(ident, None)
     at = event.created_at or (call.at if call else None)
-    if at is None or data.get("rejected") or event.text.startswith(_REFUSED):
+    if at is None or data.get("rejected") or event.text.startswith(refusals()):
         return
     if call is None:
         # The end of something that ran in the background: what git printed still counts.
@@ -147,11 +144,12 @@ def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) ->
             found.made.append(CommitCommand(at, at, event.seq, ident or None, "", names))
         return
     failed = bool(data.get("failed"))
-    cwd = absolute(first(call.given, "workdir", "dir_path", "cwd"), call.cwd) or call.cwd
-    command = command_of(call.given) if call.name in SHELLS else ""
-    if call.name in SHELLS:
+    cwd = absolute(first(call.given, *argument_names().folder), call.cwd) or call.cwd
+    is_shell = tool_kind(call.name) == "shell"
+    command = command_of(call.given) if is_shell else ""
+    if is_shell:
         _ran(found, call, command, event, data, at)
-    if call.name in SHELLS and PATCH not in command:
+    if is_shell and PATCH not in command:
         edits = by_shell(command, cwd, found.contents, failed=failed)
     else:
         edits = iter(()) if failed else by_tool(call.given, data, cwd, found.contents)

@@ -10,23 +10,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from whyfor.agents.edits import (
+    PATCH,
+    FileChange,
+    asked_edits,
+    changes_in,
+    first,
+    patch_in,
+    patched_files,
+    path_in,
+    told_changes,
+)
 from whyfor.story.links.line_keys import WIDTH, keys
 from whyfor.story.shell import absolute, effects
 
-PATCH = "*** Begin Patch"
-_PATCH_FILE = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
-PATHS = (
-    "file_path",
-    "filePath",
-    "path",
-    "notebook_path",
-    "absolute_path",
-    "relative_path",
-    "target_file",
-)
-OLD = ("old_string", "oldString", "old_str", "old_text", "oldText")
-NEW = ("new_string", "newString", "new_str", "new_text", "newText", "new_source", "body")
-WHOLE = ("content", "file_text", "contents")
 _Line = TypeVar("_Line", str, bytes)
 Contents = dict[str, bytes]  # what is known of files that were written as a whole
 
@@ -40,30 +37,6 @@ class Edit(msgspec.Struct, frozen=True):
     # edit | whole (all of the file; what was there before is not known) | gone | moved
     kind: str = "edit"
     old: str | None = None  # where a moved file was
-
-
-def is_edit(given: Any, text: str) -> bool:
-    if PATCH in text:
-        return True
-    if not isinstance(given, dict):
-        return False
-    asks = any(name in given for name in (*OLD, *NEW, *WHOLE, "edits"))
-    return isinstance(given.get("changes"), dict) or (asks and any(name in given for name in PATHS))
-
-
-def command_of(given: Any) -> str:
-    if isinstance(given, dict):
-        given = next((given[name] for name in ("command", "cmd") if name in given), "")
-    if isinstance(given, list):
-        words = [str(word) for word in given]
-        return words[-1] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
-    return given if isinstance(given, str) else ""
-
-
-def first(given: Any, *names: str) -> str:
-    if not isinstance(given, dict):
-        return ""
-    return next((given[name] for name in names if isinstance(given.get(name), str)), "")
 
 
 # -- through the shell ---------------------------------------------------------------------------
@@ -102,16 +75,14 @@ def _split(packed: bytes) -> list[bytes]:
 
 def by_tool(given: Any, outcome: dict[str, Any], cwd: str, contents: Contents) -> Iterator[Edit]:
     """The patch the program kept of it is exact; else what the call asked for."""
-    path = absolute(first(given, *PATHS) or first(outcome, "path"), cwd)
-    text = (
-        given
-        if isinstance(given, str)
-        else first(given, "input", "patch", "patchText") or command_of(given)
-    )
+    path = absolute(path_in(given) or first(outcome, "path"), cwd)
+    text = patch_in(given)
     if PATCH in text:
-        yield from _patch(text, cwd)
-    elif isinstance(given, dict) and isinstance(given.get("changes"), dict):
-        yield from _changes(given["changes"], cwd)
+        for file in patched_files(text):
+            yield from _patched(file, cwd)
+    elif (changes := changes_in(given)) is not None:
+        for file in told_changes(changes):
+            yield from _told(file, cwd)
     elif isinstance(outcome.get("patch"), list) and path:
         lines = [
             line
@@ -133,13 +104,8 @@ def _signed(path: str, lines: Sequence[str]) -> Edit:
 
 
 def _asked(path: str, given: dict[str, Any], contents: Contents) -> Iterator[Edit]:
-    edits = given.get("edits")
-    pieces = (
-        [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [given]
-    )
-    for piece in pieces:
-        old, new = first(piece, *OLD), first(piece, *NEW)
-        whole = next((piece[name] for name in WHOLE if isinstance(piece.get(name), str)), None)
+    for asked in asked_edits(given):
+        old, new, whole = asked.old, asked.new, asked.whole
         if path.endswith(".ipynb") and new:
             yield Edit(path, keys(_in_notebook(new)))
         elif whole is not None and not old:
@@ -176,46 +142,29 @@ def _hunks(path: str, lines: list[str]) -> Iterator[Edit]:
         yield _signed(path, lines[start:])
 
 
-def _patch(text: str, cwd: str) -> Iterator[Edit]:
-    """Codex's own format: *** Update File: path, then lines with + and -."""
-    path, lines, kind = "", list[str](), ""
-    for line in text.split("\n"):
-        head = _PATCH_FILE.match(line.rstrip("\r"))
-        if head is None:
-            lines.append(line)
-        elif head[1] == "Move to":
-            moved = absolute(head[2].strip(), cwd)
-            yield Edit(moved, kind="moved", old=path)
-            path = moved
-        else:
-            yield from _patched(path, kind, lines)
-            path, lines, kind = absolute(head[2].strip(), cwd), [], head[1]
-    yield from _patched(path, kind, lines)
+def _patched(file: FileChange, cwd: str) -> Iterator[Edit]:
+    """A file of a patch."""
+    path = absolute(file.path, cwd)
+    if file.moved_to:
+        moved = absolute(file.moved_to, cwd)
+        yield Edit(moved, kind="moved", old=path)
+        path = moved
+    yield Edit(path, kind="gone") if file.what == "delete" else _signed(path, file.lines)
 
 
-def _patched(path: str, kind: str, lines: list[str]) -> Iterator[Edit]:
-    if path:
-        yield Edit(path, kind="gone") if kind == "Delete File" else _signed(path, lines)
-
-
-def _changes(changes: dict[str, Any], cwd: str) -> Iterator[Edit]:
-    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
-    `type`, older nest."""
-    for name, change in changes.items():
-        if not isinstance(change, dict):
-            continue
-        kind = change.get("type") or next(iter(change), None)
-        inner = change if "type" in change else change.get(str(kind))
-        path = absolute(name, cwd)
-        if moved := first(inner, "move_path"):
-            yield Edit(absolute(moved, cwd), kind="moved", old=path)
-            path = absolute(moved, cwd)
-        if kind == "delete":
-            yield Edit(path, kind="gone")
-        elif diff := first(inner, "unified_diff"):
-            yield from _unified(diff, path, cwd)
-        else:
-            yield Edit(path, keys(first(inner, "content").split("\n")))
+def _told(file: FileChange, cwd: str) -> Iterator[Edit]:
+    """A file of an account of changes."""
+    path = absolute(file.path, cwd)
+    if file.moved_to:
+        moved = absolute(file.moved_to, cwd)
+        yield Edit(moved, kind="moved", old=path)
+        path = moved
+    if file.what == "delete":
+        yield Edit(path, kind="gone")
+    elif file.diff:
+        yield from _unified(file.diff, path, cwd)
+    else:
+        yield Edit(path, keys((file.content or "").split("\n")))
 
 
 def _difference(old: Sequence[_Line], new: Sequence[_Line]) -> tuple[list[_Line], list[_Line]]:

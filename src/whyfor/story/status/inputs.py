@@ -8,10 +8,17 @@ from typing import Any
 
 import msgspec
 
+from whyfor.agents.edits import first, path_in
+from whyfor.agents.tools import (
+    command_of,
+    hook_kind,
+    is_of_an_agent,
+    notice_kind,
+    process_kind,
+    tool_kind,
+)
 from whyfor.model.events import StoredEvent
 from whyfor.model.signals import Signal
-from whyfor.story.links.activity import SHELLS
-from whyfor.story.links.edits import PATHS, command_of, first
 
 KINDS = (
     "started",  # a process has the session open, and nothing is asked of it yet
@@ -38,13 +45,8 @@ KINDS = (
     "heard",  # somebody is there, and that is all it says
 )
 TEXT_MAX = 8000  # characters of a command that are kept to be shown
-PLANS = frozenset({"ExitPlanMode", "exit_plan_mode", "plan"})
-_QUESTIONS = frozenset({"AskUserQuestion", "ask_user", "request_user_input", "question"})
 # Tools of which the path says what they do; of all others every argument is shown.
-_FILES = frozenset(
-    "read edit multiedit write notebookedit read_file write_file replace create "
-    "str_replace insert view".split()
-)
+_BY_PATH = ("read", "edit", "write")
 _EVENTS: dict[str, str] = {
     "session.started": "started",
     "session.exited": "exited",
@@ -65,38 +67,6 @@ _EVENTS: dict[str, str] = {
     "error": "erred",
     "heartbeat": "heard",
 }
-# Hooks by their name in lower case: agents spell the same event in their own way.
-_HOOKS: dict[str, str] = {
-    "sessionstart": "started",
-    "userpromptsubmit": "prompt",
-    "userpromptsubmitted": "prompt",
-    "beforeagent": "prompt",
-    "pretooluse": "call",
-    "beforetool": "call",
-    "posttooluse": "result",
-    "posttoolusefailure": "result",
-    "permissiondenied": "result",
-    "aftertool": "result",
-    "permissionrequest": "asked",
-    "stop": "done",
-    "agentstop": "done",
-    "afteragent": "done",
-    "stopfailure": "failed",
-    "erroroccurred": "erred",
-    "subagentstart": "child.active",
-    "subagentstop": "child.stopped",
-    "precompact": "compacting",
-    "postcompact": "compacted",
-    "sessionend": "exited",
-}
-_NOTICES: dict[str, str] = {
-    "permission_prompt": "noticed",
-    "ToolPermission": "noticed",
-    "elicitation_dialog": "noticed",
-    "agent_needs_input": "noticed",
-    "idle_prompt": "ready",
-}
-_PROCESS: dict[str, str] = {"busy": "busy", "idle": "ready", "shell": "ready", "waiting": "noticed"}
 # What ends or begins a subagent says nothing of its parent.
 _OF_CHILDREN = dict.fromkeys(("done", "failed", "interrupted", "exited"), "child.stopped")
 _OF_CHILDREN |= dict.fromkeys(("started", "prompt"), "child.active")
@@ -109,6 +79,7 @@ class StatusInput(msgspec.Struct, frozen=True):
     word: str  # who said it and how, for people: `Stop hook`
     source: str  # transcript | hook | process
     order: int = 0  # place in the transcript: two records of one moment have an order all the same
+    agent: str = ""  # whose session it is; empty: not known
     child: str = ""  # the subagent it is about; empty: the session itself
     call: str = ""  # which call, or request, by the agent's own id
     about: str = ""  # the call a request is about, if it has an id of its own
@@ -121,9 +92,9 @@ class StatusInput(msgspec.Struct, frozen=True):
     process: tuple[int, int] | None = None  # pid and start of the agent's process
 
 
-def of_event(event: StoredEvent, child: str = "") -> StatusInput:
+def of_event(event: StoredEvent, child: str = "", agent: str = "") -> StatusInput:
     """`child` names the subagent whose session the event is in, if it is fed to its parent's
-    state."""
+    state; `agent` whose session it is, if that is known."""
     data = event.data or {}
     when = (
         event.observed_at if event.created_at is None else min(event.created_at, event.observed_at)
@@ -134,6 +105,7 @@ def of_event(event: StoredEvent, child: str = "") -> StatusInput:
         word=f"transcript: {event.kind}",
         source="transcript",
         order=event.seq,
+        agent=agent,
         child=child,
         call=first(data, "id", "request"),
     )
@@ -145,16 +117,18 @@ def of_signal(signal: Signal) -> StatusInput | None:
     if signal.event == "probe":
         return None
     data = signal.data
-    kind = _HOOKS.get(signal.event.lower(), "heard") if signal.agent != "git" else "heard"
+    is_git = signal.agent == "git"
+    kind = "heard" if is_git else hook_kind(signal.event, signal.agent) or "heard"
     child = first(data, "agent_id")
     asked = data.get("asked")
     tool = first(data, "tool_name") or first(asked, "tool")
     if kind == "started" and data.get("source") == "compact":
         kind = "compacted"
-    elif kind == "asked" and tool in _QUESTIONS:
+    elif kind == "asked" and tool_kind(tool, signal.agent) == "question":
         kind = "question"
     elif signal.event.lower() == "notification":
-        kind = "asked" if asked else _NOTICES.get(first(data, "notification_type"), "heard")
+        notice = notice_kind(first(data, "notification_type"), signal.agent)
+        kind = "asked" if asked else notice or "heard"
     elif kind in ("child.active", "child.stopped") and not child:
         kind = "heard"  # Claude Code says so of a compaction, too
     return _about_child(
@@ -163,6 +137,7 @@ def of_signal(signal: Signal) -> StatusInput | None:
             at=signal.at,
             word=f"{signal.event} hook",
             source="hook",
+            agent="" if is_git else signal.agent,
             child=child,
             call=first(data, "tool_use_id"),
             tool=tool,
@@ -172,37 +147,36 @@ def of_signal(signal: Signal) -> StatusInput | None:
             path=first(asked, "path") if kind == "asked" else "",
             cut=kind == "asked" and isinstance(asked, dict) and bool(asked.get("cut")),
             cwd=signal.cwd or "" if kind == "started" else "",
-            process=_process(data.get("process")) if signal.agent != "git" else None,
+            process=_process(data.get("process")) if not is_git else None,
         )
     )
 
 
 def of_process(status: str, waiting_for: str, at: int) -> StatusInput:
-    """What the agent's own registry says of its process: `busy`, `idle`, `waiting`, `shell`."""
-    kind = _PROCESS.get(status, "heard")
-    if kind == "noticed" and waiting_for == "dialog open":
-        kind = "heard"  # a person looks at a menu
+    """What the agent's own registry says of its process, in the agent's word."""
+    kind = process_kind(status, waiting_for) or "heard"
     word = f"process: {status} ({waiting_for})" if waiting_for else f"process: {status}"
     return StatusInput(kind=kind, at=at, word=word, source="process")
 
 
-def said(event: StoredEvent) -> str:
+def said(event: StoredEvent, agent: str = "") -> str:
     """What a call or a request would do, whole: the exact command, or all that is given where no
     path says it."""
     if event.kind != "tool.call":
         return event.text
     given, tool = (event.data or {}).get("input"), event.name or "unknown"
-    command = command_of(given) if family(tool) == "shell" else ""
-    return command or ("" if _path(given, tool) else event.text)
+    command = command_of(given) if family(tool, agent) == "shell" else ""
+    return command or ("" if _path(given, tool, agent) else event.text)
 
 
-def _path(given: Any, tool: str) -> str:
-    return first(given, *PATHS) if tool.lower() in _FILES else ""
+def _path(given: Any, tool: str, agent: str) -> str:
+    tells = is_of_an_agent(tool) and tool_kind(tool, agent, given) in _BY_PATH
+    return path_in(given) if tells else ""
 
 
-def family(tool: str) -> str:
+def family(tool: str, agent: str = "") -> str:
     """Hooks and transcripts of one agent may call its shell by different names."""
-    return "shell" if tool.lower() in SHELLS else tool
+    return "shell" if tool_kind(tool, agent) == "shell" else tool
 
 
 def _about_child(sign: StatusInput) -> StatusInput:
@@ -241,8 +215,8 @@ def _over(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> Status
 def _call(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     if event.actor == "user":  # a `!` line the person typed
         return msgspec.structs.replace(sign, kind="heard")
-    tool, text = event.name or "unknown", said(event)
-    path = _path(data.get("input"), tool)
+    tool, text = event.name or "unknown", said(event, sign.agent)
+    path = _path(data.get("input"), tool, sign.agent)
     cut = len(text) > TEXT_MAX
     ident = sign.call or f"seq {event.seq}"
     return msgspec.structs.replace(

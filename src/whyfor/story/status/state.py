@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from whyfor.story.status.inputs import PLANS, StatusInput
+from whyfor.agents.tools import tool_kind
+from whyfor.story.status.inputs import StatusInput
 
 # calls that are remembered, answered ones too: their call may be told after their answer
 CALLS_MAX = 64
@@ -203,7 +204,7 @@ def _asked(state: State, sign: StatusInput) -> State:
             "question"
             if sign.kind == "question"
             else "plan"
-            if sign.tool in PLANS
+            if tool_kind(sign.tool, sign.agent) == "plan"
             else "permission"
         )
         key = sign.call or f"{sign.kind} {sign.child}"

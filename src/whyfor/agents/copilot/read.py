@@ -1,35 +1,42 @@
-"""GitHub Copilot CLI: an event log per session under ~/.copilot/session-state, subagents in the
-same log."""
+"""Copilot CLI's records: what each means."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from whyfor.agents.base import (
-    FileAgent,
-    OnError,
-    RecordReader,
-    SourceShape,
     as_dict,
     as_int,
     as_list,
     as_str,
     flatten,
-    head_records,
-    walk,
 )
+from whyfor.agents.copilot.facts import EDITOR, FACTS, PATCH_TOOL
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
 
-WRITERS = frozenset(("create", "edit", "str_replace", "insert", "write", "write_file", "edit_file"))
-READERS = frozenset(("view", "read_file"))
+# Events that are read.
+EVENTS = frozenset(
+    str.split(
+        "session.start session.resume session.context_changed session.mode_changed "
+        "session.title_changed "
+        "session.compaction_complete session.truncation session.context_cleared "
+        "session.snapshot_rewind "
+        "session.error session.task_complete session.shutdown user.message assistant.message "
+        "assistant.reasoning tool.user_requested tool.execution_start tool.execution_complete "
+        "permission.requested permission.completed exit_plan_mode.requested "
+        "exit_plan_mode.completed "
+        "elicitation.requested subagent.started subagent.completed subagent.failed "
+        "subagent.selected "
+        "skill.invoked system.notification model.call_failure abort"
+    )
+)
 # Known events that carry nothing of the conversation: steps of a turn, state of the program,
 # progress.
 SILENT = frozenset(
@@ -64,58 +71,8 @@ SILENT = frozenset(
 _EXIT = r"<[^<>\n]*exit code (-?\d+)[^<>\n]*>\s*\Z"
 _PATCHED = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$"
 _NOTICE = r"(?s)\s*<system_notification>\s*(.*?)\s*(?:</system_notification>\s*)?\Z"
-_HISTORY = rb'"(?:timeline|chatMessages)"\s*:\s*\['
-_HISTORY_ID = rb'"sessionId"\s*:\s*"([^"]+)"'
 _TOTALS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _CALLS_MAX = 500  # tool calls that are remembered; older ones are never answered
-
-
-class Copilot(FileAgent):
-    name = "copilot"
-    title = "Copilot CLI"
-    lists = ("timeline", "chatMessages")
-    local = False
-
-    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        override = env.get("COPILOT_HOME")
-        base = Path(override) if override else home / ".copilot"
-        return [base / "session-state", base / "history-session-state"]
-
-    def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
-        """A session's folder also holds what it worked with, which is no transcript whatever its
-        name."""
-        for path in walk(root, (".jsonl", ".json"), onerror):
-            depth = len(path.relative_to(root).parts)
-            if depth == 1 or (depth == 2 and path.name == "events.jsonl"):
-                yield path
-
-    def sniff(self, path: Path, head: bytes) -> SourceShape | None:
-        found = False
-        for record in head_records(head):
-            kind, data = as_str(record.get("type")), record.get("data")
-            if not isinstance(data, dict) or "timestamp" not in record:
-                continue
-            ident = as_str(data.get("sessionId"))
-            if kind == "session.start" and ident:
-                return SourceShape("lines", ident)
-            found = found or (
-                "parentId" in record and (kind in SILENT or kind in EventsReader.KINDS)
-            )
-        if found:
-            return SourceShape(
-                "lines",
-                path.parent.name if path.name == "events.jsonl" else path.name.split(".")[0],
-            )
-        if head.lstrip().startswith(b"{") and re.search(_HISTORY, head) and b'"startTime"' in head:
-            named = re.search(_HISTORY_ID, head)
-            return SourceShape("document", named[1].decode("utf-8", "replace")) if named else None
-        return None
-
-    def alone(self, message: Record) -> Record:
-        return {"timeline": [message]}
-
-    def reader(self, shape: SourceShape, state: Record) -> RecordReader:
-        return EventsReader(state)
 
 
 class _Here:
@@ -143,22 +100,6 @@ class _Here:
 class EventsReader:
     """`events.jsonl`: what the main agent and its subagents did, in one order."""
 
-    KINDS = frozenset(
-        str.split(
-            "session.start session.resume session.context_changed session.mode_changed "
-            "session.title_changed "
-            "session.compaction_complete session.truncation session.context_cleared "
-            "session.snapshot_rewind "
-            "session.error session.task_complete session.shutdown user.message assistant.message "
-            "assistant.reasoning tool.user_requested tool.execution_start tool.execution_complete "
-            "permission.requested permission.completed exit_plan_mode.requested "
-            "exit_plan_mode.completed "
-            "elicitation.requested subagent.started subagent.completed subagent.failed "
-            "subagent.selected "
-            "skill.invoked system.notification model.call_failure abort"
-        )
-    )
-
     def __init__(self, state: Record) -> None:
         self.state = state
         self.calls: dict[str, list[Any]] = state.setdefault("calls", {})
@@ -171,7 +112,7 @@ class EventsReader:
             return
         if kind == "session.model_change":
             self.state["model"] = as_str(data.get("newModel")) or self.state.get("model")
-        if kind not in self.KINDS:
+        if kind not in EVENTS:
             if kind not in SILENT:
                 out.unknown_type(kind)
             return
@@ -600,14 +541,15 @@ def _given(arguments: object) -> Any:
 
 def _touched(name: str, given: Any) -> list[list[str]]:
     """What the call will have read or written if it succeeds."""
-    if name == "apply_patch":
+    if name == PATCH_TOOL:
         return [[path, "write"] for path in dict.fromkeys(re.findall(_PATCHED, flatten(given)))]
-    path, command = as_str(as_dict(given).get("path")), as_dict(given).get("command")
-    if name == "str_replace_editor":
-        return [[path, "read" if command == "view" else "write"]] if path else []
-    if not path or (name not in WRITERS and name not in READERS):
+    path = as_str(as_dict(given).get("path"))
+    kind = FACTS.tools.get(name)
+    if name == EDITOR:
+        kind = FACTS.tool_commands[EDITOR].get(as_str(as_dict(given).get("command")), kind)
+    if not path or kind not in ("read", "edit", "write"):
         return []
-    return [[path, "write" if name in WRITERS else "read"]]
+    return [[path, "read" if kind == "read" else "write"]]
 
 
 def _reference(part: Record, index: int) -> Record:
@@ -686,6 +628,3 @@ class _History:
             at.add(
                 "tool.result", at.key(call_id, "result"), "tool", text, data={"id": call_id or None}
             )
-
-
-AGENT = Copilot()

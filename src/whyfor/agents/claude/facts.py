@@ -1,0 +1,116 @@
+"""Claude Code's tools, variables, hooks and marks."""
+
+from __future__ import annotations
+
+from whyfor.agents.facts import (
+    HOOK_SECONDS,
+    AgentFacts,
+    ArgumentNames,
+    Hookable,
+    HookEvent,
+    folder_from,
+    hook_events,
+    kinds,
+    words,
+)
+
+SUBAGENTS = ("Task", "Agent")
+QUESTION = "AskUserQuestion"
+HOOKS = Hookable(
+    agent="claude",
+    title="Claude Code",
+    program="claude",
+    folder=folder_from("CLAUDE_CONFIG_DIR", ".claude"),
+    file="settings.json",
+    local=".claude/settings.local.json",
+    events=(
+        *hook_events("SessionStart UserPromptSubmit"),
+        HookEvent("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
+        *hook_events(
+            "PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"
+        ),
+    ),
+    limit={"timeout": HOOK_SECONDS},
+    off=("disableAllHooks", True),
+    skills="skills",
+)
+FACTS = AgentFacts(
+    mark="Cc",
+    colour="#c8693f",
+    tools=kinds(
+        shell="bash powershell",
+        read="read notebookread",
+        list="ls",
+        search="grep glob",
+        edit="edit multiedit notebookedit",
+        write="write",
+        web="websearch",
+        fetch="webfetch",
+        subagent="task agent",
+        question="askuserquestion",
+        plan="exitplanmode",
+        todo="todowrite todoread taskcreate taskupdate tasklist taskget",
+        mode="enterplanmode",
+        tools="toolsearch",
+    ),
+    arguments=ArgumentNames(
+        path=("file_path", "notebook_path"),
+        command=("command",),
+        old=("old_string",),
+        new=("new_string", "new_source"),
+        whole=("content",),
+        edits=("edits",),
+    ),
+    refusals=("The user doesn't want to proceed",),
+    folder_variables=("CLAUDE_CONFIG_DIR",),
+    session_variables=("CLAUDE_CODE_SESSION_ID",),
+    presence_variables=("CLAUDECODE",),
+    hooks=HOOKS,
+    hook_events={
+        "SessionStart": "started",
+        "UserPromptSubmit": "prompt",
+        "PreToolUse": "call",
+        "PostToolUse": "result",
+        "PostToolUseFailure": "result",
+        "PermissionRequest": "asked",
+        "PermissionDenied": "result",
+        "Stop": "done",
+        "StopFailure": "failed",
+        "SubagentStart": "child.active",
+        "SubagentStop": "child.stopped",
+        "PreCompact": "compacting",
+        "PostCompact": "compacted",
+        "SessionEnd": "exited",
+    },
+    notices={
+        "permission_prompt": "noticed",
+        "elicitation_dialog": "noticed",
+        "agent_needs_input": "noticed",
+        "idle_prompt": "ready",
+    },
+    process_states={
+        "busy": "busy",
+        "idle": "ready",
+        "shell": "ready",
+        "waiting": "noticed",
+        "waiting (dialog open)": "heard",  # a person looks at a menu
+    },
+    structure=frozenset(
+        words(
+            "type subtype role id uuid parentUuid logicalParentUuid sessionId tool_use_id "
+            "toolUseId toolUseID message_id requestId request_id promptId agentId name timestamp "
+            "version cwd gitBranch model media_type stop_reason userType entrypoint "
+            # of what its hooks are given
+            "session_id prompt_id agent_id agent_type tool_name hook_event_name transcript_path "
+            "agent_transcript_path"
+        )
+    ),
+    identities=frozenset(
+        words(
+            "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id tool_use_id "
+            "tooluseid messageid message_id requestid request_id agentid agent_id promptid "
+            "sourcetooluseid snapshotid timestamp type role model version cwd gitbranch"
+        )
+    ),
+    sealed=frozenset(("signature",)),
+)

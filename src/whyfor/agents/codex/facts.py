@@ -1,0 +1,117 @@
+"""Codex's tools, variables, hooks and marks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from whyfor.agents.facts import (
+    HOOK_SECONDS,
+    AgentFacts,
+    ArgumentNames,
+    Hookable,
+    HookEvent,
+    folder_from,
+    hook_events,
+    kinds,
+    words,
+)
+
+PATCH_TOOL = "apply_patch"
+
+
+def untrusted(folder: Path, settings: Path, events: list[str]) -> list[str]:
+    """Events whose hooks Codex has no record of the person's consent for."""
+    import tomllib  # here: only doctor asks
+
+    try:
+        hooks = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8")).get("hooks", {})
+        known = list(hooks["state"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        known = []
+    files = {str(settings), os.path.realpath(settings)}
+    seen = {
+        key.split(":")[-3]
+        for key in known
+        if key.count(":") >= 3 and key.rsplit(":", 3)[0] in files
+    }
+    return [event for event in events if _snake_case(event) not in seen]
+
+
+def _snake_case(event: str) -> str:
+    parts = (f"_{letter.lower()}" if letter.isupper() else letter for letter in event)
+    return "".join(parts).lstrip("_")
+
+
+HOOKS = Hookable(
+    agent="codex",
+    title="Codex",
+    program="codex",
+    folder=folder_from("CODEX_HOME", ".codex"),
+    file="hooks.json",
+    local=".codex/hooks.json",
+    events=(
+        *hook_events("SessionStart UserPromptSubmit"),
+        HookEvent("PostToolUse", "Bash", annotate=True),
+        *hook_events("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
+    ),
+    limit={"timeout": HOOK_SECONDS},
+    skills="skills",
+    consent=(
+        "Codex runs hooks only after you trust them: start codex, type /hooks, and approve those "
+        "of Whyfor."
+    ),
+    untrusted=untrusted,
+    trust="Start codex, type /hooks, and approve those of Whyfor.",
+)
+FACTS = AgentFacts(
+    mark="Cx",
+    colour="#2a9c95",
+    tools=kinds(
+        shell="shell exec_command shell_command local_shell container.exec",
+        typed="user_shell",
+        read="view_image",
+        list="list_dir",
+        patch=PATCH_TOOL,
+        web="web_search",
+        subagent="spawn_agent",
+        question="request_user_input",
+        todo="update_plan",
+    ),
+    arguments=ArgumentNames(
+        path=("path",),
+        command=("command", "cmd"),
+        folder=("workdir",),
+        patch=("input",),
+        changes=("changes",),
+    ),
+    refusals=("exec command rejected",),
+    folder_variables=("CODEX_HOME",),
+    session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
+    presence_variables=("CODEX_SANDBOX",),
+    awaited_variable="CODEX_THREAD_ID",
+    hooks=HOOKS,
+    hook_events={
+        "SessionStart": "started",
+        "UserPromptSubmit": "prompt",
+        "PreToolUse": "call",
+        "PostToolUse": "result",
+        "PermissionRequest": "asked",
+        "Stop": "done",
+        "SubagentStop": "child.stopped",
+        "PreCompact": "compacting",
+        "SessionEnd": "exited",
+    },
+    structure=frozenset(
+        words(
+            "type role kind id session_id call_id turn_id parent_id name timestamp cwd model status"
+        )
+    ),
+    identities=frozenset(
+        words(
+            "id session_id call_id turn_id thread_id parent_id timestamp created_at updated_at "
+            "type role model cwd branch commit_hash"
+        )
+    ),
+    sealed=frozenset(("encrypted_content",)),
+)

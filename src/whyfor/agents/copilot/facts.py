@@ -1,0 +1,94 @@
+"""Copilot CLI's tools, variables, hooks and marks."""
+
+from __future__ import annotations
+
+from whyfor.agents.facts import (
+    HOOK_SECONDS,
+    AgentFacts,
+    ArgumentNames,
+    Hookable,
+    HookEvent,
+    folder_from,
+    hook_events,
+    kinds,
+    words,
+)
+from whyfor.model import former_name
+
+EDITOR = "str_replace_editor"  # one tool for several things, as its argument `command` says
+PATCH_TOOL = "apply_patch"
+HOOKS = Hookable(
+    agent="copilot",
+    title="Copilot CLI",
+    program="copilot",
+    folder=folder_from("COPILOT_HOME", ".copilot"),
+    file="hooks/whyfor.json",
+    local=".github/hooks/whyfor.json",
+    events=(
+        *hook_events("sessionStart userPromptSubmitted"),
+        HookEvent("postToolUse", "bash"),
+        *hook_events(
+            "permissionRequest notification agentStop subagentStop errorOccurred preCompact "
+            "sessionEnd"
+        ),
+    ),
+    limit={"timeoutSec": HOOK_SECONDS},
+    grouped=False,
+    empty={"version": 1},
+    off=("disableAllHooks", True),
+    former_file=former_name.COPILOT_FILE,
+    former_local=f".github/{former_name.COPILOT_FILE}",
+)
+FACTS = AgentFacts(
+    mark="Cp",
+    colour="#a177d6",
+    tools=kinds(
+        shell="bash powershell",
+        read="view read_file",
+        search="grep glob rg",
+        edit=f"edit edit_file str_replace insert {EDITOR}",
+        write="create write write_file",
+        patch=PATCH_TOOL,
+        fetch="web_fetch",
+        web="web_search",
+        subagent="task",
+        question="ask_user",
+        plan="exit_plan_mode",
+    ),
+    tool_commands={EDITOR: {"view": "read", "create": "write"}},
+    arguments=ArgumentNames(
+        path=("path",),
+        command=("command",),
+        old=("old_str",),
+        new=("new_str",),
+        whole=("file_text",),
+    ),
+    folder_variables=("COPILOT_HOME",),
+    session_variables=("COPILOT_SESSION_ID",),
+    hooks=HOOKS,
+    hook_events={
+        "sessionStart": "started",
+        "userPromptSubmitted": "prompt",
+        "preToolUse": "call",
+        "postToolUse": "result",
+        "permissionRequest": "asked",
+        "agentStop": "done",
+        "subagentStop": "child.stopped",
+        "errorOccurred": "erred",
+        "preCompact": "compacting",
+        "sessionEnd": "exited",
+    },
+    structure=frozenset(
+        words(
+            "type role id parentId sessionId messageId requestId turnId toolCallId tool_call_id "
+            "toolName callId agentId name timestamp startTime version cwd model mimeType"
+        )
+    ),
+    identities=frozenset(
+        words(
+            "id parentid sessionid parentsessionid messageid requestid turnid toolcallid callid "
+            "agentid interactionid timestamp type role model version cwd branch"
+        )
+    ),
+    sealed=frozenset(("encryptedcontent",)),
+)

@@ -1,0 +1,135 @@
+"""What a call of an editing tool asks for, in every shape the agents have for it: texts that take
+each other's place, whole files, patches, an account of changes by path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from whyfor.agents.tools import argument_names, command_of
+
+PATCH = "*** Begin Patch"
+_END = "*** End Patch"
+_HEAD = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
+_PATHS = re.compile(r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$")
+_WHAT = {"Add File": "add", "Update File": "update", "Delete File": "delete"}
+
+
+class AskedEdit(msgspec.Struct, frozen=True):
+    """One edit: the text that goes, the text that comes; or the whole file."""
+
+    old: str
+    new: str
+    whole: str | None
+
+
+class FileChange(msgspec.Struct):
+    """What a patch, or an account of one, says of a file."""
+
+    path: str
+    what: str  # add | update | delete
+    moved_to: str = ""
+    lines: list[str] = []  # each after its sign
+    diff: str = ""  # or a unified diff
+    content: str | None = None  # or all of the file
+
+
+def first(given: Any, *names: str) -> str:
+    """The first of these arguments that is a text; empty if none is."""
+    if not isinstance(given, dict):
+        return ""
+    return next((given[name] for name in names if isinstance(given.get(name), str)), "")
+
+
+def path_in(given: Any) -> str:
+    """The file that a call names; empty if it names none."""
+    return first(given, *argument_names().path)
+
+
+def is_edit(given: Any, text: str) -> bool:
+    """Return whether a call with these arguments, or this text, edits files."""
+    if PATCH in text:
+        return True
+    if not isinstance(given, dict):
+        return False
+    if changes_in(given) is not None:
+        return True
+    names = argument_names()
+    asked = (*names.old, *names.new, *names.whole, *names.edits)
+    asks = any(name in given for name in asked)
+    return asks and any(name in given for name in names.path)
+
+
+def asked_edits(given: dict[str, Any]) -> list[AskedEdit]:
+    """The edits of one file that a call asks for: a list of them, or itself."""
+    names = argument_names()
+    lists = (given.get(name) for name in names.edits)
+    several = next((each for each in lists if isinstance(each, list)), [given])
+    return [_asked(piece) for piece in several if isinstance(piece, dict)]
+
+
+def _asked(piece: dict[str, Any]) -> AskedEdit:
+    names = argument_names()
+    wholes = (piece[name] for name in names.whole if isinstance(piece.get(name), str))
+    return AskedEdit(first(piece, *names.old), first(piece, *names.new), next(wholes, None))
+
+
+def patch_in(given: Any) -> str:
+    """The text of the patch that a call is given, or what else it is given as text."""
+    if isinstance(given, str):
+        return given
+    return first(given, *argument_names().patch) or command_of(given)
+
+
+def patched_files(text: str) -> Iterator[FileChange]:
+    """The files of a patch in Codex's own format: `*** Update File: path`, then signed lines."""
+    change: FileChange | None = None
+    for line in text.split("\n"):
+        head = _HEAD.match(line.rstrip("\r"))
+        if head is not None and head[1] in _WHAT:
+            if change is not None:
+                yield change
+            change = FileChange(head[2].strip(), _WHAT[head[1]], lines=[])
+        elif change is None:
+            continue
+        elif head is not None:
+            change.moved_to = head[2].strip()
+        elif line.startswith(_END):
+            yield change
+            change = None
+        elif not line.startswith("*** "):
+            change.lines.append(line)
+    if change is not None:
+        yield change
+
+
+def patched_paths(text: str) -> list[str]:
+    return _PATHS.findall(text)
+
+
+def changes_in(given: Any) -> dict[str, Any] | None:
+    """What a call says of each file it changes, by path; None if it says it in another way."""
+    if not isinstance(given, dict):
+        return None
+    found = (given.get(name) for name in argument_names().changes)
+    return next((changes for changes in found if isinstance(changes, dict)), None)
+
+
+def told_changes(changes: dict[str, Any]) -> Iterator[FileChange]:
+    """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
+    `type`, older nest."""
+    for path, told in changes.items():
+        if not isinstance(told, dict):
+            continue
+        kind = str(told.get("type") or next(iter(told), None))
+        inner = told if "type" in told else told.get(kind)
+        yield FileChange(
+            path,
+            kind,
+            first(inner, "move_path"),
+            diff=first(inner, "unified_diff"),
+            content=first(inner, "content"),
+        )

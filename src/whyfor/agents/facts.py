@@ -1,0 +1,123 @@
+"""What is known of an agent beside the format of its transcripts: its tools and their arguments,
+its variables, its hooks, its mark. Plain data, one `facts.py` in each agent's package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from whyfor.model.tools import ToolKind
+
+HOOK_SECONDS = 5  # a hook of ours may take
+
+
+class ArgumentNames(msgspec.Struct, frozen=True):
+    """How the arguments of an agent's tools are called, each the likeliest first."""
+
+    path: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    folder: tuple[str, ...] = ()  # where a command runs
+    old: tuple[str, ...] = ()  # text that an edit takes away
+    new: tuple[str, ...] = ()  # text that it puts in
+    whole: tuple[str, ...] = ()  # all of a file that is written
+    edits: tuple[str, ...] = ()  # a list of edits of one file
+    patch: tuple[str, ...] = ()  # the text of a patch
+    changes: tuple[str, ...] = ()  # an object of changes by path
+
+
+class HookEvent(msgspec.Struct, frozen=True):
+    event: str
+    matcher: str | None = None
+    annotate: bool = False  # the hook may answer here, if annotation is wanted
+
+
+class Hookable(msgspec.Struct, frozen=True):
+    """An agent whose settings can name commands to run."""
+
+    agent: str
+    title: str
+    program: str
+    folder: Callable[[Path, Mapping[str, str]], Path]
+    """Its own folder, from the user's home and the environment."""
+    file: str
+    """Its settings, below that folder."""
+    local: str
+    """Its settings for one project, below the project."""
+    events: tuple[HookEvent, ...]
+    limit: dict[str, int]
+    """How long a hook may take, in the agent's word and unit."""
+    grouped: bool = True
+    """Entries stand in groups with a matcher; else each by itself."""
+    empty: dict[str, Any] = {}
+    """What the file must hold besides hooks."""
+    off: tuple[str, bool] | None = None
+    """The setting that turns all hooks off, and at which value."""
+    skills: str | None = None
+    """Where it looks for skills, below its folder."""
+    consent: str | None = None
+    """What the person must still do before it runs our hooks."""
+    untrusted: Callable[[Path, Path, list[str]], list[str]] | None = None
+    """From its folder, the file of settings and our events: those it was not told to trust."""
+    trust: str | None = None
+    """How the person tells it to trust them."""
+    former_file: str | None = None
+    """A file of settings that was ours alone under our former name, below its folder."""
+    former_local: str | None = None
+    """And one below a project."""
+
+
+class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
+    mark: str  # two letters
+    colour: str  # of its mark in a terminal
+    tools: Mapping[str, ToolKind] = {}
+    """By name in lower case."""
+    tool_commands: Mapping[str, Mapping[str, ToolKind]] = {}
+    """Tools that do several things, by the value of their argument `command`."""
+    arguments: ArgumentNames = ArgumentNames()
+    refusals: tuple[str, ...] = ()
+    """How the result of a call begins that the person refused."""
+
+    folder_variables: tuple[str, ...] = ()
+    """Environment variables that say where it keeps its files."""
+    session_variables: tuple[str, ...] = ()
+    """Those that name the session a command runs in, the surest first."""
+    presence_variables: tuple[str, ...] = ()
+    """Those that are set for every command it runs."""
+    awaited_variable: str | None = None
+    """Set where it kills what a command leaves running, so that our git hooks wait."""
+
+    hooks: Hookable | None = None
+    hook_events: Mapping[str, str] = {}
+    """What its hooks say of a session's status, by the event's name."""
+    notices: Mapping[str, str] = {}
+    """What kinds of its notifications say of it."""
+    process_states: Mapping[str, str] = {}
+    """What its list of processes says of it: by state, or by `state (what it waits for)`."""
+
+    structure: frozenset[str] = frozenset()
+    """Keys that hold a record together and stay when its words go: ids, kinds, times, places."""
+    identities: frozenset[str] = frozenset()
+    """Keys in lower case whose values are no secrets, however random: ids, hashes, times."""
+    sealed: frozenset[str] = frozenset()
+    """Keys in lower case whose values the agent has signed or encrypted."""
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def kinds(**names: str) -> dict[str, ToolKind]:
+    """A table of tools from names by kind."""
+    return {name: kind for kind, each in names.items() for name in each.split()}  # type: ignore[misc]
+
+
+def hook_events(names: str) -> tuple[HookEvent, ...]:
+    return tuple(HookEvent(name) for name in names.split())
+
+
+def folder_from(variable: str, name: str) -> Callable[[Path, Mapping[str, str]], Path]:
+    """The folder that a variable names, else one of this name in the user's home."""
+    return lambda home, env: Path(env[variable]) if env.get(variable) else home / name

@@ -1,0 +1,89 @@
+"""Gemini CLI's tools, variables, hooks and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from whyfor.agents.facts import (
+    HOOK_SECONDS,
+    AgentFacts,
+    ArgumentNames,
+    Hookable,
+    HookEvent,
+    hook_events,
+    kinds,
+    words,
+)
+
+SHELL, EDIT, FETCH = "run_shell_command", "replace", "web_fetch"
+QUESTION = "ask_user"
+
+
+def own_folder(home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
+
+
+HOOKS = Hookable(
+    agent="gemini",
+    title="Gemini CLI",
+    program="gemini",
+    folder=own_folder,
+    file="settings.json",
+    local=".gemini/settings.json",
+    events=(
+        *hook_events("SessionStart BeforeAgent AfterAgent"),
+        HookEvent("AfterTool", SHELL, annotate=True),
+        *hook_events("Notification SessionEnd"),
+    ),
+    limit={"timeout": HOOK_SECONDS * 1000},
+    off=("hooksConfig.enabled", False),
+    skills="skills",
+)
+FACTS = AgentFacts(
+    mark="Ge",
+    colour="#5a8ee6",
+    tools=kinds(
+        shell=SHELL,
+        read="read_file read_many_files",
+        list="list_directory",
+        search="glob search_file_content grep_search",
+        edit=EDIT,
+        write="write_file",
+        web="google_web_search",
+        fetch=FETCH,
+        subagent="invoke_agent delegate_to_agent",
+        question=QUESTION,
+        plan="exit_plan_mode",
+        todo="write_todos",
+    ),
+    arguments=ArgumentNames(
+        path=("file_path", "absolute_path"),
+        command=("command",),
+        folder=("dir_path",),
+        old=("old_string",),
+        new=("new_string",),
+        whole=("content",),
+    ),
+    folder_variables=("GEMINI_CLI_HOME",),
+    session_variables=("GEMINI_SESSION_ID",),
+    presence_variables=("GEMINI_CLI",),
+    hooks=HOOKS,
+    hook_events={
+        "SessionStart": "started",
+        "BeforeAgent": "prompt",
+        "BeforeTool": "call",
+        "AfterTool": "result",
+        "AfterAgent": "done",
+        "SessionEnd": "exited",
+    },
+    notices={"ToolPermission": "noticed"},
+    structure=frozenset(
+        words(
+            "type kind id sessionId callId name timestamp startTime lastUpdated projectHash model "
+            "mimeType status"
+        )
+    ),
+    identities=frozenset(words("id sessionid callid timestamp type model projecthash")),
+    sealed=frozenset(words("thoughtsignature thought_signature")),
+)

@@ -1,0 +1,143 @@
+"""What tools do and how their arguments are called, by the facts of the agent; where it is not
+known or does not say, by those of all agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from whyfor.agents import AGENTS
+from whyfor.agents.facts import AgentFacts, ArgumentNames, kinds
+from whyfor.model.tools import MCP, ToolKind
+
+# Tools of no agent that is read here: of forks, of editors, of MCP servers that use bare names.
+_FOREIGN = kinds(
+    shell="terminal",
+    read="cat open_file",
+    search="search find file_search",
+    edit="update",
+    write="create_file",
+    web="fetch webfetch_tool",
+    plan="plan",
+    todo="todo",
+)
+_FOREIGN_ARGUMENTS = ArgumentNames(
+    path=("relative_path", "target_file"),
+    folder=("cwd",),
+    old=("old_text", "oldText"),
+    new=("new_text", "newText", "body"),
+    whole=("contents",),
+    patch=("patch",),
+)
+
+
+def tool_kind(name: str, agent: str = "", given: Any = None) -> ToolKind:
+    """What a tool does. `given`: the arguments of the call, which some tools need to tell."""
+    lowered = name.lower()
+    if lowered.startswith(MCP):
+        return "mcp"
+    command = given.get("command") if isinstance(given, dict) else None
+    for facts in _facts(agent):
+        by_command = facts.tool_commands.get(lowered, {})
+        if isinstance(command, str) and command in by_command:
+            return by_command[command]
+        if lowered in facts.tools:
+            return facts.tools[lowered]
+    return _FOREIGN.get(lowered, "other")
+
+
+def is_of_an_agent(name: str) -> bool:
+    """Return whether one of the agents has a tool of this name itself."""
+    return name.lower() in _tools(tuple(AGENTS))
+
+
+def names_of(kind: ToolKind) -> frozenset[str]:
+    """Names of all tools of a kind, in lower case."""
+    tables = (_tools(tuple(AGENTS)), _FOREIGN)
+    return frozenset(name for table in tables for name, each in table.items() if each == kind)
+
+
+def argument_names(agent: str = "") -> ArgumentNames:
+    """An agent's own names first, then those of all others."""
+    return _argument_names(agent, tuple(AGENTS))
+
+
+def command_of(given: Any) -> str:
+    """The command that a call of a shell runs, without the shell around it."""
+    if isinstance(given, dict):
+        names = argument_names().command
+        given = next((given[name] for name in names if name in given), "")
+    if isinstance(given, list):
+        parts = [str(part) for part in given]
+        return parts[-1] if len(parts) == 3 and parts[1] in ("-c", "-lc") else " ".join(parts)
+    return given if isinstance(given, str) else ""
+
+
+def hook_kind(event: str, agent: str = "") -> str | None:
+    """What a hook's event says of a session's status; None if nobody knows it."""
+    lowered = event.lower()  # a hook may come from the settings of another agent
+    for facts in _facts(agent):
+        for name, kind in facts.hook_events.items():
+            if name.lower() == lowered:
+                return kind
+    return None
+
+
+def notice_kind(notice: str, agent: str = "") -> str | None:
+    """What a kind of notification says of a session's status."""
+    found = (facts.notices.get(notice) for facts in _facts(agent))
+    return next((kind for kind in found if kind), None)
+
+
+def process_kind(state: str, waiting_for: str, agent: str = "") -> str | None:
+    """What an agent's list of its processes says of a session's status."""
+    exact = f"{state} ({waiting_for})"
+    for facts in _facts(agent):
+        states = facts.process_states
+        if exact in states or state in states:
+            return states.get(exact) or states[state]
+    return None
+
+
+def refusals() -> tuple[str, ...]:
+    """How results begin of calls that the person refused."""
+    return _refusals(tuple(AGENTS))
+
+
+def _facts(agent: str) -> list[AgentFacts]:
+    return list(_ordered(agent, tuple(AGENTS)))
+
+
+# The caches depend on who is registered.
+
+
+@cache
+def _ordered(agent: str, registered: tuple[str, ...]) -> tuple[AgentFacts, ...]:
+    """The agent's own facts, then those of the others."""
+    names = sorted(registered, key=lambda name: name != agent)
+    return tuple(AGENTS[name].facts for name in names)
+
+
+@cache
+def _tools(registered: tuple[str, ...]) -> Mapping[str, ToolKind]:
+    found: dict[str, ToolKind] = {}
+    for facts in reversed(_ordered("", registered)):
+        found |= facts.tools
+    return found
+
+
+@cache
+def _refusals(registered: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for facts in _ordered("", registered) for text in facts.refusals)
+
+
+@cache
+def _argument_names(agent: str, registered: tuple[str, ...]) -> ArgumentNames:
+    tables = [facts.arguments for facts in _ordered(agent, registered)]
+    tables.append(_FOREIGN_ARGUMENTS)
+    merged = {
+        field: tuple(dict.fromkeys(name for table in tables for name in getattr(table, field)))
+        for field in ArgumentNames.__struct_fields__
+    }
+    return ArgumentNames(**merged)
