@@ -26,7 +26,7 @@ class AskedEdit(msgspec.Struct, frozen=True):
     whole: str | None
 
 
-class FileChange(msgspec.Struct):
+class AskedChange(msgspec.Struct):
     """What a patch, or an account of one, says of a file."""
 
     path: str
@@ -84,15 +84,15 @@ def patch_in(given: Any) -> str:
     return first(given, *argument_names().patch) or command_of(given)
 
 
-def patched_files(text: str) -> Iterator[FileChange]:
+def patched_files(text: str) -> Iterator[AskedChange]:
     """The files of a patch in Codex's own format: `*** Update File: path`, then signed lines."""
-    change: FileChange | None = None
+    change: AskedChange | None = None
     for line in text.split("\n"):
         head = _HEAD.match(line.rstrip("\r"))
         if head is not None and head[1] in _WHAT:
             if change is not None:
                 yield change
-            change = FileChange(head[2].strip(), _WHAT[head[1]], lines=[])
+            change = AskedChange(head[2].strip(), _WHAT[head[1]], lines=[])
         elif change is None:
             continue
         elif head is not None:
@@ -118,7 +118,7 @@ def changes_in(given: Any) -> dict[str, Any] | None:
     return next((changes for changes in found if isinstance(changes, dict)), None)
 
 
-def told_changes(changes: dict[str, Any]) -> Iterator[FileChange]:
+def told_changes(changes: dict[str, Any]) -> Iterator[AskedChange]:
     """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
     `type`, older nest."""
     for path, told in changes.items():
@@ -126,7 +126,7 @@ def told_changes(changes: dict[str, Any]) -> Iterator[FileChange]:
             continue
         kind = str(told.get("type") or next(iter(told), None))
         inner = told if "type" in told else told.get(kind)
-        yield FileChange(
+        yield AskedChange(
             path,
             kind,
             first(inner, "move_path"),

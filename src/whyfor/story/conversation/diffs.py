@@ -11,7 +11,7 @@ from typing import Any
 
 from whyfor.agents.edits import (
     PATCH,
-    FileChange,
+    AskedChange,
     asked_edits,
     changes_in,
     first,
@@ -100,7 +100,7 @@ def _unified(diff: str, path: str) -> Iterator[FileDiff]:
         yield FileDiff(at, rows=rows)
 
 
-def _patched(file: FileChange) -> FileDiff:
+def _patched(file: AskedChange) -> FileDiff:
     """A file of a patch: no numbers, `@@` between places."""
     what = "moved" if file.moved_to else _WHAT[file.what]
     rows = _signed(file.lines)
@@ -109,7 +109,7 @@ def _patched(file: FileChange) -> FileDiff:
     return FileDiff(file.path, what, rows)
 
 
-def _told(file: FileChange) -> FileDiff:
+def _told(file: AskedChange) -> FileDiff:
     """A file of an account of changes."""
     if file.what == "delete":
         return FileDiff(file.path, "deleted")

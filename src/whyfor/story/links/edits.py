@@ -12,7 +12,7 @@ import msgspec
 
 from whyfor.agents.edits import (
     PATCH,
-    FileChange,
+    AskedChange,
     asked_edits,
     changes_in,
     first,
@@ -142,7 +142,7 @@ def _hunks(path: str, lines: list[str]) -> Iterator[Edit]:
         yield _signed(path, lines[start:])
 
 
-def _patched(file: FileChange, cwd: str) -> Iterator[Edit]:
+def _patched(file: AskedChange, cwd: str) -> Iterator[Edit]:
     """A file of a patch."""
     path = absolute(file.path, cwd)
     if file.moved_to:
@@ -152,7 +152,7 @@ def _patched(file: FileChange, cwd: str) -> Iterator[Edit]:
     yield Edit(path, kind="gone") if file.what == "delete" else _signed(path, file.lines)
 
 
-def _told(file: FileChange, cwd: str) -> Iterator[Edit]:
+def _told(file: AskedChange, cwd: str) -> Iterator[Edit]:
     """A file of an account of changes."""
     path = absolute(file.path, cwd)
     if file.moved_to:
