@@ -5,31 +5,22 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from whyfor.agents.edits import PATCH
-from whyfor.agents.tools import tool_kind
+from whyfor.agents.edits import PATCH, first, path_in
+from whyfor.agents.tools import argument_names, tool_kind
 from whyfor.model.events import StoredEvent
 
-_TELLING = (
-    "command",
-    "cmd",
-    "file_path",
-    "filePath",
-    "path",
-    "pattern",
-    "query",
-    "description",
-    "url",
-)
+_TELLING = ("pattern", "query", "description", "url")  # beside a command and a path
 
 
 def argument(call: StoredEvent) -> str:
     """The one input that says most."""
     given = (call.data or {}).get("input")
-    if isinstance(given, dict):
-        for name in _TELLING:
-            if isinstance(given.get(name), str):
-                return str(given[name])
-    return call.text
+    if not isinstance(given, dict):
+        return call.text
+    names = argument_names()
+    telling = (*names.command, *names.path, *_TELLING)
+    texts = (given[name] for name in telling if isinstance(given.get(name), str))
+    return next(texts, call.text)
 
 
 def question_calls(events: Iterable[StoredEvent]) -> set[str]:
@@ -63,14 +54,12 @@ def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
         ]
     given = (call.data or {}).get("input")
     given = given if isinstance(given, dict) else {}
-    old, new = (
-        given.get("old_string") or given.get("oldString"),
-        given.get("new_string") or given.get("newString"),
-    )
-    if isinstance(old, str) and isinstance(new, str):
+    names = argument_names()
+    old, new = first(given, *names.old), first(given, *names.new)
+    if old and new:
         return list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[3:]
-    content = given.get("content")
-    if isinstance(content, str) and ("file_path" in given or "filePath" in given):
+    content = first(given, *names.whole)
+    if content and path_in(given):
         return ["+" + line for line in content.splitlines()]
     if tool_kind(call.name or "") == "patch" or PATCH in call.text:
         return [
