@@ -14,7 +14,7 @@ from whyfor.agents.codex.records import CALLS, OUTPUTS, RECORDS
 from whyfor.agents.copilot.read import EVENTS, SILENT
 from whyfor.agents.facts import AgentFacts
 from whyfor.agents.tools import argument_names, names_of, tool_kind
-from whyfor.hook import announce, private
+from whyfor.hook import private
 from whyfor.model.events import KINDS
 from whyfor.privacy import redactor
 from whyfor.story.status import inputs
@@ -84,12 +84,23 @@ def test_no_name_of_an_agents_format_stands_outside_the_agents() -> None:
 # -- the copies that must stand alone ------------------------------------------------------------
 
 
+def hook_words(module: str, name: str) -> set[str]:
+    """A list of words in a module of the hook, which only a hook can import."""
+    tree = ast.parse((SOURCE / "hook" / f"{module}.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            assert isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
+            words: bytes = ast.literal_eval(node.value.func.value)
+            return {word.decode() for word in words.split()}
+    raise LookupError(f"{module}.{name}")
+
+
 def test_hooks_keep_the_structure_that_agents_name() -> None:
     assert {key.decode() for key in private.STRUCTURE} == all_of("structure")
 
 
 def test_hooks_hand_on_the_variables_that_name_sessions() -> None:
-    told = {name.decode() for name in announce.TOLD}
+    told = hook_words("announce", "TOLD")
     assert all_of("session_variables") <= told
     known = all_of("session_variables") | all_of("presence_variables")
     others = {name for name in told - known if not name.startswith(("WHYFOR_", "GIT_"))}
@@ -97,24 +108,24 @@ def test_hooks_hand_on_the_variables_that_name_sessions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("listed", "kinds"),
+    ("module", "name", "kinds"),
     [
-        (announce.ASKS, {"prompt"}),
-        (announce.ENDS, {"exited"}),
-        (announce.WAKES, {"done", "failed", "exited", "compacting"}),
+        ("private_turns", "ASKS", {"prompt"}),
+        ("announce", "ENDS", {"exited"}),
+        ("announce", "WAKES", {"done", "failed", "exited", "compacting"}),
     ],
-    ids=["asks", "ends", "wakes"],
 )
-def test_hooks_know_the_events_that_agents_name(listed: list[bytes], kinds: set[str]) -> None:
+def test_hooks_know_the_events_that_agents_name(module: str, name: str, kinds: set[str]) -> None:
     expected = set()
     for facts in FACTS.values():
         installed = {on.event for on in facts.hooks.events} if facts.hooks else set()
-        expected |= {name for name in installed if facts.hook_events.get(name) in kinds}
-    assert {name.decode() for name in listed if not name.startswith(b"post-")} == expected
+        expected |= {event for event in installed if facts.hook_events.get(event) in kinds}
+    of_git = {event for event in hook_words(module, name) if event.startswith("post-")}
+    assert hook_words(module, name) - of_git == expected
 
 
 def test_hooks_look_for_files_where_tools_name_them() -> None:
-    assert {name.decode() for name in announce.FILES} <= set(argument_names().path)
+    assert hook_words("exclusions", "FILES") <= set(argument_names().path)
 
 
 def test_redaction_leaves_the_keys_alone_that_agents_name() -> None:
