@@ -269,19 +269,17 @@ class Open:
 
     __slots__ = ("array", "begun", "content", "key", "message")
 
-    def __init__(
-        self, array: bool, key: bytes, message: int, content: bool, begun: int = -1
-    ) -> None:
+    def __init__(self, array: bool, key: bytes, message: int, content: bool) -> None:
         self.array = array
         self.key = key
         self.message = message
         self.content = content
-        self.begun = begun  # where it begins, if it is an element of a named list
+        self.begun = -1  # where it begins, if it is an element of a named list
 
 
 class Json:
-    """Walks one or several JSON values in a row; a string that holds JSON again is walked too,
-    one level deep."""
+    """One or several JSON values in a row; a string that holds JSON again is walked too, one
+    level deep. `privacy/json_spans.py` has a twin, and a test holds the two together."""
 
     def __init__(self, data: bytes, lists: frozenset[bytes]) -> None:
         self.data = data
@@ -290,60 +288,49 @@ class Json:
         # of the named lists, in which each is a message: from, to
         self.elements: list[tuple[int, int]] = []
         self.messages = 0
-        self.sound = self.walk(0, len(data), 0, Open(False, b"", 0, False))
+        self.sound = Walk(self, Open(False, b"", 0, False), 0).run(0, len(data))
 
-    def walk(self, at: int, stop: int, level: int, outer: Open) -> bool:  # noqa: C901, PLR0912 - a parser's loop: each byte decides at once
-        """Whether all of it is JSON; `level` is how often its quotes are escaped."""
-        data, extra = self.data, (1 << level) - 1  # backslashes that belong to a quote
-        stack = [outer]
-        key, want = b"", VALUE
-        while True:
-            quote = self.quote(at, stop, level)
-            between = data[at : quote - extra] if quote >= 0 else data[at:stop]
-            if level:
-                between = (
-                    between.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
-                )
-            before = 0
-            for place, mark in enumerate(between, at):
-                if mark in SCALAR:
-                    if want != VALUE and not (want == NEXT and before and before in SCALAR):
-                        return False
-                    want = NEXT
-                elif mark not in BLANK:
-                    if mark in b"{[" and (want == VALUE or (want == NEXT and len(stack) == 1)):
-                        stack.append(self.opened(stack, key, mark == 91, place))
-                        key, want = b"", VALUE if mark == 91 else KEY
-                    elif (
-                        mark in b"}]"
-                        and want != COLON
-                        and len(stack) > 1
-                        and stack[-1].array == (mark == 93)
-                    ):
-                        if (begun := stack.pop().begun) >= 0 and not level:
-                            self.elements.append((begun, place + 1))
-                        key, want = b"", NEXT
-                    elif mark == 44 and want == NEXT and len(stack) > 1:
-                        key, want = b"", VALUE if stack[-1].array else KEY
-                    elif mark == 58 and want == COLON:
-                        want = VALUE
-                    else:
-                        return False
-                before = mark
-            if quote < 0:
-                return len(stack) == 1 and want == NEXT
-            end = self.quote(quote + 1, stop, level)
-            if end < 0 or want not in (VALUE, KEY):
+    def string(self, start: int, stop: int, key: bytes, above: Open, level: int) -> None:
+        content = above.content or key in CONTENT
+        ends = self.data[start : start + 1] + self.data[stop - 1 : stop]
+        if not level and key != b":" and ends in (b"{}", b"[]"):
+            kept = len(self.strings)
+            if Walk(self, Open(False, b"", above.message, content), 1).run(start, stop):
+                return
+            del self.strings[kept:]
+        self.strings.append((start, stop, above.message, key, content))
+
+
+class Walk:
+    """Reads one text from string to string; `level` is how often its quotes are escaped."""
+
+    __slots__ = ("json", "key", "level", "stack", "want")
+
+    def __init__(self, json: Json, outer: Open, level: int) -> None:
+        self.json = json
+        self.level = level
+        self.stack = [outer]
+        self.key = b""
+        self.want = VALUE
+
+    def run(self, at: int, stop: int) -> bool:
+        """Return whether all of it is JSON."""
+        data = self.json.data
+        extra = self.level  # backslashes that belong to a quote
+        while (quote := self.quote(at, stop)) >= 0:
+            if not self.marks(data[at : quote - extra], at):
                 return False
-            self.string(quote + 1, end - extra, b":" if want == KEY else key, stack[-1], level)
-            key, want = (data[quote + 1 : end - extra], COLON) if want == KEY else (key, NEXT)
-            at = end + 1
+            at = self.string(quote + 1, stop)
+            if at < 0:
+                return False
+        return self.marks(data[at:stop], at) and len(self.stack) == 1 and self.want == NEXT
 
-    def quote(self, at: int, stop: int, level: int) -> int:
+    def quote(self, at: int, stop: int) -> int:
         """The next quote that is one at this level; -1 if there is none."""
-        while (found := self.data.find(b'"', at, stop)) >= 0:
-            run = found - backslashes(self.data, found, at)
-            for _ in range(level):
+        data = self.json.data
+        while (found := data.find(b'"', at, stop)) >= 0:
+            run = found - backslashes(data, found, at)
+            if self.level:
                 if run % 2 == 0:
                     return -1
                 run //= 2
@@ -352,28 +339,80 @@ class Json:
             at = found + 1
         return -1
 
-    def opened(self, stack: list[Open], key: bytes, array: bool, place: int) -> Open:
-        above = stack[-1]
-        element = above.array and above.key in self.lists
-        message = above.message
-        if element or not message:
-            self.messages += 1
-            message = self.messages
-        nested = any(one.begun >= 0 for one in stack) if element else False
-        return Open(
-            array,
-            key,
-            message,
-            above.content or key in CONTENT,
-            place if element and not nested else -1,
-        )
+    def string(self, start: int, stop: int) -> int:
+        """Take the string that begins here; told is where it goes on, -1 if there must be none."""
+        end = self.quote(start, stop)
+        if end < 0 or self.want > KEY:
+            return -1
+        last = end - self.level
+        if self.want == KEY:
+            self.json.string(start, last, b":", self.stack[-1], self.level)
+            self.key = self.json.data[start:last]
+            self.want = COLON
+        else:
+            self.json.string(start, last, self.key, self.stack[-1], self.level)
+            self.want = NEXT
+        return end + 1
 
-    def string(self, start: int, stop: int, key: bytes, above: Open, level: int) -> None:
-        content = above.content or key in CONTENT
-        ends = self.data[start : start + 1] + self.data[stop - 1 : stop]
-        if not level and key != b":" and ends in (b"{}", b"[]"):
-            kept = len(self.strings)
-            if self.walk(start, stop, 1, Open(False, b"", above.message, content)):
-                return
-            del self.strings[kept:]
-        self.strings.append((start, stop, above.message, key, content))
+    def marks(self, between: bytes, at: int) -> bool:
+        """Take what stands between two strings; told is whether it may stand there."""
+        if between == b":" and self.want == COLON:  # by far the most frequent
+            self.want = VALUE
+            return True
+        if self.level:
+            for blank in (b"\\n", b"\\t", b"\\r"):
+                between = between.replace(blank, b"  ")
+        scalar = False  # whether the byte before belongs to a number or a word
+        for place, mark in enumerate(between, at):
+            if mark in SCALAR:
+                if self.want != VALUE and not scalar:
+                    return False
+                self.want = NEXT
+                scalar = True
+                continue
+            scalar = False
+            if mark not in BLANK and not self.mark(mark, place):
+                return False
+        return True
+
+    def mark(self, mark: int, place: int) -> bool:
+        if mark == 44:  # a comma
+            expected = self.want == NEXT and len(self.stack) > 1
+            self.expect_item()
+            return expected
+        if mark == 58:  # a colon
+            expected = self.want == COLON
+            self.want = VALUE
+            return expected
+        if mark in b"{[":
+            return self.open(mark == 91, place)
+        return mark in b"}]" and self.close(mark == 93, place)
+
+    def expect_item(self) -> None:
+        self.key = b""
+        self.want = VALUE if self.stack[-1].array else KEY
+
+    def open(self, array: bool, place: int) -> bool:
+        if self.want != VALUE and (self.want != NEXT or len(self.stack) > 1):
+            return False
+        json, above = self.json, self.stack[-1]
+        opened = Open(array, self.key, above.message, above.content or self.key in CONTENT)
+        element = above.array and above.key in json.lists
+        if element or not above.message:
+            json.messages += 1
+            opened.message = json.messages
+        if element and all(one.begun < 0 for one in self.stack):
+            opened.begun = place
+        self.stack.append(opened)
+        self.expect_item()
+        return True
+
+    def close(self, array: bool, place: int) -> bool:
+        if self.want == COLON or len(self.stack) == 1 or self.stack[-1].array != array:
+            return False
+        begun = self.stack.pop().begun
+        if begun >= 0 and not self.level:
+            self.json.elements.append((begun, place + 1))
+        self.key = b""
+        self.want = NEXT
+        return True

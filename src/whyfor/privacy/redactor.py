@@ -21,6 +21,7 @@ import msgspec
 from whyfor.model.errors import NotRedacted
 from whyfor.privacy.assignments import GENERIC, is_name_key, is_value_key
 from whyfor.privacy.engine import SPLIT, Engine, Finding
+from whyfor.privacy.json_spans import Literal, literals
 from whyfor.privacy.shapes import is_hex, is_random
 from whyfor.privacy.spread import BEGINS, SpreadKey
 from whyfor.privacy.spread import RULE as KEY_RULE
@@ -42,8 +43,6 @@ IDENTITIES = frozenset(
     "checksum integrity snapshotid interactionid projecthash".split()
 )
 PROTECTED = SEALED | IDENTITIES
-# never goes back: it may be 100 MB, or never end
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _decode = msgspec.json.Decoder().decode
 T = TypeVar("T")
@@ -384,40 +383,37 @@ class _Strings:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._low = self._high = -1
-        self._starts: list[int] = []
-        self._ends: list[int] = []
+        self._low = self._high = -1  # of the line that was read last
+        self._literals: list[Literal] = []
 
     def key(self, at: int) -> str:
-        """In small letters; nothing if the text is not JSON here."""
+        """In small letters; nothing if the text is not JSON here, or the place is in a key."""
         if not self._low <= at < self._high:
             self._read(at)
-        index = bisect_right(self._starts, at) - 1
-        if index < 1 or self._ends[index] <= at or self._is_key(index):
+        index = bisect_right(self._literals, at, key=_quote) - 1
+        if index < 0:
             return ""
-        while index > 0:  # of a list, the key before it
-            index -= 1
-            if self._is_key(index):
-                return (
-                    self.data[self._starts[index] + 1 : self._ends[index] - 1]
-                    .decode("latin-1")
-                    .lower()
-                )
-        return ""
+        literal = self._literals[index]
+        if literal.is_key or literal.stop + literal.closed <= at:
+            return ""
+        return literal.key.decode("latin-1").lower()
 
     def _read(self, at: int) -> None:
-        self._low = self.data.rfind(b"\n", 0, at) + 1
-        high = self.data.find(b"\n", at)
-        self._high = len(self.data) if high < 0 else high
+        self._low, self._high = _line_around(self.data, at, at)
         line = self.data[self._low : self._high].lstrip()
-        self._starts, self._ends = [], []
+        self._literals = []
         if line[:1] in (b"{", b"[", b'"', b"}"):
-            for match in _STRING.finditer(self.data, self._low, self._high):
-                self._starts.append(match.start())
-                self._ends.append(match.end())
+            self._literals = list(literals(self.data, self._low, self._high))
 
-    def _is_key(self, index: int) -> bool:
-        return self.data[self._ends[index] : self._ends[index] + 8].lstrip()[:1] == b":"
+
+def _quote(literal: Literal) -> int:
+    return literal.start - 1
+
+
+def _line_around(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Where the line begins that `start` is in, and where the one ends that `end` is in."""
+    high = data.find(b"\n", end)
+    return data.rfind(b"\n", 0, start) + 1, len(data) if high < 0 else high
 
 
 def in_strings(data: bytes, item: Finding) -> Iterator[Finding]:
@@ -425,12 +421,10 @@ def in_strings(data: bytes, item: Finding) -> Iterator[Finding]:
     one by one."""
     inside = [item]
     if b'"' in data[item.start : item.end]:
-        low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
-        strings = _STRING.finditer(data, low, len(data) if high < 0 else high)
         inside = [
-            Finding(max(item.start, match.start() + 1), min(item.end, match.end() - 1), item.rule)
-            for match in strings
-            if match.start() + 1 < item.end and item.start < match.end() - 1
+            Finding(max(item.start, found.start), min(item.end, found.stop), item.rule)
+            for found in literals(data, *_line_around(data, item.start, item.end))
+            if found.start < item.end and item.start < found.stop
         ]
     for part in inside:
         start, end = _past_escape(data, part.start), _past_escape(data, part.end)
@@ -443,9 +437,8 @@ def is_number(data: bytes, item: Finding) -> bool:
     a string."""
     if not _NUMBER.fullmatch(data, item.start, item.end):
         return False
-    low, high = data.rfind(b"\n", 0, item.start) + 1, data.find(b"\n", item.end)
-    strings = _STRING.finditer(data, low, len(data) if high < 0 else high)
-    return not any(match.start() < item.start < match.end() for match in strings)
+    around = literals(data, *_line_around(data, item.start, item.end))
+    return not any(found.start <= item.start < found.stop + found.closed for found in around)
 
 
 def _past_escape(data: bytes, at: int) -> int:

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyfor.capture.filters.forgotten import Forgotten, TextPattern, narrowed, strings
+from whyfor.capture.filters.forgotten import Forgotten, TextPattern, narrowed
 from whyfor.model.gaps import filled, holes, without
+from whyfor.privacy.json_spans import strings
 from whyfor.store.tombstones import Tombstones
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]), max_size=20)

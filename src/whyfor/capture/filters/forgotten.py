@@ -4,8 +4,6 @@ salted digests."""
 from __future__ import annotations
 
 import re
-import sys
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -14,15 +12,12 @@ from whyfor.agents import AGENTS
 from whyfor.model.gaps import Gap, joined, runs
 from whyfor.model.sources import Source
 from whyfor.privacy import private
+from whyfor.privacy.json_spans import Span, encode_text, strings, unescape
 from whyfor.store.tombstones import Tombstones
 
-# keys too: a question may be the key of its answer
-_STRING = re.compile(rb'"((?:[^"\\\n]|\\[^\n])*+)"')
-# an escape, or what needs none
-_PIECE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]+", re.S)
-_NESTED = 3  # how deep JSON is looked for inside the strings of JSON
-_decode = msgspec.json.Decoder(str).decode
-Span = tuple[int, int]  # first and behind the last
+__all__ = ["Forgotten", "Span", "TextPattern", "lines", "messages", "narrowed", "strings"]
+
+_SPELLINGS = 3  # how deep a text may be written in JSON inside of JSON
 
 
 class Forgotten:
@@ -118,60 +113,6 @@ def lines(data: bytes) -> Iterator[tuple[Span, bytes]]:
         at = end
 
 
-def strings(data: bytes, depth: int = 1) -> Iterator[tuple[Span, str]]:
-    """The strings of JSON text: where each stands between its quotes, and what it says.
-
-    Of one that is JSON itself the strings in it: agents keep whole records so, and those change.
-    """
-    for match in _STRING.finditer(data):
-        if not match[1]:
-            continue
-        text = _said(match[1])
-        if depth < _NESTED and text[:1] in ("{", "[") and _is_json(text):
-            yield from _inside(match[1], match.start(1), depth + 1)
-        else:
-            yield match.span(1), text
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(raw(text))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
-
-
-def _inside(escaped: bytes, start: int, depth: int) -> Iterator[tuple[Span, str]]:
-    """The same of JSON that stands in a string, by its places there."""
-    plain, places, at = [], [], 0  # places: of each piece, what it says and how that is written
-    for piece in _PIECE.finditer(escaped):
-        said = raw(_said(piece[0]))
-        places.append((at, start + piece.start()))
-        plain.append(said)
-        at += len(said)
-    places.append((at, start + len(escaped)))
-    for (first, last), text in strings(b"".join(plain), depth):
-        yield (_written(places, first), _written(places, last)), text
-
-
-def _written(places: list[Span], at: int) -> int:
-    said, written = places[bisect_right(places, (at, sys.maxsize)) - 1]
-    return written + at - said  # past the beginning only of pieces that are written as they are
-
-
-def _said(inside: bytes) -> str:
-    if b"\\" in inside:
-        try:
-            return _decode(b'"%s"' % inside)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            pass  # half a character, or no JSON at all: what it looks like is what it says
-    return inside.decode("utf-8", "surrogateescape")
-
-
-def raw(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 class TextPattern:
     """A text, however it may be written in JSON, and in JSON inside of JSON."""
 
@@ -179,14 +120,14 @@ class TextPattern:
         import json  # here: an ingest has no needle
 
         forms = {text}
-        for _ in range(_NESTED):
+        for _ in range(_SPELLINGS):
             forms |= {
                 json.dumps(form, ensure_ascii=ascii)[1:-1]
                 for form in forms
                 for ascii in (True, False)
             }
         self._forms = tuple(forms)
-        self._raw = tuple(map(raw, forms))
+        self._raw = tuple(map(encode_text, forms))
         units = re.findall("....", text.encode("utf-16-be", "surrogatepass").hex())
         self._escapes = {f"\\u{form}".encode() for unit in units for form in (unit, unit.upper())}
         if "/" in text:
@@ -200,10 +141,11 @@ class TextPattern:
         return odd and any(self.said_in(text) for _, text in strings(data))
 
     def said_in(self, text: str) -> bool:
-        for _ in range(_NESTED):
+        for _ in range(_SPELLINGS):
             if any(form in text for form in self._forms):
                 return True
             if "\\" not in text:
                 return False
-            text = _said(raw(text).replace(b'\\"', b"'").replace(b'"', b"'").replace(b"\n", b" "))
+            quoted = encode_text(text).replace(b'\\"', b"'").replace(b'"', b"'")
+            text = unescape(quoted.replace(b"\n", b" "))
         return False
