@@ -38,6 +38,7 @@ __all__ = [
     "ProcessList",
     "Record",
     "RecordReader",
+    "RecordStamp",
     "RegisteredProcess",
     "Rows",
     "Sink",
@@ -85,6 +86,20 @@ class Rows(msgspec.Struct, frozen=True):
     lines: bytes
     position: Record
     error: Exception | None = None  # why this session could not be read; the others are
+
+
+class RecordStamp(msgspec.Struct):
+    """What one record says about itself, whatever it tells: by this it is decided whether it may
+    be stored. Times are in ms; None is not said."""
+
+    at: int | None = None  # when it was written
+    since: int | None = None  # when what it tells began: mostly the same
+    until: int | None = None  # when it was last changed, if it says both
+    cwd: str | None = None
+    session_id: str | None = None
+    retells: bool = False  # a summary, a title, a history written anew: of records long before it
+    name: str = ""  # its own id
+    is_link: bool = False  # records after it name it as the one before them
 
 
 class RecordReader(Protocol):
@@ -149,6 +164,9 @@ class Agent(Protocol):
         """What this file is, by its first bytes; None if it is none of ours."""
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader: ...
+
+    def stamp(self, record: Record) -> RecordStamp:
+        """When and where a record, or a message of its own in one, was written."""
 
     def alone(self, message: Record) -> Record:
         """An element of such a list, as a record that the reader understands."""

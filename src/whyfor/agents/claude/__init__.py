@@ -13,6 +13,8 @@ from whyfor.model.findings import Record
 if TYPE_CHECKING:
     from whyfor.agents.claude.running import Registry
     from whyfor.agents.conversation import SessionWriter
+from whyfor.agents.base import RecordStamp
+from whyfor.agents.claude.stamp import stamp
 
 
 class Claude(FileAgent):
@@ -63,6 +65,9 @@ class Claude(FileAgent):
             )
             found = found or ("parentUuid" in record and "message" in record)
         return SourceShape("lines", path.name.removesuffix(".jsonl")) if found else None
+
+    def stamp(self, record: Record) -> RecordStamp:
+        return stamp(record)
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.claude.read import (  # most commands read nothing

@@ -12,6 +12,7 @@ from whyfor.agents.base import (
     FileAgent,
     OnError,
     RecordReader,
+    RecordStamp,
     SourceShape,
     as_str,
     head_records,
@@ -23,6 +24,7 @@ from whyfor.model.findings import Record
 
 if TYPE_CHECKING:
     from whyfor.agents.conversation import SessionWriter
+from whyfor.agents.codex.stamp import stamp
 
 _NAME = r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-fA-F-]{36})(?:_|\.|$)"
 _DOCUMENT = rb'\s*\{\s*"session"\s*:\s*\{'
@@ -71,6 +73,9 @@ class Codex(FileAgent):
             "turn_started",
         )
         return started or record.get("type") == "turn_context"
+
+    def stamp(self, record: Record) -> RecordStamp:
+        return stamp(record)
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.codex.reader import RolloutReader  # most commands read nothing

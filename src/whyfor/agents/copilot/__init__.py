@@ -11,12 +11,14 @@ from whyfor.agents.base import (
     FileAgent,
     OnError,
     RecordReader,
+    RecordStamp,
     SourceShape,
     as_str,
     head_records,
     walk,
 )
 from whyfor.agents.copilot.facts import FACTS
+from whyfor.agents.copilot.stamp import stamp
 from whyfor.model.findings import Record
 
 _HISTORY = rb'"(?:timeline|chatMessages)"\s*:\s*\['
@@ -67,6 +69,9 @@ class Copilot(FileAgent):
 
     def alone(self, message: Record) -> Record:
         return {"timeline": [message]}
+
+    def stamp(self, record: Record) -> RecordStamp:
+        return stamp(record)
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.copilot.read import EventsReader

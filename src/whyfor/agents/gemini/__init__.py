@@ -16,6 +16,7 @@ from whyfor.agents.base import (
     Framing,
     OnError,
     RecordReader,
+    RecordStamp,
     SourceShape,
     as_dict,
     as_str,
@@ -28,6 +29,7 @@ from whyfor.model.tools import MCP
 
 if TYPE_CHECKING:
     from whyfor.agents.conversation import SessionWriter
+from whyfor.agents.gemini.stamp import stamp
 
 INVESTIGATE = "Your task is to do a deep investigation of the codebase"
 _SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
@@ -77,6 +79,9 @@ class Gemini(FileAgent):
                 ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
                 return SourceShape("lines", ident, _parent(path), cwd=_project_folder(path))
         return None
+
+    def stamp(self, record: Record) -> RecordStamp:
+        return stamp(record)
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.gemini.read import SessionReader  # most commands read nothing

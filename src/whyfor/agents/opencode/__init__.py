@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from whyfor.agents.base import FileAgent, OnError, RecordReader, Rows, SourceShape
+from whyfor.agents.base import FileAgent, OnError, RecordReader, RecordStamp, Rows, SourceShape
 from whyfor.agents.opencode.facts import FACTS
+from whyfor.agents.opencode.stamp import stamp
 from whyfor.model.findings import Record
 
 MAGIC = b"SQLite format 3\x00"
@@ -41,6 +42,9 @@ class OpenCode(FileAgent):
         from whyfor.agents.opencode.database import is_ours
 
         return SourceShape("rows", "") if is_ours(path) else None
+
+    def stamp(self, record: Record) -> RecordStamp:
+        return stamp(record)
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from whyfor.agents.opencode.reader import RowReader
