@@ -386,14 +386,14 @@ def test_a_tag_reaches_over_the_records_of_a_message(
     source = Source(
         id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={}
     )
-    withholding = CaptureGate(EventWriter(db))
+    gate = CaptureGate(EventWriter(db))
     cut = len(data) if at_once else len(opened)
     chunks = [
         Chunk(low, data[low:high], False)
         for low, high in ((0, cut), (cut, len(data)))
         if low < high
     ]
-    kept = b"".join(withholding.kept(source, chunk).data for chunk in chunks)
+    kept = b"".join(gate.kept(source, chunk).data for chunk in chunks)
     assert CANARY.encode() not in kept
     assert kept.count(OPEN.encode()) == 4
     db.close()

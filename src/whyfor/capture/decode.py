@@ -61,15 +61,20 @@ def whole(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -
 
 def records(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
     """The objects on a line: one, or several that were glued together by a lost newline."""
+    return read_line(line, offset)[0]
+
+
+def read_line(line: bytes, offset: int) -> tuple[list[Record] | UnparsedRecord, bool]:
+    """The same, and whether the line is sound: nothing of it had to be mended."""
     if problem := too_large(line, offset, MAX_DECODED):
-        return problem
+        return problem, False
     try:
         value = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _salvage(line, offset)
-    return (
-        [value] if isinstance(value, dict) else UnparsedRecord(offset, len(line), "not an object")
-    )
+        return _salvage(line, offset), False
+    if isinstance(value, dict):
+        return [value], True
+    return UnparsedRecord(offset, len(line), "not an object"), False
 
 
 def document(data: bytes) -> list[Record] | UnparsedRecord:

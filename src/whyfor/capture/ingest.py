@@ -83,7 +83,7 @@ class Ingest:
         journal: Journal,
         now: Callable[[], int],
         forgotten: Tombstones | None = None,
-        unwanted: PauseFilter | None = None,
+        paused: PauseFilter | None = None,
         sources: dict[tuple[str, str], Source] | None = None,
     ) -> None:
         self.db = db
@@ -91,8 +91,8 @@ class Ingest:
         self.blobs = blobs
         self.journal = journal
         self.now = now
-        self.unwanted = (
-            PauseFilter(Pauses(None, []), Excluded(Exclude())) if unwanted is None else unwanted
+        self.paused = (
+            PauseFilter(Pauses(None, []), Excluded(Exclude())) if paused is None else paused
         )
         self._prepare()
         # of a run that nobody wrote after
@@ -100,7 +100,7 @@ class Ingest:
         self.remembered = UnreadableFiles(journal.path.parent)
         self.counts = IngestCounts()
         self._by_name: dict[tuple[str, str], list[tuple[str, str]]] | None = None  # keys of sources
-        self._withheld = self.unwanted.records
+        self._withheld = self.paused.records
         self._stored: dict[int, Source] = {}  # by this batch
         self._batch: list[Job] = []  # what was read since the last commit
         self._job: Job | None = None
@@ -117,13 +117,9 @@ class Ingest:
     def _prepare(self) -> None:
         """Make anew all that remembers what this batch did."""
         self.writer = EventWriter(self.db)
-        self.unwanted.place = self.writer.whereabouts
+        self.paused.place = self.writer.whereabouts
         self.absorber = SegmentParser(self.writer, self.journal, self.now)
-        known = Forgotten(self.forgotten)
-        narrowed = known.narrowed if known else None
-        self.withholding = CaptureGate(
-            self.writer, self.unwanted.gaps, narrowed, self.unwanted.excluded
-        )
+        self.gate = CaptureGate(self.writer, self.paused, Forgotten(self.forgotten))
         self.merging = SegmentCompactor(self.writer, self.blobs, self.journal)
 
     def run(
@@ -219,7 +215,7 @@ class Ingest:
             self.sources.pop(key, None)
             if (source := self.writer.source(*key)) is not None:
                 self.sources[key] = source
-        self.unwanted.records = self._withheld
+        self.paused.records = self._withheld
         self._clear_batch()
 
     def _count_failure(self, job: Job, error: Exception) -> None:
@@ -247,8 +243,8 @@ class Ingest:
                 spool.blank(
                     path, source.position, self.forgotten.sessions, self.writer.session_around
                 )
-            if self.unwanted:
-                spool.erase(path, source.position, self.unwanted.announced)
+            if self.paused:
+                spool.erase(path, source.position, self.paused.announced)
             self._read(source, path, tail.stat(path), progress)
         elif (
             source.position + source.tail == now.size
@@ -301,7 +297,7 @@ class Ingest:
 
     def _is_excluded(self, source: Source, path: Path) -> bool:
         """Decided before anything is stored; while a session's folder is not known, it waits."""
-        excluded, name = self.unwanted.excluded, (source.agent, source.parent or source.session_id)
+        excluded, name = self.paused.excluded, (source.agent, source.parent or source.session_id)
         if source.agent in excluded.agents:
             self.counts.excluded.add(name)
             return True
@@ -315,7 +311,7 @@ class Ingest:
     def _judged(self, name: tuple[str, str], place: str | None) -> bool:
         if place is None:
             self.counts.unplaced.add(name)
-        elif self.unwanted.excluded.covers(place):
+        elif self.paused.excluded.covers(place):
             self.counts.excluded.add(name)
         else:
             return False
@@ -384,7 +380,7 @@ class Ingest:
         else:
             source = self._read_file(source, path, now, progress)
         source.inode, source.size, source.mtime = now.inode, now.size, now.mtime
-        if source.framing == "rows" and self.unwanted.excluded.by_place:
+        if source.framing == "rows" and self.paused.excluded.by_place:
             source.mtime = 0  # some of its sessions may be wanted later: look again next time
         if source.framing == "rows" and any(
             name.startswith(f"{source.path}#") for name in self._skipped
@@ -450,7 +446,7 @@ class Ingest:
 
     def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> None:
         """The bytes first, then what they mean."""
-        kept = self.withholding.kept(source, chunk)
+        kept = self.gate.kept(source, chunk)
         digest = self.blobs.put(kept.data)
         self.merging.finished(source, kept.data, digest)
         entry = SegmentEntry(
@@ -511,10 +507,10 @@ class Ingest:
         if session is None:
             shape = SourceShape("lines", rows.session_id, rows.parent)
             session = own[rows.session_id] = _source(agent, path, shape)
-        if self.unwanted and session.cwd is None:
+        if self.paused and session.cwd is None:
             session.cwd = session_cwd.of_lines(session, rows.lines)
         name = (agent.name, rows.parent or rows.session_id)
-        if self.unwanted.excluded.by_place and self._judged(name, session.cwd):
+        if self.paused.excluded.by_place and self._judged(name, session.cwd):
             return
         self._touch(session)
         self._store(session, tail.Chunk(session.position, rows.lines, False), rows.position)
@@ -547,7 +543,7 @@ class Ingest:
         self.blobs.remove(self.merging.replaced)
         self.merging.replaced.clear()
         self.counts.new_records += self._batch_records
-        self._withheld = self.unwanted.records
+        self._withheld = self.paused.records
         self._clear_batch()
         if self._job is not None:
             self._batch.append(self._job)  # the rest of it is still to come

@@ -161,7 +161,7 @@ def _ingest(
         files=counts.files,
         new_records=counts.new_records,
         unrecognised=counts.unrecognised,
-        withheld=out.records + run.withholding.records,
+        withheld=out.records + run.gate.records,
         excluded=len(counts.excluded),
         unplaced=len(counts.unplaced),
         forgotten=expired,

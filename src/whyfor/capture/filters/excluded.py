@@ -1,5 +1,9 @@
 """Projects and agents a person excluded: of sessions there nothing is stored, and hooks there
-say nothing."""
+say nothing.
+
+A session that ran elsewhere may still read and write files of an excluded project: the calls
+that name one of its paths, and what came back, keep their structure and lose their words.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from whyfor.agents import AGENTS
+from whyfor.agents import paths as agent_paths
+from whyfor.agents.base import as_dict, as_str
+from whyfor.capture.filters.private import PrivateFilter
+from whyfor.capture.filters.record import ReadRecord, Verdict
 from whyfor.config import Exclude, Settings
 from whyfor.files import make_folders, replace
 from whyfor.git.identity import identify, normalise
@@ -16,6 +24,7 @@ from whyfor.model.errors import BadInput
 from whyfor.model.paths import to_name, to_text
 
 FILE = "hook/excluded"
+_ABSOLUTE = re.compile(rb"/[^\x00-\x1f\"'`<>|:*?\\]{2,1000}")
 Known = Callable[[str], str | None]  # the identity of the project a folder was known to belong to
 
 
@@ -94,6 +103,47 @@ class Excluded:
             return False
         found = {identify(cwd).identity, self._known(cwd)}
         return any(self.is_project(identity) for identity in found if identity)
+
+
+class ExcludedFileFilter:
+    """Judges the records of a source that itself is not excluded."""
+
+    def __init__(self, excluded: Excluded, cwd: str | None, memory: PrivateFilter) -> None:
+        self.excluded = excluded
+        self.cwd = cwd  # where the session is now
+        self.memory = memory  # of the calls that named such a file
+        self.records = 0  # that went
+
+    def judge(self, read: ReadRecord) -> Verdict | None:
+        """None: the record has nothing to do with an excluded project."""
+        if not self._concerns(read):
+            return None
+        self.records += 1
+        if read.events or any(stamp.is_link for stamp in read.stamps):
+            return Verdict.HOLLOW
+        return Verdict.DROP
+
+    def _concerns(self, read: ReadRecord) -> bool:
+        """Whether a record names a file there, or is about a call that did; its calls are known
+        from now on."""
+        for event in read.events:
+            self.cwd = as_str(as_dict(event.data).get("cwd")) or self.cwd
+        calls = [*agent_paths.call_ids(read.records), *read.call_names()]
+        if any(self.memory.knows(f"elsewhere {name}") for name in calls):
+            return True
+        told = [read.records, [as_dict(event.data).get("input") for event in read.events]]
+        named = {*agent_paths.named_paths(told)}
+        for bucket in read.sink.buckets.values():
+            named.update(touch.path for touch in bucket.touches)
+        if not any(self.excluded.covers_file(path, self.cwd) for path in named if path):
+            return False
+        self.memory.learn(f"elsewhere {name}" for name in calls)
+        return True
+
+    def may_concern(self, line: bytes) -> bool:
+        """Whether a line that is no record says the path of such a file."""
+        named = (found.decode("utf-8", "surrogateescape") for found in _ABSOLUTE.findall(line))
+        return any(self.excluded.covers_file(path) for path in named)
 
 
 def _is_top(folder: str) -> bool:

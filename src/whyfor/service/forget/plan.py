@@ -11,12 +11,13 @@ from typing import cast
 import msgspec
 
 from whyfor.capture import spool
-from whyfor.capture.filters.forgotten import Span, lines, narrowed
+from whyfor.capture.filters.forgotten import lines, narrowed
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.signals import Signal
 from whyfor.model.sources import UnparsedRecord
+from whyfor.privacy.json_spans import Span
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, SourceRewrite, placed_lines
 from whyfor.store.address import Address, parse
 from whyfor.store.blobs import Blobs

@@ -11,12 +11,12 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.agents.base import Framing, RecordReader, SourceShape
 from whyfor.capture import decode
-from whyfor.capture.filters.forgotten import Span, TextPattern, lines, messages, narrowed
+from whyfor.capture.filters.forgotten import TextPattern, lines, messages, narrowed
 from whyfor.model.errors import StoreError
 from whyfor.model.findings import Sink
 from whyfor.model.gaps import holes
 from whyfor.model.sources import UnparsedRecord
-from whyfor.privacy.json_spans import strings
+from whyfor.privacy.json_spans import Span, strings
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import SegmentEntry
 from whyfor.store.sqlite.forget import SessionName
