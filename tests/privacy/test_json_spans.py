@@ -15,6 +15,7 @@ from whyfor import hook
 from whyfor.hook import private as rules
 from whyfor.privacy import private
 from whyfor.privacy.json_spans import literals, members, strings, words
+from whyfor.privacy.structure import IDENTITIES, KEPT_IN_PAUSE, SEALED, STRUCTURE
 
 LISTS = frozenset([b"messages", b"items"])
 # as an agent runs it: a file by itself, beside no package
@@ -137,3 +138,15 @@ def test_both_scanners_find_the_same_strings_in_real_transcripts(corpus: Path) -
         for line in path.read_bytes().splitlines()[:200]:
             if rules.Json(line, LISTS).sound:
                 assert_scanners_agree(line)
+
+
+def test_the_lists_of_structural_keys_differ_only_where_they_are_meant_to() -> None:
+    structure = {key.decode().lower() for key in STRUCTURE}
+    assert KEPT_IN_PAUSE < STRUCTURE
+    assert not SEALED & structure
+    assert not SEALED & IDENTITIES
+    # what redaction does not guess at, and a private message loses all the same
+    assert IDENTITIES - structure == set(
+        "leafuuid parentsessionid sourcetooluseid thread_id threadid created_at updated_at branch "
+        "sha commit commit_hash hash checksum integrity snapshotid interactionid".split()
+    )

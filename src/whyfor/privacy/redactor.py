@@ -25,24 +25,11 @@ from whyfor.privacy.json_spans import Literal, literals
 from whyfor.privacy.shapes import is_hex, is_random
 from whyfor.privacy.spread import BEGINS, SpreadKey
 from whyfor.privacy.spread import RULE as KEY_RULE
+from whyfor.privacy.structure import IDENTITIES, PROTECTED, SEALED
 
 ROUNDS = 16  # of looking at what replacing left; more would mean that it feeds on itself
 # characters a value must have for its copies to be looked for where nothing else gives them away
 FOLLOWED = 12
-SEALED = frozenset(
-    "signature thoughtsignature thought_signature encrypted_content encryptedcontent".split()
-)
-IDENTITIES = frozenset(
-    "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id parentsessionid "
-    "tool_use_id tooluseid "
-    "call_id callid toolcallid messageid message_id requestid request_id parent_id parentid "
-    "agentid agent_id promptid "
-    "sourcetooluseid turn_id thread_id turnid threadid timestamp created_at updated_at type role "
-    "model version cwd "
-    "gitbranch branch sha commit commit_hash hash "
-    "checksum integrity snapshotid interactionid projecthash".split()
-)
-PROTECTED = SEALED | IDENTITIES
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _decode = msgspec.json.Decoder().decode
 T = TypeVar("T")

@@ -15,8 +15,8 @@ import pytest
 
 from whyfor.privacy import rules
 from whyfor.privacy.engine import Engine
-from whyfor.privacy.redactor import IDENTITIES, SEALED
 from whyfor.privacy.samples import expand
+from whyfor.privacy.structure import IDENTITIES, SEALED
 from whyfor.service.redact.passes import Text
 
 LABEL = re.compile(r"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")

@@ -22,12 +22,9 @@ from whyfor.model.gaps import Gap
 from whyfor.model.paths import to_path
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.privacy.json_spans import members, words
+from whyfor.privacy.structure import KEPT_IN_PAUSE
 
 BEFORE = 256 << 10  # bytes that are looked through for the time of the record before
-# Of a message of a document that was said in a pause, the values that stay.
-_KEPT = frozenset(
-    b"id type role timestamp sessionId projectHash startTime lastUpdated callId".split()
-)
 _DERIVED = (b"summary", b"title")  # of a document: made of all messages in it
 _Known = Callable[[str, str], str | None]  # the folder a stored session began in
 
@@ -103,10 +100,10 @@ class PauseFilter:
                 stamp.since = agent.stamp(message[0]).at
             if self._covers(stamp, around):
                 self.records += 1
-                yield from _gaps(words(data, span, _KEPT))
+                yield from _gaps(words(data, span, KEPT_IN_PAUSE))
         for key, span in members(data):
             if key in _DERIVED and self._covers(RecordStamp(retells=True), around):
-                yield from _gaps(words(data, span, _KEPT))
+                yield from _gaps(words(data, span, KEPT_IN_PAUSE))
 
     def _covers(self, stamp: RecordStamp, around: _Around) -> bool:
         """Whether a record must not be kept; remember what it says about those that follow."""

@@ -13,7 +13,8 @@ from whyfor.config import Settings
 from whyfor.model.text import clean
 from whyfor.privacy import private
 from whyfor.privacy.engine import Engine
-from whyfor.privacy.redactor import PROTECTED, Redactor
+from whyfor.privacy.redactor import Redactor
+from whyfor.privacy.structure import PROTECTED
 from whyfor.service.redact.own import engine_for
 
 _CUT = 190  # a title is cut there or soon after
