@@ -212,23 +212,53 @@ def test_what_others_said_is_byte_for_byte_what_it_was(tmp_path: Path) -> None:
     }
 
 
-def test_one_that_died_behind_the_journal_is_finished_without_reading_the_rest(
-    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = prepared(Machine(tmp_path / "machine"))
+def died_behind_the_journal(
+    machine: Machine, form: str, monkeypatch: pytest.MonkeyPatch
+) -> Settings:
     asked = ForgetArguments(match=CANARY)
-    if wanted[0] == "session":
+    if form == "session":
         asked = ForgetArguments(secret().session_id)
     with monkeypatch.context() as patched:
         patched.setattr("whyfor.capture.forget.update_database", _die)
         with pytest.raises(KeyboardInterrupt):
-            forget(machine.settings, tmp_path, asked)
+            forget(machine.settings, machine.home, asked)
     assert in_database(machine.own)
+    return machine.settings
+
+
+def test_one_that_died_behind_the_journal_is_finished_without_reading_the_rest(
+    wanted: tuple[str, Snapshot, Snapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = prepared(Machine(tmp_path / "machine"))
+    settings = died_behind_the_journal(machine, wanted[0], monkeypatch)
     monkeypatch.setattr("whyfor.capture.recover.rebuild_database", _die)
-    assert ingest(machine.settings).repairs == []
+    assert ingest(settings).repairs == []
     assert traces(machine.own) == []
     assert not (machine.own / FORGET_MARKER).exists()
-    assert_equal(relative(state(machine.settings), machine), wanted[2])
+    assert_equal(relative(state(settings), machine), wanted[2])
+
+
+@pytest.mark.parametrize("damage", ["gone", "first page", "every other page"])
+def test_one_that_died_is_finished_in_a_damaged_database(
+    damage: str,
+    wanted: tuple[str, Snapshot, Snapshot],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = prepared(Machine(tmp_path / "machine"))
+    settings = died_behind_the_journal(machine, wanted[0], monkeypatch)
+    if damage == "gone":
+        settings.database.unlink()
+    else:
+        content = bytearray(settings.database.read_bytes())
+        pages = range(1) if damage == "first page" else range(8, len(content) // 4096, 2)
+        for page in pages:
+            content[page * 4096 : (page + 1) * 4096] = b"\xa5" * 4096
+        settings.database.write_bytes(content)
+    assert ingest(settings).repairs
+    assert traces(machine.own) == []
+    assert not (machine.own / FORGET_MARKER).exists()
+    assert_equal(relative(state(settings), machine), wanted[2])
 
 
 def _die(*_: object, **__: object) -> None:

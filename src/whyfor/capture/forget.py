@@ -18,13 +18,13 @@ import msgspec
 from whyfor.capture import spool
 from whyfor.capture.checkout_list import STORIES, publish_stories
 from whyfor.capture.compare import final_segments, require_agreement
-from whyfor.capture.rebuild import FORGOTTEN_MARK, Rebuild
+from whyfor.capture.rebuild import Rebuild
 from whyfor.config import Settings
-from whyfor.files import replace
+from whyfor.files import replace, sync
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.paths import to_path
 from whyfor.store.address import parse
-from whyfor.store.blobs import Blobs, FolderBlobs
+from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
@@ -73,6 +73,7 @@ def begin_forget(settings: Settings, pending: PendingForget, entries: Iterable[E
     The segments that the entries name are on disk already.
     """
     replace(settings.home / FORGET_MARKER, msgspec.json.encode(pending))
+    sync(settings.home)  # the marker is there before the journal is another
     Journal(settings.journal).rewrite(entries)
 
 
@@ -93,26 +94,22 @@ def update_database(settings: Settings, db: apsw.Connection) -> None:
     journal = Journal(settings.journal)
     pending = _read_marker(settings.home)
     mark = load_mark(db)
-    if mark is None or mark.number != pending.number or _last_forget(journal) != pending.at:
+    if mark is None or mark.number != pending.number:
+        return
+    entries = list(journal.entries())
+    if _last_forget(entries) != pending.at:
         return
     db.pragma("secure_delete", True)
     with transaction(db):
-        replay_forget(db, FolderBlobs(settings.segments), journal, pending)
+        replay_forget(Rebuild(db, FolderBlobs(settings.segments), journal), entries, pending)
         save_mark(db, journal.end())
 
 
-def replay_forget(
-    db: apsw.Connection,
-    blobs: Blobs,
-    journal: Journal,
-    pending: PendingForget,
-    planned: Sequence[Entry] | None = None,
-) -> None:
-    """Remove what goes from the database, and read again what it touches, from the journal or
-    from one that is planned. In the caller's transaction."""
-    entries = list(journal.entries()) if planned is None else planned
-    _replay_sessions(db, Rebuild(db, blobs, journal), entries, pending)
-    facet = ForgetFacet(db)
+def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget) -> None:
+    """Remove what goes from the database, and read again what it touches from what the entries
+    list, in the caller's transaction."""
+    facet = ForgetFacet(rebuild.db)
+    _replay_sessions(rebuild, entries, pending)
     facet.keep_notes((e.commit, e.at) for e in entries if isinstance(e, NoteEntry))
     facet.keep_overrides(
         (e.commit, e.agent, e.session_id) for e in entries if isinstance(e, OverrideEntry)
@@ -120,16 +117,13 @@ def replay_forget(
     facet.drop_hints(set(pending.sessions))
     for entry in entries:
         if isinstance(entry, ForgottenEntry):
-            facet.save_tombstones(entry)
-            Checkpoints(db).set_mark(FORGOTTEN_MARK, entry.at)
-    _replay_checkpoints(db, entries, pending.commits)
-    ChangeLog(db).begin_anew()  # whoever listens shows what is gone now
+            rebuild.replay(entry)
+    _replay_checkpoints(rebuild.db, entries, pending.commits)
+    ChangeLog(rebuild.db).begin_anew()  # whoever listens shows what is gone now
 
 
-def _replay_sessions(
-    db: apsw.Connection, rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget
-) -> None:
-    facet = ForgetFacet(db)
+def _replay_sessions(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget) -> None:
+    facet = ForgetFacet(rebuild.db)
     gone = facet.numbers(pending.sessions)
     again = facet.numbers(pending.again)
     keys, others = facet.shared_usage([*gone.values(), *again.values()])
@@ -146,7 +140,7 @@ def _replay_sessions(
     rebuild.read_again(entries, set(again))
     facet.renumber_linked(again.values(), linked)
     facet.move_segments(final_segments(entries))
-    EventWriter(db).recount(keys, [*others, *again.values()])
+    EventWriter(rebuild.db).recount(keys, [*others, *again.values()])
     rebuild.refresh_fingerprints(spool.HOOK, pending.spool)
 
 
@@ -181,8 +175,9 @@ def _remove_bytes(settings: Settings, db: apsw.Connection) -> bool:
     has to be done again."""
     home = settings.home
     journal = Journal(settings.journal)
+    entries = list(journal.entries())
     pending = _read_marker(home)
-    if pending.at > _last_forget(journal):  # the journal was never replaced: all is as it was
+    if pending.at > _last_forget(entries):  # the journal was never replaced: all is as it was
         (home / FORGET_MARKER).unlink()
         return True
     _blank_spool(pending.spool)
@@ -197,13 +192,7 @@ def _remove_bytes(settings: Settings, db: apsw.Connection) -> bool:
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
     blobs = FolderBlobs(settings.segments)
     require_agreement(db, journal, blobs)
-    blobs.keep_only(
-        {
-            parse(entry.digest).object
-            for entry in journal.entries()
-            if isinstance(entry, SegmentEntry)
-        }
-    )
+    blobs.keep_only({parse(e.digest).object for e in entries if isinstance(e, SegmentEntry)})
     if whole:
         (home / FORGET_MARKER).unlink(missing_ok=True)
     return whole
@@ -230,8 +219,6 @@ def _read_marker(home: Path) -> PendingForget:
         return PendingForget()
 
 
-def _last_forget(journal: Journal) -> int:
-    """The time of the last forget that the journal knows of."""
-    return max(
-        (entry.at for entry in journal.entries() if isinstance(entry, ForgottenEntry)), default=0
-    )
+def _last_forget(entries: Iterable[Entry]) -> int:
+    """The time of the last forget that a journal knows of; 0 if there is none."""
+    return max((entry.at for entry in entries if isinstance(entry, ForgottenEntry)), default=0)

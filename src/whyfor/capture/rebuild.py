@@ -36,7 +36,6 @@ from whyfor.store.sqlite.pauses import save_pause
 from whyfor.store.sqlite.write import EventWriter
 
 BATCH_BYTES = 48 << 20
-FORGOTTEN_MARK = "forgotten"  # which forget of the journal the database has taken
 
 
 class MissingBytes(msgspec.Struct, frozen=True):
@@ -71,7 +70,7 @@ class Rebuild:
         again = retold_entries(self.journal.entries())
         for number, entry in enumerate(self.journal.entries()):
             if number not in again:
-                self._replay(entry)
+                self.replay(entry)
             if isinstance(entry, SegmentEntry):
                 self._pending += entry.end - entry.start
                 if progress:
@@ -97,7 +96,7 @@ class Rebuild:
             self._known = self.writer.sources()
             for place, entry in enumerate(entries):
                 if place not in again and not self._is_stored(entry):
-                    self._replay(entry)
+                    self.replay(entry)
             for source in self.sources.values():
                 self.edges[source.id] = self._stored_edges(source)
                 self._close(source)
@@ -163,7 +162,7 @@ class Rebuild:
         self.db.execute("COMMIT")
         self._pending = 0
 
-    def _replay(self, entry: Entry) -> None:
+    def replay(self, entry: Entry) -> None:
         if isinstance(entry, SegmentEntry):
             self._segment(entry)
         elif isinstance(entry, MovedEntry):
@@ -195,7 +194,7 @@ class Rebuild:
                 save_pause(self.db, entry)
             case ForgottenEntry():
                 ForgetFacet(self.db).save_tombstones(entry)
-                self.checkpoints.set_mark(FORGOTTEN_MARK, entry.at)
+                self.checkpoints.set_mark("forgotten", entry.at)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)

@@ -27,9 +27,9 @@ import apsw
 
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock, open_file
-from whyfor.model.errors import CorruptStore, NewerStore
+from whyfor.model.errors import CorruptStore, NewerStore, WhyforError
 from whyfor.model.progress import Announce
-from whyfor.model.text import plural
+from whyfor.model.text import label, plural
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
@@ -44,9 +44,9 @@ from whyfor.store.tombstones import FORGET_MARKER
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
     from whyfor.capture.rebuild import MissingBytes
 
-# told how many bytes lie ahead, gives what to call as they pass
 _REBUILT = "the database was damaged or lost: rebuilt from the journal"
 _SUFFIXES = ("", "-wal", "-shm")
+REBUILD_HINT = "Your segments are safe. Rebuild it: whyfor rebuild"
 
 
 def recover(
@@ -68,7 +68,7 @@ def recover(
         _resume_forget(settings)
     done = _make_agree(settings, announce, thorough=thorough, damaged=damaged)
     if unfinished:
-        _finish_forget(settings)
+        done += _finish_forget(settings, announce)
     return done
 
 
@@ -95,24 +95,36 @@ def _make_agree(
 
 
 def _resume_forget(settings: Settings) -> None:
-    """A forget died after it had replaced the journal: if the database can be read, bring it
-    there too."""
+    """A forget died after it had replaced the journal: bring the database there too. One that is
+    damaged is left as it is, and rebuilt."""
     from whyfor.capture.forget import update_database
 
     with _database(settings, damaged=False) as db:
         if db is not None:
-            with suppress(CorruptStore), explained(settings.database):
+            with suppress(CorruptStore), sound(settings), explained(settings.database):
                 update_database(settings, db)
 
 
-def _finish_forget(settings: Settings) -> None:
+def _finish_forget(settings: Settings, announce: Announce | None) -> list[str]:
+    """Remove what a forget that died left; returns what was repaired for it."""
+    try:
+        _remove_forgotten(settings)
+    except CorruptStore:
+        rebuild_database(settings, announce, damaged=True)
+        _remove_forgotten(settings)
+        return [_REBUILT]
+    return []
+
+
+def _remove_forgotten(settings: Settings) -> None:
     from whyfor.capture.forget import finish_forget
 
     db = connect(settings.database)
     try:
-        finish_forget(settings, db)
+        with sound(settings):
+            finish_forget(settings, db)
     finally:
-        db.close()
+        db.close(True)
 
 
 @contextmanager
@@ -143,6 +155,22 @@ def is_damaged(settings: Settings) -> bool:
         return True
     finally:
         db.close(True)
+
+
+@contextmanager
+def sound(settings: Settings) -> Iterator[None]:
+    """Any error but ours and the system's may come of a damaged database: if it is damaged,
+    raise CorruptStore."""
+    try:
+        yield
+    except (WhyforError, OSError):
+        raise
+    except Exception as error:
+        if is_damaged(settings):
+            raise CorruptStore(
+                f"the database is damaged: {first_line(error)}", REBUILD_HINT
+            ) from error
+        raise
 
 
 @contextmanager
@@ -418,3 +446,7 @@ def _set_segments_aside(settings: Settings) -> list[str]:
 
 def _stamp() -> str:
     return time.strftime("%Y%m%d-%H%M%S")
+
+
+def first_line(error: BaseException) -> str:
+    return label((str(error).splitlines() or [type(error).__name__])[0])

@@ -16,14 +16,14 @@ from whyfor.capture.discover import FoundFile
 from whyfor.capture.doorbell import answer
 from whyfor.capture.ingest import Ingest, wall_clock
 from whyfor.capture.permissions import tighten
-from whyfor.capture.recover import agrees, recover
+from whyfor.capture.recover import agrees, recover, sound
 from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import Busy, CorruptStore, StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
-from whyfor.service.ingest import load_filters, log_error, sound, writable
+from whyfor.service.ingest import load_filters, log_error, writable
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal
 from whyfor.store.sqlite.checkpoints import Checkpoints

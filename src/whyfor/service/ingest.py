@@ -20,14 +20,20 @@ from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
 from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
 from whyfor.capture.permissions import tighten
-from whyfor.capture.recover import is_damaged, rebuild_database, recover
+from whyfor.capture.recover import (
+    REBUILD_HINT,
+    first_line,
+    is_damaged,
+    rebuild_database,
+    recover,
+    sound,
+)
 from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
-from whyfor.model.errors import CorruptStore, Disagreement, NotFound, StoreError, WhyforError
+from whyfor.model.errors import CorruptStore, Disagreement, NotFound, StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.progress import Announce
-from whyfor.model.text import label
 from whyfor.service.exclude import excluded, tell_hooks
 from whyfor.service.pause import settle
 from whyfor.store.blobs import FolderBlobs
@@ -49,7 +55,6 @@ LOCK_WAIT = 120.0
 BACKGROUND_WAIT = 600.0
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 LOG_BYTES = 256 << 10
-REBUILD_HINT = "Your segments are safe. Rebuild it: whyfor rebuild"
 
 
 class IngestReport(msgspec.Struct):
@@ -172,22 +177,6 @@ def _ingest(
     )
 
 
-@contextmanager
-def sound(settings: Settings) -> Iterator[None]:
-    """Any error but ours and the system's may come of a damaged database: if it is damaged,
-    raise CorruptStore."""
-    try:
-        yield
-    except (WhyforError, OSError):
-        raise
-    except Exception as error:
-        if is_damaged(settings):
-            raise CorruptStore(
-                f"the database is damaged: {first_line(error)}", REBUILD_HINT
-            ) from error
-        raise
-
-
 def load_filters(settings: Settings, db: apsw.Connection) -> PauseFilter:
     """Pauses and exclusions as they are now; hooks are told the same."""
     with explained(settings.database):
@@ -277,7 +266,3 @@ def writable(settings: Settings) -> Iterator[None]:
             f"cannot write to {to_text(settings.home)}: {first_line(error)}",
             "Nothing was lost. Free some space or check permissions, then: whyfor ingest",
         ) from error
-
-
-def first_line(error: BaseException) -> str:
-    return label((str(error).splitlines() or [type(error).__name__])[0])

@@ -10,6 +10,7 @@ import msgspec
 
 from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.capture.forget import PendingForget, replay_forget
+from whyfor.capture.rebuild import Rebuild
 from whyfor.config import Settings
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.gaps import FILLER
@@ -139,7 +140,8 @@ def rewrite_checkpoints(
     with facet.trial():
         if again or plan.request.pattern is not None:
             blobs = FolderBlobs(settings.segments)
-            replay_forget(db, blobs, Journal(settings.journal), pending, plan.entries)
+            rebuild = Rebuild(db, blobs, Journal(settings.journal))
+            replay_forget(rebuild, plan.entries, pending)
         rewrite.after = {name: facet.event_places(number) for name, number in again.items()}
         for entry in plan.entries:
             rewrite.add(entry)
