@@ -89,8 +89,8 @@ def forget(
         # says so if there is nothing to forget, before anybody waits for a lock
         request = _understand(library, cwd, asked)
         if dry_run:
-            planned = _make_plan(settings, library.db, request, write=False, announce=announce)
-            report = _report(library.db, *planned)
+            plan = _make_plan(settings, library.db, request, write=False, announce=announce)
+            report = _report(library.db, plan)
     if not dry_run:
         with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
             recover(settings)
@@ -114,11 +114,11 @@ def carry_out(
 ) -> ForgetReport:
     """Forget what is asked for, under the ingest lock, in a store that recover() has seen."""
     require_agreement(db, journal(settings), FolderBlobs(settings.segments))
-    plan, finder = _make_plan(settings, db, request, write=True, announce=announce)
-    report = _report(db, plan, finder)
+    plan = _make_plan(settings, db, request, write=True, announce=announce)
+    report = _report(db, plan)
     # a text may stand where no record does
     if report.records or report.commits or request.sessions or request.pattern:
-        report.finished = apply_plan(settings, db, plan, finder)
+        report.finished = apply_plan(settings, db, plan)
     return report
 
 
@@ -129,7 +129,7 @@ def _make_plan(
     *,
     write: bool,
     announce: Announce | None = None,
-) -> tuple[ForgetPlan, RecordFinder]:
+) -> ForgetPlan:
     facet = ForgetFacet(db)
     blobs = FolderBlobs(settings.segments)
     finder = RecordFinder(request, _salted(settings, facet, request, write=write))
@@ -147,7 +147,7 @@ def _make_plan(
         file = settings.home / own
         if file.exists() and request.holds_text(file.read_bytes()):
             planner.plan.elsewhere.add(to_text(file))
-    return planner.plan, finder
+    return planner.plan
 
 
 def _salted(
@@ -232,7 +232,7 @@ def _add_part(library: OpenStore, request: ForgetRequest, part: Part) -> None:
 # -- what goes -----------------------------------------------------------------------------------
 
 
-def _report(db: apsw.Connection, plan: ForgetPlan, finder: RecordFinder) -> ForgetReport:
+def _report(db: apsw.Connection, plan: ForgetPlan) -> ForgetReport:
     facet = ForgetFacet(db)
     request = plan.request
     gone = facet.numbers(request.sessions)
@@ -242,6 +242,8 @@ def _report(db: apsw.Connection, plan: ForgetPlan, finder: RecordFinder) -> Forg
     )
     own = [source for source in plan.sources if source.session_id]
     files = {source.path.split("#")[0] for source in own if source.touched or source.gone}
+    records = plan.found.records + plan.signals_gone
+    records += sum(map(facet.record_count, request.sessions))
     commits = {*Checkpoints(db).of_sessions(gone.values()), *request.commits}
     if request.pattern is not None:
         commits |= plan.commits
@@ -250,7 +252,9 @@ def _report(db: apsw.Connection, plan: ForgetPlan, finder: RecordFinder) -> Forg
             ForgottenSession(s.agent, s.session_id, s.title, s.parent_session_id is not None)
             for s in sessions
         ],
-        records=sum(map(facet.record_count, request.sessions)) + finder.records + plan.signals_gone,
+        records=sum(map(facet.record_count, request.sessions))
+        + plan.found.records
+        + plan.signals_gone,
         bytes=plan.bytes,
         notes=plan.notes,
         commits=sorted(commits),

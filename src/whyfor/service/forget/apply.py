@@ -9,32 +9,27 @@ from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.service.forget.checkpoints import rewrite_checkpoints
 from whyfor.service.forget.plan import ForgetPlan
-from whyfor.service.forget.records import RecordFinder
 from whyfor.store.journal import ForgottenEntry, Journal
 from whyfor.store.sqlite.forget import ForgetFacet
 from whyfor.store.tombstones import merge_forgotten
 
 
-def apply_plan(
-    settings: Settings, db: apsw.Connection, plan: ForgetPlan, finder: RecordFinder
-) -> bool:
+def apply_plan(settings: Settings, db: apsw.Connection, plan: ForgetPlan) -> bool:
     """Forget what the plan says, under the ingest lock; False if a reader that is still open
     keeps bytes in use, which the next ingest removes."""
-    pending = _pending(settings, db, plan, finder)
+    pending = _pending(settings, db, plan)
     rewrite = rewrite_checkpoints(settings, db, plan, pending)
-    tombstone = _tombstone(plan, finder, rewrite.lost)
+    tombstone = _tombstone(plan, rewrite.lost)
     pending.at = tombstone.at
     pending.commits = rewrite.changed
     begin_forget(settings, pending, [*rewrite.entries, tombstone])
     return finish_forget(settings, db)
 
 
-def _pending(
-    settings: Settings, db: apsw.Connection, plan: ForgetPlan, finder: RecordFinder
-) -> PendingForget:
+def _pending(settings: Settings, db: apsw.Connection, plan: ForgetPlan) -> PendingForget:
     facet = ForgetFacet(db)
     request, pattern = plan.request, plan.request.pattern
-    titles = set(finder.titles)
+    titles = set(plan.found.titles)
     if pattern is not None:
         titles |= {key for key, title in facet.titles().items() if pattern.said_in(title)}
     # a title may stand in another file than the session it names
@@ -54,7 +49,7 @@ def _pending(
     )
 
 
-def _tombstone(plan: ForgetPlan, finder: RecordFinder, lost: list[str]) -> ForgottenEntry:
+def _tombstone(plan: ForgetPlan, lost: list[str]) -> ForgottenEntry:
     """Return the journal's entry: all that was ever forgotten, this included."""
     tombstone = merge_forgotten(
         plan.former,
@@ -63,11 +58,11 @@ def _tombstone(plan: ForgetPlan, finder: RecordFinder, lost: list[str]) -> Forgo
             sessions=[f"{agent}:{ident}" for agent, ident in plan.request.sessions],
             commits=list(plan.request.commits),
             lost=lost,
-            records={name: list(digests) for name, digests in finder.hidden.items()},
-            strings=list(finder.strings),
+            records={name: list(digests) for name, digests in plan.found.hidden.items()},
+            strings=list(plan.found.strings),
         ),
     )
     if tombstone.records or tombstone.strings:
-        mark = ForgottenEntry(0, strings=[finder.tombstones.mark])
+        mark = ForgottenEntry(0, strings=[plan.found.tombstones.mark])
         tombstone = merge_forgotten(tombstone, mark)
     return tombstone

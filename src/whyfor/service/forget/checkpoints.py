@@ -135,10 +135,11 @@ def rewrite_checkpoints(
     """
     rewrite = CheckpointRewrite(db, plan.request)
     facet = ForgetFacet(db)
-    again = facet.numbers(_names_in_parts(plan.entries) & set(pending.again))
+    named = _names_in_parts(plan.entries)
+    again = facet.numbers(named & set(pending.again))
     rewrite.before = {name: facet.event_places(number) for name, number in again.items()}
     with facet.trial():
-        if again or plan.request.pattern is not None:
+        if again or (named and plan.request.pattern is not None):
             blobs = FolderBlobs(settings.segments)
             rebuild = Rebuild(db, blobs, Journal(settings.journal))
             replay_forget(rebuild, plan.entries, pending)

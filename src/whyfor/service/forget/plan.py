@@ -45,6 +45,7 @@ class ForgetPlan(msgspec.Struct):
     """The journal as it is to be, but for its checkpoints, and what goes."""
 
     request: ForgetRequest
+    found: RecordFinder  # records and strings that go
     entries: list[Entry] = []
     sources: list[SourceRewrite] = []
     former: ForgottenEntry = ForgottenEntry(0)  # all that was forgotten before
@@ -70,7 +71,7 @@ class ForgetPlanner:
     ) -> None:
         self.finder, self.blobs, self.writer, self.write = finder, blobs, writer, write
         self.request: ForgetRequest = finder.request
-        self.plan = ForgetPlan(self.request)
+        self.plan = ForgetPlan(self.request, finder)
         self._by_path: dict[tuple[str, str], SourceRewrite] = {}
         # objects that hold more than one segment → which of the entries
         self._shared: dict[str, list[int]] = {}
