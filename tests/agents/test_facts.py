@@ -16,7 +16,7 @@ from whyfor.agents.facts import AgentFacts
 from whyfor.agents.tools import argument_names, names_of, tool_kind
 from whyfor.hook import private
 from whyfor.model.events import KINDS
-from whyfor.privacy import redactor
+from whyfor.privacy import structure
 from whyfor.story.status import inputs
 
 SOURCE = REPOSITORY / "src" / "whyfor"
@@ -129,10 +129,10 @@ def test_hooks_look_for_files_where_tools_name_them() -> None:
 
 
 def test_redaction_leaves_the_keys_alone_that_agents_name() -> None:
-    assert all_of("identities") <= redactor.IDENTITIES
-    assert all_of("sealed") == redactor.SEALED
+    assert all_of("identities") <= structure.IDENTITIES
+    assert all_of("sealed") == structure.SEALED
     of_anybody = {"sha", "commit", "hash", "checksum", "integrity", "threadid"}
-    assert redactor.IDENTITIES - all_of("identities") == of_anybody
+    assert structure.IDENTITIES - all_of("identities") == of_anybody
 
 
 # -- what they say -------------------------------------------------------------------------------
