@@ -24,9 +24,17 @@ def argument(call: StoredEvent) -> str:
 
 
 def question_calls(events: Iterable[StoredEvent]) -> set[str]:
-    """Ids of calls that ask the person something: events of their own tell the questions."""
-    asked = (event.data or {} for event in events if event.kind == "question.asked")
-    return {data["id"] for data in asked if data.get("id")}
+    """Ids of calls that ask the person something and need not be shown: events of their own tell
+    the questions, and no answer stands in the result as text alone."""
+    asked, in_words = set(), set()
+    for event in events:
+        data = event.data or {}
+        if event.kind == "question.asked" and data.get("id"):
+            asked.add(data["id"])
+        answered = isinstance(data.get("answers"), dict) or data.get("failed")
+        if event.kind == "tool.result" and not answered:
+            in_words.add(data.get("id"))
+    return asked - in_words
 
 
 def failed(result: StoredEvent | None) -> bool:
