@@ -23,8 +23,7 @@ SOURCE = REPOSITORY / "src" / "whyfor"
 FACTS = {name: agent.facts for name, agent in AGENTS.items()}
 # Where the formats stand, and the demo, which writes in them. The hook runs without anything of
 # ours; that its copy says the same is tested below.
-# What a pause leaves out still reads the records' shapes itself.
-KNOWING = ("agents/", "hook/", "demo/", "capture/filters/paused.py")
+KNOWING = ("agents/", "hook/", "demo/")
 # Variables that are not the agents' own.
 SHARED_VARIABLES = {"XDG_DATA_HOME"}
 

@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.agents.quill.facts import FACTS, own_folder
-from whyfor.agents.base import FileAgent, OnError, RecordReader, SourceShape, head_records, walk
+from whyfor.agents.base import (
+    FileAgent,
+    OnError,
+    RecordReader,
+    RecordStamp,
+    SourceShape,
+    head_records,
+    walk,
+)
 from whyfor.model.findings import Record
+from whyfor.model.times import parse_iso
 
 if TYPE_CHECKING:
     from whyfor.agents.conversation import SessionWriter
@@ -30,6 +39,10 @@ class Quill(FileAgent):
             if isinstance(record.get("scroll"), str):
                 return SourceShape("lines", record["scroll"])
         return None
+
+    def stamp(self, record: Record) -> RecordStamp:
+        at = parse_iso(record.get("timestamp"))
+        return RecordStamp(at=at, since=at, cwd=record.get("cwd"), session_id=record.get("scroll"))
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
         from tests.agents.quill.read import ScrollReader
