@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 from whyfor.agents.edits import PATCH, first, path_in
 from whyfor.agents.tools import argument_names, tool_kind
 from whyfor.model.events import StoredEvent
 
 _TELLING = ("pattern", "query", "description", "url")  # beside a command and a path
+_HEADS = ("---", "+++", "@@", "Index", "===")
 
 
 def argument(call: StoredEvent) -> str:
@@ -44,24 +46,34 @@ def failed(result: StoredEvent | None) -> bool:
 def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
     """The lines an edit took away and put in: the agent's own patch if it kept one, else from
     what it asked for."""
-    data = (result or call).data or {}
-    patch = data.get("patch")
-    if isinstance(patch, list):
-        return [
-            line
-            for hunk in patch
-            if isinstance(hunk, dict)
-            for line in hunk.get("lines", [])
-            if isinstance(line, str)
-        ]
-    if isinstance(data.get("diff"), str):
-        return [
-            line
-            for line in data["diff"].splitlines()
-            if not line.startswith(("---", "+++", "@@", "Index", "==="))
-        ]
+    outcome = (result or call).data or {}
+    if isinstance(outcome.get("patch"), list):
+        return _patch_lines(outcome["patch"])
+    if isinstance(outcome.get("diff"), str):
+        return _diff_lines(outcome["diff"])
     given = (call.data or {}).get("input")
-    given = given if isinstance(given, dict) else {}
+    asked = _asked_lines(given) if isinstance(given, dict) else None
+    if asked is not None:
+        return asked
+    if tool_kind(call.name or "") == "patch" or PATCH in call.text:
+        lines = call.text.splitlines()
+        return [line for line in lines if line[:1] in "+-" or line.startswith("*** ")]
+    return []
+
+
+def _patch_lines(patch: list[Any]) -> list[str]:
+    """The lines of a patch that is kept hunk by hunk."""
+    hunks = [hunk.get("lines", []) for hunk in patch if isinstance(hunk, dict)]
+    return [line for hunk in hunks for line in hunk if isinstance(line, str)]
+
+
+def _diff_lines(text: str) -> list[str]:
+    """A unified diff without its heads."""
+    return [line for line in text.splitlines() if not line.startswith(_HEADS)]
+
+
+def _asked_lines(given: dict[str, Any]) -> list[str] | None:
+    """From what a call was given: text for other text, or a whole file; None if neither."""
     names = argument_names()
     old, new = first(given, *names.old), first(given, *names.new)
     if old and new:
@@ -69,8 +81,4 @@ def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
     content = first(given, *names.whole)
     if content and path_in(given):
         return ["+" + line for line in content.splitlines()]
-    if tool_kind(call.name or "") == "patch" or PATCH in call.text:
-        return [
-            line for line in call.text.splitlines() if line[:1] in "+-" or line.startswith("*** ")
-        ]
-    return []
+    return None

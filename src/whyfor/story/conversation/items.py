@@ -62,11 +62,9 @@ class _Builder:
             elif event.kind == "question.asked" and ident:
                 self.asked[ident] = event
         for event in events:
-            handle: Callable[[StoredEvent], None] | None = getattr(
-                self, "_" + event.kind.replace(".", "_"), None
-            )
+            handle = _HANDLERS.get(event.kind)
             if handle is not None:
-                handle(event)
+                handle(self, event)
             self.clock = event.created_at or self.clock
         return self.found
 
@@ -277,6 +275,22 @@ class _Builder:
 
     def _note(self, event: StoredEvent, text: str, by_user: bool, more: str = "") -> None:
         self.found.append(NoticeItem(event.seq, event.seq, event.created_at, text, by_user, more))
+
+
+_HANDLERS: dict[str, Callable[[_Builder, StoredEvent], None]] = {
+    "user.prompt": _Builder._user_prompt,
+    "assistant.message": _Builder._assistant_message,
+    "assistant.thinking": _Builder._assistant_thinking,
+    "tool.call": _Builder._tool_call,
+    "tool.result": _Builder._tool_result,
+    "subagent.started": _Builder._subagent_started,
+    "question.asked": _Builder._question_asked,
+    "approval.resolved": _Builder._approval_resolved,
+    "compaction": _Builder._compaction,
+    "error": _Builder._error,
+    "turn.completed": _Builder._turn_completed,
+    "status.changed": _Builder._status_changed,
+}
 
 
 # -- one call ------------------------------------------------------------------------------------

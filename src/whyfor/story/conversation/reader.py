@@ -177,50 +177,34 @@ class ConversationReader:
         self, beats: Sequence[EventHead], text_max: int
     ) -> tuple[list[StoredEvent], PageContext]:
         """The events, and what they need from elsewhere: results, requests, subagents."""
-        session, first, last = self.session, beats[0].seq, beats[-1].seq
-        ties = self._ties(first, last)
-        answers: dict[str, CallRef] = {}
-        requests: dict[str, int] = {}
-        for tie in ties:
-            if tie.kind == "tool.result" and (
-                tie.ident not in answers or tie.size > answers[tie.ident].size
-            ):
-                # a program may answer twice: that it goes on, and what came of it
-                answers[tie.ident] = tie
-            elif tie.kind == "approval.requested":
-                requests.setdefault(tie.ident, tie.seq)
-        known = {tie.ident for tie in ties if tie.kind == "tool.call"}
-        own = {tie.ident for tie in ties if first <= tie.seq <= last}
-        answers = {ident: tie for ident, tie in answers.items() if ident in own and ident in known}
-        requests = {ident: seq for ident, seq in requests.items() if ident in own}
-        tied = {tie.seq for tie in ties if tie.kind == "tool.result" and tie.ident in known}
-        orphans = [
-            beat.seq for beat in beats if beat.kind == "tool.result" and beat.seq not in tied
-        ]
-        results = [*orphans, *(tie.seq for tie in answers.values())]
+        first, last = beats[0].seq, beats[-1].seq
+        tied = _tied(self._ties(first, last), first, last)
+        results = [*tied.orphans(beats), *(tie.seq for tie in tied.answers.values())]
         result_max = text_max if text_max > WORDS_MAX else RESULT_MAX
         words = [beat.seq for beat in beats if beat.kind != "tool.result"]
-        loaded = {
-            e.seq: e for e in self.store.events(session.id, [*words, *requests.values()], text_max)
-        }
-        loaded |= {e.seq: e for e in self.store.events(session.id, results, result_max)}
-        sizes = {beat.seq: beat.size for beat in beats} | {
-            tie.seq: tie.size for tie in answers.values()
-        }
+        loaded = self._load([*words, *tied.requests.values()], text_max)
+        loaded |= self._load(results, result_max)
+        sizes = {beat.seq: beat.size for beat in beats}
+        sizes |= {tie.seq: tie.size for tie in tied.answers.values()}
+        cut = [seq for seq in results if sizes[seq] > result_max]
         before = self.shape.within(0, first - 1)[-1:]
         around = PageContext(
-            session,
-            results={ident: loaded[tie.seq] for ident, tie in answers.items()},
-            lines=self.store.lines(session.id, [seq for seq in results if sizes[seq] > result_max]),
+            self.session,
+            results={ident: loaded[tie.seq] for ident, tie in tied.answers.items()},
+            lines=self.store.lines(self.session.id, cut),
             sizes=sizes,
-            requests={ident: loaded[seq] for ident, seq in requests.items()},
-            known=known,
+            requests={ident: loaded[seq] for ident, seq in tied.requests.items()},
+            known=tied.known,
             limits=self.limits,
             before=before[0].at if before else None,
         )
         events = [loaded[beat.seq] for beat in beats if beat.seq in loaded]
         self._subagents(events, around)
         return events, around
+
+    def _load(self, seqs: Sequence[int], text_max: int) -> dict[int, StoredEvent]:
+        events = self.store.events(self.session.id, seqs, text_max)
+        return {event.seq: event for event in events}
 
     def _ties(self, first: int, last: int) -> list[CallRef]:
         """Of the events of a range and of those around it; a call's result is looked for to the
@@ -333,6 +317,37 @@ class ConversationReader:
         for call in found:
             call.unfolded = False
         return found, next((event.text for event in loaded if event.seq == closing), "")
+
+
+class _TiedCalls(msgspec.Struct, frozen=True):
+    """What belongs to the calls of a range of events, by the calls' ids."""
+
+    answers: dict[str, CallRef]
+    requests: dict[str, int]  # events
+    known: set[str]  # calls of the range and of what is around it
+    results: set[int]  # events that are the result of one of these
+
+    def orphans(self, beats: Iterable[EventHead]) -> list[int]:
+        """Results without a call."""
+        found = [beat.seq for beat in beats if beat.kind == "tool.result"]
+        return [seq for seq in found if seq not in self.results]
+
+
+def _tied(ties: Sequence[CallRef], first: int, last: int) -> _TiedCalls:
+    known = {tie.ident for tie in ties if tie.kind == "tool.call"}
+    own = {tie.ident for tie in ties if first <= tie.seq <= last}
+    results = [tie for tie in ties if tie.kind == "tool.result" and tie.ident in known]
+    answers: dict[str, CallRef] = {}
+    for tie in results:
+        # a program may answer twice: that it goes on, and what came of it
+        before = answers.get(tie.ident)
+        if tie.ident in own and (before is None or tie.size > before.size):
+            answers[tie.ident] = tie
+    requests: dict[str, int] = {}
+    for tie in ties:
+        if tie.kind == "approval.requested" and tie.ident in own:
+            requests.setdefault(tie.ident, tie.seq)
+    return _TiedCalls(answers, requests, known, {tie.seq for tie in results})
 
 
 def _by_turn(beats: Sequence[EventHead]) -> list[tuple[int, list[EventHead]]]:
