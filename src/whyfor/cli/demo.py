@@ -90,6 +90,7 @@ def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
 
 def _json(demo: Demo, keep: bool) -> None:
     from whyfor import config
+    from whyfor.model.wire.answers import WireDemo
     from whyfor.model.wire.sessions import wire_session
     from whyfor.service.ingest import ingest
     from whyfor.service.sessions import SessionFilter, sessions
@@ -97,14 +98,15 @@ def _json(demo: Demo, keep: bool) -> None:
     settings = config.load()
     report = ingest(settings)
     found = sessions(settings, SessionFilter(), limit=0, everything=True)
+    everyone = [each for item in found for each in (item.session, *item.children)]
     print_json(
-        {
-            "home": str(demo.home) if keep else None,
-            "repository": str(demo.repository) if keep else None,
-            "whyfor_home": str(demo.whyfor_home) if keep else None,
-            "records": report.records,
-            "sessions": [wire_session(s) for item in found for s in (item.session, *item.children)],
-        }
+        WireDemo(
+            str(demo.home) if keep else None,
+            str(demo.repository) if keep else None,
+            str(demo.whyfor_home) if keep else None,
+            report.records,
+            [wire_session(each) for each in everyone],
+        )
     )
 
 

@@ -11,6 +11,7 @@ import click
 
 from whyfor.cli import COMMANDS, root
 from whyfor.model.errors import WhyforError
+from whyfor.model.wire.errors import WireError, WireProblem
 from whyfor.terminal import clean_streams, say, write_json
 
 _FEW_FILES = 64  # with fewer, SQLite, git and imports fail in ways of their own
@@ -90,8 +91,7 @@ def _tell_limit(limit: int | None, as_json: bool) -> int:
 
 def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> int:
     if as_json:
-        body = {"error": {"kind": kind, "message": message, "hint": hint}}
-        write_json(body)
+        write_json(WireError(WireProblem(kind, message, hint)))
     else:
         say(f"error: {message}", stderr=True, fg="red")
         if hint:

@@ -10,6 +10,7 @@ from whyfor import config
 from whyfor.cli.render import console, fitted, json_option, note, print_json, progress_bar, table
 from whyfor.model.reports import KnownProject
 from whyfor.model.text import plural
+from whyfor.model.wire.answers import WireAlias
 from whyfor.model.wire.reports import wire_known_project
 from whyfor.service.link import alias, projects
 
@@ -54,13 +55,7 @@ def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
     settings = config.load()
     if as_json:
         sessions, report = alias(settings, old_path, repository.resolve())
-        body = {
-            "project": report.project,
-            "sessions": sessions,
-            "commits": report.commits,
-            "stories": report.stories,
-        }
-        print_json(body)
+        print_json(WireAlias(report.project, sessions, report.commits, report.stories))
         return
     with progress_bar("Linking") as announce:
         sessions, report = alias(settings, old_path, repository.resolve(), announce)

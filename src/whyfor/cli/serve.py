@@ -10,6 +10,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import json_option, note, print_json
+from whyfor.model.wire.answers import WireServer
 from whyfor.server.run import PORT, serve
 from whyfor.service.serve import Running
 from whyfor.terminal import say
@@ -38,9 +39,7 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
 
     def ready(running: Running, link: str, before: bool) -> None:
         if as_json:
-            print_json(
-                {"link": link, "address": running.address, "pid": running.pid, "already": before}
-            )
+            print_json(WireServer(link, running.address, running.pid, before))
         else:
             say(link)
             note(

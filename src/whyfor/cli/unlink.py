@@ -8,6 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
+from whyfor.model.wire.answers import WireUnlinked
 from whyfor.service.link import unlink
 
 
@@ -25,7 +26,7 @@ def command(commit: str, session: str | None, as_json: bool) -> None:
     """
     removed = unlink(config.load(), Path.cwd(), commit, session)
     if as_json:
-        print_json({"commit": commit, "unlinked": removed})
+        print_json(WireUnlinked(commit, removed))
     else:
         console().print(
             f"{', '.join(removed)} no longer linked. Back again: whyfor link {commit} SESSION"
