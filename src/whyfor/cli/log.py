@@ -97,26 +97,36 @@ def _nested(found: list[CommitStory]) -> Iterator[tuple[CommitStory, str]]:
 def _row(told: CommitStory, branch: str) -> list[Text | str]:
     from rich.text import Text
 
-    checkpoint, parts = told.checkpoint, _parts(told)
-    marks = Text(" ").join(agent(name) for name in dict.fromkeys(part.agent for part in parts))
-    title = told.commit.subject
-    if checkpoint and checkpoint.annotation:
-        title = checkpoint.annotation.title
-    text = Text.assemble((branch, "dim"), (one_line(title), "" if parts else "dim"))
-    if checkpoint and checkpoint.superseded_by:
-        text.append(f"  superseded by {checkpoint.superseded_by[:8]}", style="yellow")
+    parts = _parts(told)
+    names = dict.fromkeys(part.agent for part in parts)
     style = "bold" if parts else "dim"
+    sure = evidence = ""
+    if told.checkpoint:
+        sure = CONFIDENCE.get(told.checkpoint.confidence or "", "")
+        evidence = told.checkpoint.evidence or ""
     return [
         Text(_sign(told), style=style),
         Text(told.commit.sha[:8], style=style),
         age(told.commit.committed_at),
-        marks,
-        text,
+        Text(" ").join(agent(name) for name in names),
+        _title(told, branch),
         str(sum(part.prompts for part in parts)) if parts else "",
         str(sum(part.turns for part in parts)) if parts else "",
-        CONFIDENCE.get(checkpoint.confidence or "", "") if checkpoint else "",
-        Text((checkpoint and checkpoint.evidence) or "", style="dim"),
+        sure,
+        Text(evidence, style="dim"),
     ]
+
+
+def _title(told: CommitStory, branch: str) -> Text:
+    from rich.text import Text
+
+    checkpoint, title = told.checkpoint, told.commit.subject
+    if checkpoint and checkpoint.annotation:
+        title = checkpoint.annotation.title
+    text = Text.assemble((branch, "dim"), (one_line(title), "" if _parts(told) else "dim"))
+    if checkpoint and checkpoint.superseded_by:
+        text.append(f"  superseded by {checkpoint.superseded_by[:8]}", style="yellow")
+    return text
 
 
 def _sign(told: CommitStory) -> str:

@@ -289,12 +289,11 @@ def _configure(repository: HookedRepository, *arguments: str) -> None:
 
 def installed(repository: HookedRepository) -> list[Path]:
     """Return our scripts in this repository, wherever a hook manager may have moved them."""
-    names = [f"{name}{suffix}" for name in OURS for suffix in ("", ".legacy", ".old")]
-    marked = repository.names
-    found = [repository.plain / name for name in names if is_ours(repository.plain / name, marked)]
-    return found + [
-        repository.own / name for name in OURS if is_ours(repository.own / name, marked)
-    ]
+    places: list[Path] = []
+    for name in OURS:
+        places += [repository.plain / f"{name}{suffix}" for suffix in ("", ".legacy", ".old")]
+    places += [repository.own / name for name in OURS]
+    return [path for path in places if is_ours(path, repository.names)]
 
 
 def in_effect(repository: HookedRepository) -> dict[str, Path]:

@@ -46,7 +46,7 @@ class Parts:
     def spans(
         self, record: bytes, at: int, lists: frozenset[bytes] = frozenset()
     ) -> list[tuple[int, int]] | None:
-        """What of a record is private, by places in it; None: it is no JSON."""
+        """Return what of a record is private, by places in it; None if it is no JSON."""
         if not marked(record):
             if self.depth and _message_of(record) == self.message:
                 self._between.append((at, record))
@@ -55,14 +55,15 @@ class Parts:
         same = bool(message and self.depth and message == self.message)
         found, depth, closed = reach(record, lists, self.depth if same else 0)
         if closed:
-            self._late += [
-                (place + low, place + high)
-                for place, part in self._between
-                for low, high in everything(part)
-            ]
-        if message and (same or depth):
-            self._between = [*self._between, (at, record)] if same and not closed and depth else []
-            self.message, self.depth = message, depth
+            for place, part in self._between:
+                self._late += [(place + low, place + high) for low, high in everything(part)]
+        if not message or not (same or depth):
+            return found
+        if same and depth and not closed:
+            self._between = [*self._between, (at, record)]
+        else:
+            self._between = []
+        self.message, self.depth = message, depth
         return found
 
     def late(self) -> list[tuple[int, int]]:

@@ -79,13 +79,14 @@ class Redactor:
             low = stop + 1
 
     def learn(self, data: bytes, *, lines: bool = False, json: bool = False) -> list[Finding]:
-        """What gives itself away where it stands; from now on its value is known. With `json`,
-        strings stay strings."""
+        """Return what gives itself away where it stands; from now on its value is known. With
+        `json`, strings stay strings."""
         found = self._allowed_to_change(data, self.engine.find(data, lines=lines))
         if lines or json:
-            found = [part for item in found for part in in_strings(data, item)]
+            found = _each_in_strings(data, found)
             split = self._allowed_to_change(data, self.engine.find_split(data))
-            found = joined([*found, *split]) if split else found
+            if split:
+                found = joined([*found, *split])
         for item in found:
             self.know(data[item.start : item.end], item.rule)
         return found
@@ -110,16 +111,17 @@ class Redactor:
     def with_copies(
         self, data: bytes, found: list[Finding], *, json: bool = False
     ) -> list[Finding]:
-        """Wherever else a known value stands: in a copy of the message, a key, a file's name."""
+        """Return findings with wherever else a known value stands: in a copy of the message, a
+        key, a file's name; the same list if nowhere."""
         if not self._followed:
             return found
         starts = [item.start for item in found]
         copies: list[Finding] = []
         for start, end in sorted(self.copies(data), key=lambda span: (span[0], -span[1])):
-            near = bisect_right(starts, start) - 1
-            if (near >= 0 and found[near].end > start) or (
-                near + 1 < len(found) and found[near + 1].start < end
-            ):
+            near = bisect_right(starts, start)
+            if near and found[near - 1].end > start:
+                continue
+            if near < len(found) and found[near].start < end:
                 continue
             if copies and start < copies[-1].end:
                 continue
@@ -127,12 +129,9 @@ class Redactor:
         if not copies:
             return found
         copies = self._allowed_to_change(data, copies, copied=True)
-        return sorted(
-            [
-                *found,
-                *(part for item in copies for part in (in_strings(data, item) if json else [item])),
-            ]
-        )
+        if json:
+            copies = _each_in_strings(data, copies)
+        return sorted([*found, *copies])
 
     def copies(self, data: bytes | mmap) -> Iterator[tuple[int, int]]:
         """Many values in one automaton, the latest few in a second: making the first anew for
@@ -474,19 +473,14 @@ def intact(before: bytes, after: bytes) -> bool:
 
 
 def _same(one: Any, other: Any, key: str) -> bool:
+    """Return whether two values differ in nothing but strings that may change."""
     todo = [(one, other, key)]
     while todo:
         a, b, name = todo.pop()
         if type(a) is not type(b):
-            if (
-                isinstance(a, int | float)
-                and isinstance(b, str)
-                and "[REDACTED:" in b
-                and name not in PROTECTED
-            ):
-                continue
-            return False
-        if isinstance(a, dict):
+            if not _is_redacted_number(a, b, name):
+                return False
+        elif isinstance(a, dict):
             if len(a) != len(b):
                 return False
             todo += [(x, y, k.lower()) for (k, x), y in zip(a.items(), b.values(), strict=True)]
@@ -497,3 +491,16 @@ def _same(one: Any, other: Any, key: str) -> bool:
         elif a != b and (not isinstance(a, str) or name in SEALED):
             return False
     return True
+
+
+def _each_in_strings(data: bytes, found: list[Finding]) -> list[Finding]:
+    parts: list[Finding] = []
+    for item in found:
+        parts += in_strings(data, item)
+    return parts
+
+
+def _is_redacted_number(before: Any, after: Any, name: str) -> bool:
+    if not isinstance(before, int | float) or not isinstance(after, str):
+        return False
+    return "[REDACTED:" in after and name not in PROTECTED

@@ -87,20 +87,18 @@ def _shipped(name: str) -> _File:
 
 
 def load(*, personal: bool = False, own: Iterable[Rule] = (), allow: Iterable[str] = ()) -> Rules:
-    """Everything shipped, personal data if asked for, and a person's own rules."""
-    shipped = [
-        _shipped(name) for name in (*_FILES, "names.toml", *(["personal.toml"] if personal else []))
-    ]
-    rules = [*(rule for file in shipped for rule in file.rule), *own]
+    """Return everything shipped, personal data if asked for, and a person's own rules."""
+    words = _shipped("names.toml").words
+    found = Rules([], [], words, [], [_allowed(pattern) for pattern in allow])
+    for name in (*_FILES, "names.toml", *(["personal.toml"] if personal else [])):
+        file = _shipped(name)
+        found.rules.extend(file.rule)
+        found.names.extend(file.names)
+        found.decoys.extend(file.decoys)
     for rule in own:
         compiled(rule)
-    return Rules(
-        rules,
-        [names for file in shipped for names in file.names],
-        _shipped("names.toml").words,
-        [decoy for file in shipped for decoy in file.decoys],
-        [_allowed(pattern) for pattern in allow],
-    )
+        found.rules.append(rule)
+    return found
 
 
 # A letter of an escape such as \n, or a hex digit of one such as %3D, is no part of the word that

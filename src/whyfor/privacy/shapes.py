@@ -134,14 +134,15 @@ def _chance(part: str) -> bool:
 
 
 def is_password(word: str) -> bool:
-    """Several kinds of characters, as passwords have; a name or a word alone is none."""
-    kinds = sum(any(test(c) for c in word) for test in (str.islower, str.isupper, str.isdigit))
-    odd = any(not c.isalnum() and c not in "_-./: " for c in word)
-    return (
-        len(word) >= 6
-        and " " not in word
-        and ((kinds >= 2 and any(c.isdigit() for c in word)) or (kinds >= 1 and odd))
-    )
+    """Return whether a word has several kinds of characters, as passwords have; a name or a word
+    alone has not."""
+    if len(word) < 6 or " " in word:
+        return False
+    digits = any(map(str.isdigit, word))
+    kinds = digits + any(map(str.islower, word)) + any(map(str.isupper, word))
+    if kinds >= 2 and digits:
+        return True
+    return kinds >= 1 and any(not c.isalnum() and c not in "_-./:" for c in word)
 
 
 def decoded(word: bytes) -> bytes | None:

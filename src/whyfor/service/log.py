@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -142,25 +143,45 @@ def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[Commi
     store = Checkpoints(library.db)
     folder = top(cwd)
     commits = _commits_in_git(folder, shas) if folder else {}
-    kept, seen = store.of_commits(shas), store.seen(shas)
-    judged: dict[str, Checkpoint] = {}
-    fresh = [sha for sha in shas if sha in commits and sha not in seen and sha not in kept]
-    if fresh or (folder and _are_rewritten(folder, commits, kept)):
+    known = _KnownStories(commits, store.of_commits(shas), store.seen(shas))
+    new = [sha for sha in shas if sha in commits]
+    fresh = [sha for sha in new if sha not in known.seen and sha not in known.kept]
+    if fresh or (folder and _are_rewritten(folder, commits, known.kept)):
         for outcome in _judge(library, folder or cwd, fresh):
-            judged |= {checkpoint.commit: checkpoint for checkpoint in outcome.saved}
-            for sha, _, _, reason, nearby in outcome.seen:
-                seen[sha] = (reason, msgspec.json.decode(nearby) if nearby else [])
-    stories = []
-    for sha in shas:
-        checkpoint = judged.get(sha) or kept.get(sha)
+            known.add(outcome)
+    return [known.story(sha) for sha in shas]
+
+
+class _KnownStories(msgspec.Struct):
+    """What is known of commits: by git, by the store, and since now."""
+
+    commits: dict[str, history.Commit]
+    kept: dict[str, Checkpoint]
+    seen: dict[str, tuple[str | None, list[dict[str, Any]]]]  # why there is no story, and hints
+    judged: dict[str, Checkpoint] = {}
+
+    def add(self, outcome: LinkOutcome) -> None:
+        for checkpoint in outcome.saved:
+            self.judged[checkpoint.commit] = checkpoint
+        for sha, _, _, reason, nearby in outcome.seen:
+            self.seen[sha] = (reason, msgspec.json.decode(nearby) if nearby else [])
+
+    def story(self, sha: str) -> CommitStory:
+        commit = self.commits.get(sha)
+        checkpoint = self.judged.get(sha) or self.kept.get(sha)
         if checkpoint is not None:
-            stories.append(_with_checkpoint(commits.get(sha), checkpoint, judged))
-        elif sha in commits:
-            why, hints = seen.get(sha, (None, []))
-            stories.append(CommitStory(commits[sha], None, why or NO_SESSION, hints))
-        else:
+            return self._with_checkpoint(commit, checkpoint)
+        if commit is None:
             raise NotFound(f"commit {sha[:10]} is not in this repository", "See: whyfor log")
-    return stories
+        reason, nearby = self.seen.get(sha, (None, []))
+        return CommitStory(commit, None, reason or NO_SESSION, nearby)
+
+    def _with_checkpoint(
+        self, commit: history.Commit | None, checkpoint: Checkpoint
+    ) -> CommitStory:
+        reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
+        beside = [c for c in self.judged.values() if c.group_root == checkpoint.group_root]
+        return CommitStory(commit or as_commit(checkpoint), checkpoint, reason, [], beside)
 
 
 def _commits_in_git(folder: GitPlace, shas: list[str]) -> dict[str, history.Commit]:
@@ -194,14 +215,6 @@ def _judge(library: OpenStore, place: GitPlace, fresh: list[str]) -> Iterator[Li
     older = [sha for sha in fresh if sha not in known]
     if older:
         yield compute(library.db, repository, only=older)
-
-
-def _with_checkpoint(
-    commit: history.Commit | None, checkpoint: Checkpoint, judged: dict[str, Checkpoint]
-) -> CommitStory:
-    reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
-    beside = [c for c in judged.values() if c.group_root == checkpoint.group_root]
-    return CommitStory(commit or as_commit(checkpoint), checkpoint, reason, [], beside)
 
 
 def as_commit(c: Checkpoint) -> history.Commit:

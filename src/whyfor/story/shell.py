@@ -131,6 +131,18 @@ class _Shell:
     def _parse(self, words: list[str]) -> _Command:
         """Tell a command's own words from its redirections and what stands before it."""
         command = _Command("", [], self.piped, "", False)
+        plain = self._redirect(command, words)
+        while plain and (plain[0] in _BEFORE or _ASSIGNMENT.match(plain[0])):
+            plain.pop(0)
+        if plain:
+            command.name = plain[0].rsplit("/", 1)[-1]
+            command.words = plain[1:]
+        if command.name == "git" and command.words[:1] in (["rm"], ["mv"]):
+            command.name = command.words.pop(0)
+        return command
+
+    def _redirect(self, command: _Command, words: list[str]) -> list[str]:
+        """Take redirections and here-documents out of the words; return the others."""
         plain: list[str] = []
         rest = iter(words)
         for word in rest:
@@ -144,14 +156,7 @@ class _Shell:
                     command.out, command.append = target, word == ">>"
             else:
                 plain.append(word)
-        while plain and (plain[0] in _BEFORE or _ASSIGNMENT.match(plain[0])):
-            plain.pop(0)
-        if plain:
-            command.name = plain[0].rsplit("/", 1)[-1]
-            command.words = plain[1:]
-        if command.name == "git" and command.words[:1] in (["rm"], ["mv"]):
-            command.name = command.words.pop(0)
-        return command
+        return plain
 
     def _cd(self, command: _Command) -> Iterator[Effect]:
         if command.names:

@@ -108,8 +108,7 @@ def change(
             step.state = "installed"
         if known is None:
             record.original = None if before is None else foreign
-            above = (path.parent, *path.parent.parents)
-            record.folders = [to_text(folder) for folder in above if not folder.exists()]
+            record.folders = _missing_folders(path)
             footprint.files[to_text(path)] = record
         else:
             known.annotate = record.annotate
@@ -117,10 +116,14 @@ def change(
         if keep:
             keep()
             make_folders(path.parent)
-            if before != after:
-                replace(path, after)
+            _write(path, before, after)
     except (OSError, Unmergeable) as error:
         step.state, step.note = "failed", f"left alone: {reason(error)}"
+
+
+def _missing_folders(path: Path) -> list[str]:
+    """Return the folders above a path that are not there, deepest first."""
+    return [to_text(folder) for folder in path.parents if not folder.exists()]
 
 
 def put_back(path: Path, changed: ChangedByInit, *, dry_run: bool) -> InstallStep:
