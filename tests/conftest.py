@@ -62,6 +62,7 @@ SLOW = (
     "attack/*",
     "capture/test_corpus.py",
     "capture/test_merge.py",
+    "cli/test_stories.py",
     "cli/top/*",
     "faults/*",
     "hook/test_hook.py",

@@ -226,6 +226,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_costs_in_proportion_to_its_size(piece: bytes) -> None:
     """Four times the text, about four times the work; were it quadratic, sixteen times."""
