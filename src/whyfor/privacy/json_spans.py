@@ -29,7 +29,7 @@ _decode_string = msgspec.json.Decoder(str).decode
 # -- any text ------------------------------------------------------------------------------------
 
 
-class Literal(NamedTuple):
+class StringLiteral(NamedTuple):
     """A string as it is written: the bytes between its quotes."""
 
     start: int
@@ -39,7 +39,7 @@ class Literal(NamedTuple):
     closed: bool  # false: the text ends before the string does
 
 
-def literals(data: bytes, low: int = 0, high: int = sys.maxsize) -> Iterator[Literal]:
+def literals(data: bytes, low: int = 0, high: int = sys.maxsize) -> Iterator[StringLiteral]:
     """Yield the strings between two places of a text, in order."""
     key = b""
     for match in _LITERAL.finditer(data, low, high):
@@ -47,7 +47,7 @@ def literals(data: bytes, low: int = 0, high: int = sys.maxsize) -> Iterator[Lit
         is_key = match[3] is not None
         if is_key:
             key = match[1]
-        yield Literal(start, stop, key, is_key, match[2] == b'"')
+        yield StringLiteral(start, stop, key, is_key, match[2] == b'"')
 
 
 def words(data: bytes, span: Span, kept: frozenset[bytes]) -> Iterator[Span]:
@@ -62,7 +62,7 @@ def members(data: bytes) -> Iterator[tuple[bytes, Span]]:
     """Yield the keys of the outermost object, each with the stretch that its value stands in: up
     to the next of these keys, or to the end."""
     depth = at = 0
-    found: Literal | None = None
+    found: StringLiteral | None = None
     for literal in literals(data):
         between = data[at : literal.start]
         depth += _opened(between)

@@ -21,7 +21,7 @@ import msgspec
 from whyfor.model.errors import NotRedacted
 from whyfor.privacy.assignments import GENERIC, is_name_key, is_value_key
 from whyfor.privacy.engine import SPLIT, Engine, Finding
-from whyfor.privacy.json_spans import Literal, literals
+from whyfor.privacy.json_spans import StringLiteral, literals
 from whyfor.privacy.shapes import is_hex, is_random
 from whyfor.privacy.spread import BEGINS, SpreadKey
 from whyfor.privacy.spread import RULE as KEY_RULE
@@ -370,7 +370,7 @@ class _Strings:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self._low = self._high = -1  # of the line that was read last
-        self._literals: list[Literal] = []
+        self._literals: list[StringLiteral] = []
 
     def key(self, at: int) -> str:
         """In small letters; nothing if the text is not JSON here, or the place is in a key."""
@@ -392,7 +392,7 @@ class _Strings:
             self._literals = list(literals(self.data, self._low, self._high))
 
 
-def _quote(literal: Literal) -> int:
+def _quote(literal: StringLiteral) -> int:
     return literal.start - 1
 
 
