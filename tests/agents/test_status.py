@@ -59,7 +59,9 @@ class Watcher:
                 if session == ident
             ]
             try:
-                events = list(library.reader.events(library.reader.session(ident, self.agent).id))
+                events = list(
+                    library.conversation.events(library.sessions.find(ident, self.agent).id)
+                )
             except NotFound:
                 events = []  # Claude Code writes no file before the first prompt
         return [sign for sign in hooks if sign] + [of_event(event) for event in events]

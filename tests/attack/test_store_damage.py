@@ -78,7 +78,7 @@ def without_database(settings: Settings) -> None:
 
 def sessions_in(settings: Settings) -> int:
     with reading(settings) as library:
-        return library.reader.totals()["sessions"]
+        return library.stats.totals().sessions
 
 
 def objects_in(settings: Settings) -> set[str]:

@@ -32,6 +32,7 @@ from whyfor.model.errors import StoreError
 from whyfor.service.doctor import examine
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.open import reading
+from whyfor.store.sqlite.connection import translate
 
 Cli = Callable[..., Result]
 CODEX = "019d0000-0000-7000-8000-000000000001"
@@ -230,8 +231,8 @@ def test_what_is_wrong_with_the_store_still_ends_the_run(
     fatal: list[BaseException] = [
         OSError(errno.ENOSPC, "No space left on device"),
         OSError(errno.EACCES, "Permission denied", str(settings.journal)),
-        apsw.FullError("full"),
-        apsw.CorruptError("malformed"),
+        translate(apsw.FullError("full"), settings.database),
+        translate(apsw.CorruptError("malformed"), settings.database),
         KeyboardInterrupt(),
     ]
     for error in fatal:

@@ -27,8 +27,7 @@ from whyfor.service.ingest import ingest, rebuild
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, MergedEntry, SegmentEntry
-from whyfor.store.open import reading
-from whyfor.store.sqlite.connection import connect
+from whyfor.store.open import open_store, reading
 
 APPENDS = 1000
 FILES = 40
@@ -93,12 +92,12 @@ def test_a_thousand_appends_are_few_files_and_are_written_a_few_times(
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda fd: None)  # what is counted here is files
     settings.home.mkdir(exist_ok=True)
-    db, blobs, journal = (
-        connect(settings.database),
+    store, blobs, journal = (
+        open_store(settings.database),
         FolderBlobs(settings.segments),
         Journal(settings.journal),
     )
-    db.pragma("synchronous", "off")
+    store.db.pragma("synchronous", "off")
     put, written, known = blobs._put, [0], None
 
     def counted(name: str, content: bytes) -> None:
@@ -111,10 +110,10 @@ def test_a_thousand_appends_are_few_files_and_are_written_a_few_times(
         line = growing.line()
         for piece in (line[:90], line[90:]) if torn else (line,):
             growing.append(piece)
-            run = Ingest(db, blobs, journal, lambda: next(clock), sources=known)
+            run = Ingest(store, blobs, journal, lambda: next(clock), sources=known)
             run.run([FoundFile(AGENTS["claude"], growing.path)], [])
             known = run.sources
-    db.close()
+    store.close()
     assert len(objects(settings)) <= FILES
     assert objects(settings) == named(settings)
     assert written[0] <= 3.3 * growing.path.stat().st_size
@@ -205,13 +204,13 @@ def test_a_reader_that_learnt_where_things_are_reads_on_after_a_merge(
 ) -> None:
     growing.grow(2)
     with reading(settings) as library:
-        [source] = library.reader.files(library.reader.session(growing.said.session_id))
-        pieces = library.reader.pieces(source)
+        [source] = library.capture.sources_of(library.sessions.find(growing.said.session_id))
+        pieces = library.capture.pieces(source)
         growing.grow(25)
-        assert not {digest for _, digest, _ in pieces} & objects(settings)
-        told = b"".join(library.blobs.get(digest) for _, digest, _ in pieces)
+        assert not {piece.address for piece in pieces} & objects(settings)
+        told = b"".join(library.blobs.get(piece.address) for piece in pieces)
         assert growing.path.read_bytes().startswith(told)
-        assert all(library.blobs.has(digest) for _, digest, _ in pieces)
+        assert all(library.blobs.has(piece.address) for piece in pieces)
 
 
 @pytest.mark.usefixtures("few")

@@ -435,7 +435,7 @@ def test_what_is_known_of_a_project_is_the_same_after_a_rebuild(
 ) -> None:
     def known() -> list[Project]:
         with reading(settings) as library:
-            return [project for _, project in library.reader.projects()]
+            return [project for _, project in library.projects.known()]
 
     first, second = repo("a/shop", remote=SHOP), repo("b/shop", remote=SHOP)
     for name, folder in (("one", first), ("two", second), ("three", first)):

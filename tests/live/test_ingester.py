@@ -622,5 +622,5 @@ def test_somebody_who_holds_the_lock_for_long_is_said(settings: Settings, home: 
     watching.turn(rung=True)
     assert hub.trouble is None
     with reading(settings) as library:
-        assert library.reader.session(agent.id).messages == 2
+        assert library.sessions.find(agent.id).messages == 2
     watching.close()

@@ -34,7 +34,7 @@ from whyfor.service.insights import (
 from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
 from whyfor.store.sqlite.connection import connect, fetch
-from whyfor.store.sqlite.insights import Insights
+from whyfor.store.sqlite.stats import SqliteStats
 from whyfor.store.sqlite.write import EventWriter
 from whyfor.story.failures import KINDS, kind_of
 
@@ -261,7 +261,7 @@ def test_what_went_wrong_is_told_apart(event: str, head: str, ran: bool, kind: s
 
 def test_an_index_answers_as_the_events_would(home: Settings) -> None:
     db = connect(home.database, readonly=True)
-    told = {(one.session, one.turn, one.kind, one.head) for one in Insights(db).wrong(Filters())}
+    told = {(one.session, one.turn, one.kind, one.head) for one in SqliteStats(db).wrong(Filters())}
     plain = fetch(
         db,
         "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120) FROM events e NOT INDEXED "

@@ -52,7 +52,7 @@ def stand(site: Site) -> Iterator[Callable[..., None]]:
 def kept(demo: Home) -> list[Session]:
     """The demo's sessions, newest first."""
     with reading(demo.settings) as library:
-        return library.reader.sessions(Filters(), limit=None, subagents=False)
+        return library.sessions.matching(Filters(), limit=None, subagents=False)
 
 
 def real(session: Session, phase: str, **facts: object) -> LiveStatus:
@@ -181,8 +181,8 @@ def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, pa
     )
     ingest(settings)
     with reading(settings) as library:
-        (session,) = library.reader.sessions(Filters(), limit=None, subagents=False)
-        seen = told(of_event(event) for event in library.reader.events(session.id))
+        (session,) = library.sessions.matching(Filters(), limit=None, subagents=False)
+        seen = told(of_event(event) for event in library.conversation.events(session.id))
     asked = status(
         apply(seen, StatusInput("asked", now(), "PermissionRequest hook", "hook", tool="Bash")),
         now(),

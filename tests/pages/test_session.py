@@ -326,10 +326,10 @@ def test_a_link_to_any_event_lands_there(
     site: Site, page: Page, demo: Home, whole: str, ask: str, late: float
 ) -> None:
     with reading(demo.settings) as library:
-        session = library.reader.session(whole.rsplit("/", 1)[1], "claude")
-        seq = [e.seq for e in library.reader.events(session.id) if e.kind == "assistant.message"][
-            TURNS // 2
-        ]
+        session = library.sessions.find(whole.rsplit("/", 1)[1], "claude")
+        seq = [
+            e.seq for e in library.conversation.events(session.id) if e.kind == "assistant.message"
+        ][TURNS // 2]
     if late:  # the browser has gone to the anchor by itself before the script begins
 
         def wait(route: Route) -> None:

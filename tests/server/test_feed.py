@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given
@@ -16,11 +15,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem, parse_cursor
+from whyfor.model.events import SEQ_BITS
 from whyfor.store.sqlite import changes
-from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import connect, fetch, transaction
-from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.sqlite.connection import StoreConnection, connect, fetch, transaction
+from whyfor.store.sqlite.store import SqliteStore
 
 BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)), max_size=12)
 
@@ -28,7 +27,8 @@ BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1
 class Store:
     """A database with nothing but sessions and events; time goes on by itself."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, path: Path, db: StoreConnection) -> None:
+        self.path = path
         self.db = db
         self.now = 1000
 
@@ -45,7 +45,7 @@ class Store:
         for seq in range(last + 1, last + events + 1):
             self.db.execute(
                 "INSERT INTO events "
-                "VALUES(?,?,?,1,'user.prompt','transcript','high',?,?,'user',NULL,?,NULL)",
+                "VALUES(?,?,?,1,'user.prompt','transcript','high',?,?,'user',NULL,?,NULL,0,0,0)",
                 (
                     (session << SEQ_BITS) + seq,
                     session,
@@ -70,7 +70,7 @@ class Store:
         return {(f"claude:s{session}", seq): text for session, seq, text in rows}
 
     def feed(self) -> Feed:
-        return Feed(Browser(self.db))
+        return Feed(SqliteStore(self.path, self.db))
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _store(folder: Path, name: str = "x") -> Iterator[Store]:
         db.execute(
             "DELETE FROM events; DELETE FROM sessions; DELETE FROM changes; DELETE FROM marks"
         )
-        yield Store(db)
+        yield Store(folder / f"{name}.db", db)
     finally:
         db.close()
 
@@ -163,7 +163,7 @@ def test_of_a_change_nobody_hears_before_the_thing_itself(tmp_path: Path) -> Non
         feed = store.feed()
         store.add(1, 2)
         store.change(1, 1, "otherwise")
-        seen = feed.changes.after(0, 9)
+        seen = feed.store.feed.after(0, 9)
         assert feed._changed(seen) == []
         feed.cursor = Cursor()
         assert [json.loads(item.data)["text"] for item in _all(feed)] == [
@@ -211,14 +211,16 @@ def test_a_feed_set_to_the_end_does_not_read_what_it_skips(
         store.add(2, 2)
         store.change(1, 1, "otherwise")
         looked: list[int] = []
-        observed = feed.browser.observed
+        observed = feed.store.conversation.observed
 
         def noted(session: int, seq: int) -> tuple[int, int]:
             looked.append(session)
             return observed(session, seq)
 
-        monkeypatch.setattr(feed.browser, "observed", noted)
-        monkeypatch.setattr(feed.browser, "stretch", lambda *_: pytest.fail("it was read"))
+        monkeypatch.setattr(feed.store.conversation, "observed", noted)
+        monkeypatch.setattr(
+            feed.store.conversation, "stretch", lambda *_: pytest.fail("it was read")
+        )
         feed.to_end()
         assert looked == [1, 2]
         fresh = store.feed()

@@ -10,10 +10,9 @@ import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyfor.model.events import Event, Touch
+from whyfor.model.events import SEQ_BITS, Event, Touch
 from whyfor.model.findings import TITLE_AGENT, Bucket
 from whyfor.store.sqlite.connection import connect, fetch, transaction
-from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.store.sqlite.search_index import MAX_DOC
 from whyfor.store.sqlite.write import EventWriter
 

@@ -6,17 +6,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
 import pytest
 
-from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError
+from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError, StoreFault
+from whyfor.model.events import Event
+from whyfor.model.findings import Bucket
+from whyfor.model.query import Filters
 from whyfor.store.sqlite import connection as sqlite
 from whyfor.store.sqlite import schema
-from whyfor.store.sqlite.browse import Browser
 from whyfor.store.sqlite.connection import connect, fetch, first, transaction
-from whyfor.store.sqlite.ranges import Ranges
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -71,20 +74,19 @@ def test_what_a_page_asks_first_is_answered_by_an_index_however_many_sessions_th
         return True
 
     db.exec_trace = heard
-    reader, browser, ranges = StoreRows(db), Browser(db), Ranges(db)
+    store = SqliteStore(path, db)
     for agent in ("claude", None):
         with pytest.raises(NotFound):
-            reader.session("x", agent)
-    reader.children(["x"])
-    for name in ("last_record", "last_started", "last_signal"):
-        getattr(reader, name)("claude")
-    browser.active()
-    (
-        ranges.begun(1),
-        ranges.sessions_since(1, 5),
-        ranges.lately(1, 5, 12),
-        ranges.numbers([("claude", "x")]),
-    )
+            store.sessions.find("x", agent)
+    store.sessions.children(["x"])
+    store.sessions.last_ended("claude")
+    store.sessions.last_started("claude")
+    store.signals.last_heard("claude")
+    store.projects.active()
+    store.sessions.first_started(1)
+    store.sessions.count_since(1, 5)
+    store.sessions.recent(1, 5, 12)
+    store.sessions.numbers([("claude", "x")])
     db.exec_trace = None
     plans = [
         [row[3] for row in fetch(db, f"EXPLAIN QUERY PLAN {sql}", values)] for sql, values in asked
@@ -137,6 +139,86 @@ def test_an_older_database_is_brought_forward_with_all_that_is_in_it(
         db.close()
 
 
+OUTCOMES: tuple[tuple[str, dict[str, Any] | None, tuple[int, int, int]], ...] = (
+    ("tool.result", {"failed": True, "exit_code": 1}, (1, 0, 0)),
+    ("tool.result", {"failed": True, "rejected": True}, (1, 0, 1)),
+    ("tool.result", {"rejected": True}, (0, 0, 1)),
+    ("tool.result", {"failed": False}, (0, 0, 0)),
+    ("tool.result", {"answers": {"failed": True}}, (0, 0, 0)),
+    ("tool.result", {"text": '"failed":true'}, (0, 0, 0)),
+    ("tool.result", None, (0, 0, 0)),
+    ("turn.completed", {"interrupted": True}, (0, 1, 0)),
+    ("turn.completed", {}, (0, 0, 0)),
+    ("approval.resolved", {"decision": "denied"}, (0, 0, 1)),
+    ("approval.resolved", {"decision": "approved"}, (0, 0, 0)),
+    ("error", {"failed": True}, (0, 0, 0)),
+)
+
+
+def test_what_became_of_a_call_is_known_of_events_stored_before_it_was_a_column(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 9 found it in the text of data."""
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:9])
+        older.setattr(schema, "VERSION", 9)
+        db = connect(path)
+    db.execute("INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', 'a')")
+    for seq, (kind, data, _) in enumerate(OUTCOMES, 1):
+        body = None if data is None else msgspec.json.encode(data).decode()
+        db.execute(
+            "INSERT INTO events VALUES(?,1,?,1,?,'transcript','high',1,1,'tool',NULL,'words',?)",
+            ((1 << schema.SEQ_BITS) + seq, seq, kind, body),
+        )
+    before = len(fetch(db, "SELECT id FROM events"))
+    db.close()
+    db = connect(path)
+    assert schema.current(db) == schema.VERSION
+    rows = fetch(db, "SELECT failed, interrupted, denied FROM events ORDER BY id")
+    assert rows == [found for _, _, found in OUTCOMES]
+    assert len(rows) == before
+    wrong = SqliteStore(path, db).stats.wrong(Filters())
+    assert [(one.kind, one.ran) for one in wrong] == [
+        ("approval.resolved", False),
+        ("error", False),
+        ("tool.result", True),
+        ("turn.completed", False),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "data", "found"), OUTCOMES)
+def test_what_became_of_a_call_is_stored_with_it_and_with_a_later_version(
+    kind: str, data: dict[str, Any] | None, found: tuple[int, int, int], path: Path
+) -> None:
+    store = SqliteStore(path)
+    for version in ("tool.call", kind):
+        bucket = Bucket("a")
+        given = data if version == kind else None
+        bucket.events.append(Event(version, 1, 1, "tool", "words", None, given))
+        with store.transaction():
+            writer = store.capture.writer()
+            writer.apply("claude", bucket, 1, mutable=True)
+            writer.finish()
+    assert fetch(store.db, "SELECT failed, interrupted, denied FROM events") == [found]
+    store.close()
+
+
+def test_what_went_wrong_is_answered_from_its_index_alone(path: Path) -> None:
+    db = connect(path)
+    asked: list[tuple[str, object]] = []
+
+    def heard(_: object, sql: str, values: object) -> bool:
+        asked.append((sql, values))
+        return True
+
+    db.exec_trace = heard
+    SqliteStore(path, db).stats.wrong(Filters())
+    db.exec_trace = None
+    [(sql, values)] = asked
+    plan = [row[3] for row in fetch(db, f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert any("USING COVERING INDEX events_wrong" in step for step in plan), plan
+
+
 def test_a_step_that_fails_leaves_the_database_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +227,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(
     steps = (*schema.MIGRATIONS, "CREATE TABLE extra(x)", "INSERT INTO nowhere VALUES(1)")
     monkeypatch.setattr(schema, "MIGRATIONS", steps)
     monkeypatch.setattr(schema, "VERSION", len(steps))
-    with pytest.raises(apsw.SQLError, match="nowhere"):
+    with pytest.raises(StoreFault, match="nowhere"):
         connect(path)
     db = apsw.Connection(str(path))
     assert schema.current(db) == before
@@ -155,7 +237,8 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(
 OPENER = """
 import sys
 from pathlib import Path
-from whyfor.store.sqlite import connect
+from typing import Any
+from whyfor.store.sqlite.connection import connect
 print("ready", flush=True)
 for line in sys.stdin:
     db = connect(Path(line.strip()))
@@ -234,7 +317,7 @@ def test_a_reader_works_while_another_process_writes(path: Path) -> None:
 
 def test_a_reader_cannot_write(path: Path) -> None:
     connect(path).close()
-    with pytest.raises(apsw.ReadOnlyError):
+    with pytest.raises(StoreError, match="cannot use"):
         add_project(connect(path, readonly=True), "a")
 
 

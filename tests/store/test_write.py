@@ -18,8 +18,12 @@ from whyfor.model.query import Atom, Filters, Query
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import SegmentEntry
+from whyfor.store.sqlite.capture import SqliteCapture
 from whyfor.store.sqlite.connection import connect, fetch, transaction
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.conversation import SqliteConversation
+from whyfor.store.sqlite.search import SqliteSearch
+from whyfor.store.sqlite.sessions import SqliteSessions
+from whyfor.store.sqlite.stats import SqliteStats
 from whyfor.store.sqlite.write import MAX_TEXT, EventWriter
 
 NOW = 1777629600000
@@ -60,17 +64,17 @@ def db(tmp_path: Path) -> apsw.Connection:
 
 
 def events(db: apsw.Connection) -> list[StoredEvent]:
-    return list(StoreRows(db).events(session(db).id))
+    return list(SqliteConversation(db).events(session(db).id))
 
 
 def session(db: apsw.Connection) -> Session:
-    return StoreRows(db).session("s1")
+    return SqliteSessions(db).find("s1")
 
 
 def found(db: apsw.Connection, word: str) -> list[int]:
     """Turns whose documents hold a word."""
     query = Query(clauses=((Atom(word),),))
-    return sorted(match.turn for match in StoreRows(db).match(query, Filters(), 10))
+    return sorted(match.turn for match in SqliteSearch(db).match(query, Filters(), 10))
 
 
 # -- events --------------------------------------------------------------------------------------
@@ -325,7 +329,7 @@ def test_of_two_sessions_with_one_response_one_counts_it(db: apsw.Connection) ->
         apply(db, made)
     counted = {
         s.session_id: s.tokens.input
-        for s in StoreRows(db).sessions(Filters(), limit=None, subagents=True)
+        for s in SqliteSessions(db).matching(Filters(), limit=None, subagents=True)
     }
     assert counted == {"s1": 10, "s2": None, "s3": None}
 
@@ -415,15 +419,16 @@ def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(
             writer.add_problems(whose, problems, unknown)
             writer.finish()
 
-    reader = StoreRows(db)
+    capture = SqliteCapture(db)
     assert session(db).unparsed == 4
-    assert reader.unparsed("claude") == [
+    assert capture.unparsed("claude") == [
         ("/s.jsonl", "truncated", 2),
         ("/other.jsonl", "truncated", 1),
         ("/s.jsonl", "NUL bytes", 1),
     ]
-    assert reader.unknown_types("claude") == {"hologram": 4, "teleport": 1}
-    assert (reader.totals()["unparsed"], reader.totals()["unknown_types"]) == (4, 5)
+    assert capture.unknown_types("claude") == {"hologram": 4, "teleport": 1}
+    totals = SqliteStats(db).totals()
+    assert (totals.unparsed, totals.unknown_types) == (4, 5)
 
 
 def test_a_whole_segment_takes_the_place_of_the_partial_one_it_repeats(db: apsw.Connection) -> None:

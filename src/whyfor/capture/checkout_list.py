@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import apsw
-
 from whyfor.config import Settings
 from whyfor.files import replace
-from whyfor.store.sqlite.connection import fetch
+from whyfor.store.protocol import Store
 
 STORIES = "stories"
 
 
-def publish_stories(settings: Settings, db: apsw.Connection) -> None:
+def publish_stories(settings: Settings, store: Store) -> None:
     """Write the list, one line per story, where `whyfor init` made a place for it."""
     folder = settings.home / "hook"
     if not folder.is_dir():
         return
-    rows = []
-    if settings.checkout_line:
-        rows = fetch(
-            db,
-            """
-            SELECT sha, id, coalesce(annotation ->> 'title', subject)
-            FROM checkpoints
-            WHERE evidence IS NOT NULL
-            """,
-        )
-    lines = [f"{sha}\t{ident}\t{_printable(title)}\n" for sha, ident, title in rows]
+    titles = store.checkpoints.titles() if settings.checkout_line else []
+    lines = [f"{found.sha}\t{found.id}\t{_printable(found.title)}\n" for found in titles]
     replace(folder / STORIES, "".join(lines).encode())
 
 

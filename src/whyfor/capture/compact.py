@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate, count
 
 from whyfor.model.errors import StoreError
-from whyfor.model.sources import Source
+from whyfor.model.sources import Source, StoredSegment
 from whyfor.store.address import Address, parse
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Journal, MergedEntry
@@ -112,12 +112,12 @@ class SegmentCompactor:
         return dict(zip(contents, accumulate(map(len, contents.values()), initial=0), strict=False))
 
 
-def _objects(rows: list[tuple[int, int, str, int]]) -> dict[str, _Object]:
+def _objects(rows: list[StoredSegment]) -> dict[str, _Object]:
     """Return what a source's segments are stored in, by the object's digest."""
     found: dict[str, _Object] = {}
-    for generation, start, address, size in rows:
-        if size:
-            held = found.setdefault(parse(address).object, _Object())
-            held.rows.append((generation, start, address))
-            held.sizes[address] = size
+    for row in rows:
+        if row.kept:
+            held = found.setdefault(parse(row.address).object, _Object())
+            held.rows.append((row.generation, row.start, row.address))
+            held.sizes[row.address] = row.kept
     return found

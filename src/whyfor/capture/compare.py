@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeGuard
 
-import apsw
 import msgspec
 
 from whyfor.capture.rebuild import final_sources, retold_entries
@@ -14,8 +13,7 @@ from whyfor.model.text import plural
 from whyfor.store.address import parse
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
-from whyfor.store.sqlite.commit import load_mark
-from whyfor.store.sqlite.entries import segment_entries
+from whyfor.store.protocol import Store
 
 HINT = "Make them agree: whyfor rebuild"
 SegmentKey = tuple[str, str, int, int]  # agent, path as it is now, generation, first byte
@@ -65,12 +63,12 @@ class Comparison(msgspec.Struct, frozen=True):
         return found
 
 
-def compare(db: apsw.Connection, journal: Journal, blobs: Blobs) -> Comparison:
+def compare(store: Store, journal: Journal, blobs: Blobs) -> Comparison:
     """Read the whole journal, the database's list of segments and the names of the objects."""
-    mark = load_mark(db)
+    mark = store.journal_end()
     told, ahead = split_entries(journal, mark)
     segments = final_segments(told)
-    known = {segment_key(entry): entry for entry in segment_entries(db)}
+    known = {segment_key(entry): entry for entry in store.capture.segment_entries()}
     listed = {
         parse(entry.digest).object
         for entry in (*told, *ahead, *known.values())
@@ -99,10 +97,10 @@ def _is_segment(entry: Entry) -> TypeGuard[SegmentEntry]:
     return isinstance(entry, SegmentEntry)
 
 
-def require_agreement(db: apsw.Connection, journal: Journal, blobs: Blobs) -> None:
+def require_agreement(store: Store, journal: Journal, blobs: Blobs) -> None:
     """Raise Disagreement unless they agree: before anything is removed that one of them may not
     list."""
-    complaints = compare(db, journal, blobs).complaints()
+    complaints = compare(store, journal, blobs).complaints()
     if complaints:
         raise Disagreement(f"nothing was removed: {complaints[0]}", HINT)
 

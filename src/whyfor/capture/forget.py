@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from whyfor.capture import spool
@@ -21,8 +20,9 @@ from whyfor.capture.compare import final_segments, require_agreement
 from whyfor.capture.rebuild import Rebuild
 from whyfor.config import Settings
 from whyfor.files import replace, sync
-from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.checkpoints import Checkpoint, SeenCommit
 from whyfor.model.paths import to_path
+from whyfor.model.sessions import SessionName
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import (
@@ -35,12 +35,7 @@ from whyfor.store.journal import (
     OverrideEntry,
     SegmentEntry,
 )
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.commit import load_mark, save_mark
-from whyfor.store.sqlite.connection import explained, transaction
-from whyfor.store.sqlite.forget import ForgetFacet, SessionName
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.protocol import Store
 from whyfor.store.tombstones import FORGET_MARKER
 
 _LEFTOVERS = (  # copies that a crash or a repair left behind, and errors, which may quote anything
@@ -77,38 +72,37 @@ def begin_forget(settings: Settings, pending: PendingForget, entries: Iterable[E
     Journal(settings.journal).rewrite(entries)
 
 
-def finish_forget(settings: Settings, db: apsw.Connection) -> bool:
+def finish_forget(settings: Settings, store: Store) -> bool:
     """Do what the marker says, under the ingest lock; False if a reader that is still open keeps
     bytes in use, which the next call removes."""
-    with explained(settings.database):
-        update_database(settings, db)
-        return _remove_bytes(settings, db)
+    update_database(settings, store)
+    return _remove_bytes(settings, store)
 
 
 # -- the database --------------------------------------------------------------------------------
 
 
-def update_database(settings: Settings, db: apsw.Connection) -> None:
+def update_database(settings: Settings, store: Store) -> None:
     """Make the database what the journal says, if it is as it was before the journal was
     replaced; any other is left to recover.py."""
     journal = Journal(settings.journal)
     pending = _read_marker(settings.home)
-    mark = load_mark(db)
+    mark = store.journal_end()
     if mark is None or mark.number != pending.number:
         return
     entries = list(journal.entries())
     if _last_forget(entries) != pending.at:
         return
-    db.pragma("secure_delete", True)
-    with transaction(db):
-        replay_forget(Rebuild(db, FolderBlobs(settings.segments), journal), entries, pending)
-        save_mark(db, journal.end())
+    store.forget.overwrite_deleted()
+    with store.transaction():
+        replay_forget(Rebuild(store, FolderBlobs(settings.segments), journal), entries, pending)
+        store.save_journal_end(journal.end())
 
 
 def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget) -> None:
     """Remove what goes from the database, and read again what it touches from what the entries
     list, in the caller's transaction."""
-    facet = ForgetFacet(rebuild.db)
+    facet = rebuild.store.forget
     _replay_sessions(rebuild, entries, pending)
     facet.keep_notes((e.commit, e.at) for e in entries if isinstance(e, NoteEntry))
     facet.keep_overrides(
@@ -118,21 +112,21 @@ def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingFo
     for entry in entries:
         if isinstance(entry, ForgottenEntry):
             rebuild.replay(entry)
-    _replay_checkpoints(rebuild.db, entries, pending.commits)
-    ChangeLog(rebuild.db).begin_anew()  # whoever listens shows what is gone now
+    _replay_checkpoints(rebuild.store, entries, pending.commits)
+    rebuild.store.feed.begin_anew()  # whoever listens shows what is gone now
 
 
 def _replay_sessions(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget) -> None:
-    facet = ForgetFacet(rebuild.db)
-    gone = facet.numbers(pending.sessions)
-    again = facet.numbers(pending.again)
+    facet = rebuild.store.forget
+    gone = rebuild.store.sessions.numbers(pending.sessions)
+    again = rebuild.store.sessions.numbers(pending.again)
     keys, others = facet.shared_usage([*gone.values(), *again.values()])
     linked = facet.linked_whole(again.values())
     for number in gone.values():
         facet.delete_session(number)
     for number in again.values():
         facet.empty_session(number)
-    for number in facet.numbers(pending.unplaced).values():
+    for number in rebuild.store.sessions.numbers(pending.unplaced).values():
         facet.clear_folder(number)
     facet.delete_titles(pending.titles)
     facet.delete_signals(pending.signals)
@@ -140,37 +134,34 @@ def _replay_sessions(rebuild: Rebuild, entries: Sequence[Entry], pending: Pendin
     rebuild.read_again(entries, set(again))
     facet.renumber_linked(again.values(), linked)
     facet.move_segments(final_segments(entries))
-    EventWriter(rebuild.db).recount(keys, [*others, *again.values()])
+    rebuild.store.capture.writer().recount(keys, [*others, *again.values()])
     rebuild.refresh_fingerprints(spool.HOOK, pending.spool)
 
 
-def _replay_checkpoints(
-    db: apsw.Connection, entries: Iterable[Entry], commits: Iterable[str]
-) -> None:
+def _replay_checkpoints(store: Store, entries: Iterable[Entry], commits: Iterable[str]) -> None:
     last: dict[str, Checkpoint | None] = {}
     for entry in entries:
         if isinstance(entry, CheckpointEntry):
             last[entry.checkpoint.commit] = entry.checkpoint
         elif isinstance(entry, NoCheckpointEntry):
             last[entry.commit] = None
-    store = Checkpoints(db)
-    reasons = ForgetFacet(db).reasons()
-    for sha, before in store.of_commits(commits).items():
-        project = store.project(before.project)
+    reasons = store.forget.reasons()
+    for sha, before in store.checkpoints.of_commits(commits).items():
+        project = store.projects.find(before.project)
         assert project is not None
         after = last.get(sha)
         if after is not None:
-            store.save(project[0], after)
+            store.checkpoints.save(project[0], after)
             continue
-        store.remove(sha)
-        seen = (sha, before.authored_at, before.committed_at, reasons.get(sha), None)
-        store.saw(project[0], [seen])
+        store.checkpoints.remove(sha)
+        seen = SeenCommit(sha, before.authored_at, before.committed_at, reasons.get(sha), None)
+        store.checkpoints.saw(project[0], [seen])
 
 
 # -- every other file of ours --------------------------------------------------------------------
 
 
-def _remove_bytes(settings: Settings, db: apsw.Connection) -> bool:
+def _remove_bytes(settings: Settings, store: Store) -> bool:
     """Everything besides journal and database as the journal says, then the marker; False if it
     has to be done again."""
     home = settings.home
@@ -184,14 +175,14 @@ def _remove_bytes(settings: Settings, db: apsw.Connection) -> bool:
     for pattern in _LEFTOVERS:
         for path in home.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    facet = ForgetFacet(db)
+    facet = store.forget
     whole = facet.scrub(home / "rebuild.db")
     if (home / "hook" / STORIES).exists():
-        publish_stories(settings, db)
+        publish_stories(settings, store)
     for sha in facet.reasons():
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
     blobs = FolderBlobs(settings.segments)
-    require_agreement(db, journal, blobs)
+    require_agreement(store, journal, blobs)
     blobs.keep_only({parse(e.digest).object for e in entries if isinstance(e, SegmentEntry)})
     if whole:
         (home / FORGET_MARKER).unlink(missing_ok=True)

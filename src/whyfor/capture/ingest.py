@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
@@ -30,16 +29,14 @@ from whyfor.capture.unreadable import (
     stops_everything,
 )
 from whyfor.config import Exclude
-from whyfor.model.errors import NotFound
+from whyfor.model.errors import NotFound, StoreFault
 from whyfor.model.findings import Record
 from whyfor.model.ids import fold
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sources import Source
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Journal, MovedEntry, SegmentEntry
-from whyfor.store.sqlite.commit import commit_with_journal
-from whyfor.store.sqlite.connection import explained
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.protocol import Store
 from whyfor.store.tombstones import Tombstones
 
 BATCH_BYTES = 48 << 20
@@ -78,7 +75,7 @@ class Ingest:
 
     def __init__(  # noqa: PLR0913 - what one ingest works with
         self,
-        db: apsw.Connection,
+        store: Store,
         blobs: Blobs,
         journal: Journal,
         now: Callable[[], int],
@@ -86,7 +83,7 @@ class Ingest:
         paused: PauseFilter | None = None,
         sources: dict[tuple[str, str], Source] | None = None,
     ) -> None:
-        self.db = db
+        self.store = store
         self.forgotten = forgotten or Tombstones()
         self.blobs = blobs
         self.journal = journal
@@ -116,7 +113,7 @@ class Ingest:
 
     def _prepare(self) -> None:
         """Make anew all that remembers what this batch did."""
-        self.writer = EventWriter(self.db)
+        self.writer = self.store.capture.writer()
         self.paused.place = self.writer.whereabouts
         self.absorber = SegmentParser(self.writer, self.journal, self.now)
         self.gate = CaptureGate(self.writer, self.paused, Forgotten(self.forgotten))
@@ -132,19 +129,17 @@ class Ingest:
         """Read the spool, then the files, packed ones last; what cannot be read is counted and
         the rest goes on."""
         self.counts.unreadable = unreadable
-        home = self.journal.path.parent
-        with explained(home):
-            try:
-                for path in spooled:
-                    self._attempt(Job(path, partial(self._drain, path), listed=False), None)
-                for item in sorted(found, key=_is_packed):
-                    self.counts.files += 1
-                    self._attempt(Job(item.path, partial(self._visit, item)), progress)
-                self._finish()
-            except BaseException:
-                self._abandon()
-                raise
-            self.remembered.save()
+        try:
+            for path in spooled:
+                self._attempt(Job(path, partial(self._drain, path), listed=False), None)
+            for item in sorted(found, key=_is_packed):
+                self.counts.files += 1
+                self._attempt(Job(item.path, partial(self._visit, item)), progress)
+            self._finish()
+        except BaseException:
+            self._abandon()
+            raise
+        self.remembered.save()
         return self.counts
 
     # -- what fails ------------------------------------------------------------------------------
@@ -152,7 +147,7 @@ class Ingest:
     def _attempt(self, job: Job, progress: Progress | None) -> None:
         """Read a file. Whatever fails in it is counted, and nothing of it stays; the rest of the
         batch does."""
-        before = (self._touches, self.db.total_changes())
+        before = (self._touches, self.store.total_changes())
         self._job = job
         self._batch.append(job)
         try:
@@ -162,13 +157,13 @@ class Ingest:
         except Exception as error:
             if self._stops(error, job.path):
                 raise
-            if before != (self._touches, self.db.total_changes()):
+            if before != (self._touches, self.store.total_changes()):
                 self._recover(job, error)
                 return
             self._count_failure(job, error)
         finally:
             self._job = None
-        if before == (self._touches, self.db.total_changes()):
+        if before == (self._touches, self.store.total_changes()):
             self._batch.remove(job)  # it did nothing that could be taken back
 
     def _recover(self, job: Job, error: Exception) -> None:
@@ -227,7 +222,7 @@ class Ingest:
         if isinstance(error, PartFailed):
             path, error = error.path, error.error
             self._skipped.add(path)
-        self.counts.database_errors += isinstance(error, apsw.Error)
+        self.counts.database_errors += isinstance(error, StoreFault)
         self.counts.unreadable.append(Unreadable(path, reason_of(error)))
         self.remembered.add(path, error, _stat(job.path))
 
@@ -521,8 +516,7 @@ class Ingest:
     # -- batches ---------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        if not self.db.in_transaction:
-            self.db.execute("BEGIN IMMEDIATE")
+        self.store.begin()
 
     def _full(self) -> bool:
         return self._batch_bytes >= BATCH_BYTES or self._batch_files >= BATCH_FILES
@@ -533,13 +527,13 @@ class Ingest:
 
     def _commit(self) -> None:
         """Segments and journal are safe on disk before the database says that they are there."""
-        if not self.db.in_transaction:
+        if not self.store.in_transaction:
             return
         self.writer.finish()
         for source in self._stored.values():
             self.merging.merge(source)
         self.blobs.flush()
-        commit_with_journal(self.db, self.journal)
+        self.store.commit(self.journal)
         self.blobs.remove(self.merging.replaced)
         self.merging.replaced.clear()
         self.counts.new_records += self._batch_records
@@ -555,8 +549,7 @@ class Ingest:
         self._batch_records = self._batch_bytes = self._batch_files = 0
 
     def _abandon(self) -> None:
-        if self.db.in_transaction:
-            self.db.execute("ROLLBACK")
+        self.store.rollback()
         self.journal.forget_pending()
 
 

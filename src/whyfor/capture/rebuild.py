@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import apsw
 import msgspec
 
 from whyfor.capture import tail
@@ -28,12 +27,7 @@ from whyfor.store.journal import (
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.commit import save_mark
-from whyfor.store.sqlite.connection import transaction
-from whyfor.store.sqlite.forget import ForgetFacet
-from whyfor.store.sqlite.pauses import save_pause
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.protocol import Store
 
 BATCH_BYTES = 48 << 20
 
@@ -50,12 +44,12 @@ class MissingBytes(msgspec.Struct, frozen=True):
 class Rebuild:
     """Replays the journal into an empty database."""
 
-    def __init__(self, db: apsw.Connection, blobs: Blobs, journal: Journal) -> None:
-        self.db = db
+    def __init__(self, store: Store, blobs: Blobs, journal: Journal) -> None:
+        self.store = store
         self.blobs = blobs
         self.journal = journal
-        self.writer = EventWriter(db)
-        self.checkpoints = Checkpoints(db)
+        self.writer = store.capture.writer()
+        self.checkpoints = store.checkpoints
         self.absorber = SegmentParser(self.writer, None, lambda: 0)
         self.sources: dict[tuple[str, str], Source] = {}
         self.edges: dict[int, tail.Edges] = {}
@@ -66,7 +60,7 @@ class Rebuild:
 
     def run(self, progress: Callable[[int], None] | None = None) -> list[MissingBytes]:
         end = self.journal.end()
-        self.db.execute("BEGIN IMMEDIATE")
+        self.store.begin()
         again = retold_entries(self.journal.entries())
         for number, entry in enumerate(self.journal.entries()):
             if number not in again:
@@ -77,10 +71,10 @@ class Rebuild:
                     progress(entry.end - entry.start)
             if self._pending >= BATCH_BYTES:
                 self._commit()
-                self.db.execute("BEGIN IMMEDIATE")
+                self.store.begin()
         for source in self.sources.values():
             self._close(source)
-        save_mark(self.db, end)
+        self.store.save_journal_end(end)
         self._commit()
         return self.gaps
 
@@ -92,7 +86,7 @@ class Rebuild:
         end = self.journal.end()
         entries = [entry for _, entry in self.journal.numbered_entries(number)]
         again = retold_entries(entries)
-        with transaction(self.db):
+        with self.store.transaction():
             self._known = self.writer.sources()
             for place, entry in enumerate(entries):
                 if place not in again and not self._is_stored(entry):
@@ -100,7 +94,7 @@ class Rebuild:
             for source in self.sources.values():
                 self.edges[source.id] = self._stored_edges(source)
                 self._close(source)
-            save_mark(self.db, end)
+            self.store.save_journal_end(end)
             self.writer.finish()
 
     def _is_stored(self, entry: Entry) -> bool:
@@ -118,20 +112,19 @@ class Rebuild:
         """What the file is known again by, from all that is stored of it."""
         edges = tail.Edges()
         whole = tail.whole(source, to_path(source.path))
-        for start, end, address, gaps in self.writer.stored_segments(source):
+        for stored in self.writer.stored_segments(source):
             try:
-                data = self.blobs.get(address)
+                data = self.blobs.get(stored.address)
             except StoreError:
                 continue  # doctor names it
-            edges.add(data, start, end, gaps, whole=whole)
+            edges.add(data, stored.start, stored.end, stored.gaps, whole=whole)
         return edges
 
     def read_again(self, entries: Sequence[Entry], sessions: set[tuple[str, str]]) -> None:
         """Read all that tells of these sessions from what the entries list of it, inside the
         caller's transaction; their sources and sessions were emptied before."""
         known = self.writer.sources()
-        facet = ForgetFacet(self.db)
-        titles = facet.titles()
+        titles = self.store.forget.titles()
         pieces = list(_segments_of(entries, sessions))
         again = retold_entries(pieces)
         for number, entry in enumerate(pieces):
@@ -145,7 +138,7 @@ class Rebuild:
             self._close(source)
         # Of several titles for a message the one that was read last counts, and that may stand in
         # another source.
-        facet.put_titles(titles)
+        self.store.forget.put_titles(titles)
         self.writer.finish()
 
     def refresh_fingerprints(self, agent: str, paths: Iterable[str]) -> None:
@@ -159,7 +152,7 @@ class Rebuild:
 
     def _commit(self) -> None:
         self.writer.finish()
-        self.db.execute("COMMIT")
+        self.store.commit()
         self._pending = 0
 
     def replay(self, entry: Entry) -> None:
@@ -179,7 +172,7 @@ class Rebuild:
     def _told(self, entry: Entry) -> None:
         match entry:
             case CheckpointEntry(checkpoint):
-                if known := self.checkpoints.project(checkpoint.project):
+                if known := self.store.projects.find(checkpoint.project):
                     self.checkpoints.save(known[0], checkpoint)
             case NoCheckpointEntry(commit):
                 self.checkpoints.remove(commit)
@@ -189,12 +182,12 @@ class Rebuild:
                 self.checkpoints.note(entry)
             case AliasEntry():
                 self.writer.adopt(entry.path, entry.project)
-                self.checkpoints.alias(entry)
+                self.store.projects.save_alias(entry)
             case PauseEntry():
-                save_pause(self.db, entry)
+                self.store.capture.save_pause(entry)
             case ForgottenEntry():
-                ForgetFacet(self.db).save_tombstones(entry)
-                self.checkpoints.set_mark("forgotten", entry.at)
+                self.store.forget.save_tombstones(entry)
+                self.store.set_mark("forgotten", entry.at)
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)

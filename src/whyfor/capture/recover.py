@@ -19,33 +19,29 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import apsw
-
 from whyfor.config import Settings
-from whyfor.locks import ingest_lock, open_file
-from whyfor.model.errors import CorruptStore, NewerStore, WhyforError
+from whyfor.locks import ingest_lock
+from whyfor.model.errors import CorruptStore, NewerStore, StoreError, StoreFault, WhyforError
 from whyfor.model.progress import Announce
+from whyfor.model.stats import StoreTotals
 from whyfor.model.text import label, plural
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
-from whyfor.store.sqlite import schema
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.commit import load_mark, save_mark
-from whyfor.store.sqlite.connection import connect, explained, transaction
-from whyfor.store.sqlite.read import StoreRows
-from whyfor.store.sqlite.segments import has_segments
+from whyfor.store.open import open_reader, open_store, salvage
+from whyfor.store.protocol import Store
+from whyfor.store.sqlite.files import remove_database, set_database_aside
+from whyfor.store.sqlite.store import SqliteStore
 from whyfor.store.tombstones import FORGET_MARKER
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
     from whyfor.capture.rebuild import MissingBytes
 
 _REBUILT = "the database was damaged or lost: rebuilt from the journal"
-_SUFFIXES = ("", "-wal", "-shm")
 REBUILD_HINT = "Your segments are safe. Rebuild it: whyfor rebuild"
 
 
@@ -78,17 +74,17 @@ def _make_agree(
     if not settings.database.exists() and not settings.journal.exists():
         return _set_segments_aside(settings)
     journal = Journal(settings.journal)
-    with _database(settings, damaged=damaged) as db:
-        if db is None:
+    with _database(settings, damaged=damaged) as store:
+        if store is None:
             return _recover_database(settings, journal, announce)
-        mark = load_mark(db)
-        if not thorough and agrees(db, journal):
+        mark = store.journal_end()
+        if not thorough and agrees(store, journal):
             return []
-        if mark is None and not settings.journal.exists() and not has_segments(db):
+        if mark is None and not settings.journal.exists() and not store.capture.has_segments():
             return []  # a home where nothing was stored yet
-        done, rebuild = _recover_journal(settings, journal, db, mark)
+        done, rebuild = _recover_journal(settings, journal, store, mark)
         if not done and not rebuild:
-            _replay(settings, journal, db, mark)
+            _replay(settings, journal, store, mark)
     if rebuild:
         rebuild_database(settings, announce)
     return done
@@ -99,10 +95,10 @@ def _resume_forget(settings: Settings) -> None:
     damaged is left as it is, and rebuilt."""
     from whyfor.capture.forget import update_database
 
-    with _database(settings, damaged=False) as db:
-        if db is not None:
-            with suppress(CorruptStore), sound(settings), explained(settings.database):
-                update_database(settings, db)
+    with _database(settings, damaged=False) as store:
+        if store is not None:
+            with suppress(CorruptStore), sound(settings):
+                update_database(settings, store)
 
 
 def _finish_forget(settings: Settings, announce: Announce | None) -> list[str]:
@@ -119,25 +115,18 @@ def _finish_forget(settings: Settings, announce: Announce | None) -> list[str]:
 def _remove_forgotten(settings: Settings) -> None:
     from whyfor.capture.forget import finish_forget
 
-    db = connect(settings.database)
-    try:
-        with sound(settings):
-            finish_forget(settings, db)
-    finally:
-        db.close(True)
+    with closing(open_store(settings.database)) as store, sound(settings):
+        finish_forget(settings, store)
 
 
 @contextmanager
-def writing(settings: Settings, wait: float) -> Iterator[apsw.Connection]:
-    """The database under the ingest lock, in agreement with the journal; Busy if others hold the
+def writing(settings: Settings, wait: float) -> Iterator[SqliteStore]:
+    """The store under the ingest lock, in agreement with the journal; Busy if others hold the
     lock for longer."""
     with ingest_lock(settings.home, wait):
         recover(settings)
-        db = connect(settings.database)
-        try:
-            yield db
-        finally:
-            db.close()
+        with closing(open_store(settings.database)) as store:
+            yield store
 
 
 def is_damaged(settings: Settings) -> bool:
@@ -146,15 +135,14 @@ def is_damaged(settings: Settings) -> bool:
     if not settings.database.exists():
         return False
     try:
-        db = connect(settings.database, readonly=True)
+        store = open_reader(settings.database)
     except CorruptStore:
         return True
-    try:
-        return not _is_whole(db) or bool(StoreRows(db).integrity())
-    except apsw.Error:
-        return True
-    finally:
-        db.close(True)
+    with closing(store):
+        try:
+            return not _is_whole(store) or bool(store.check())
+        except WhyforError:
+            return True
 
 
 @contextmanager
@@ -163,10 +151,9 @@ def sound(settings: Settings) -> Iterator[None]:
     raise CorruptStore."""
     try:
         yield
-    except (WhyforError, OSError):
-        raise
     except Exception as error:
-        if is_damaged(settings):
+        expected = isinstance(error, (WhyforError, OSError)) and not isinstance(error, StoreFault)
+        if not expected and is_damaged(settings):
             raise CorruptStore(
                 f"the database is damaged: {first_line(error)}", REBUILD_HINT
             ) from error
@@ -174,35 +161,35 @@ def sound(settings: Settings) -> Iterator[None]:
 
 
 @contextmanager
-def _database(settings: Settings, *, damaged: bool) -> Iterator[apsw.Connection | None]:
+def _database(settings: Settings, *, damaged: bool) -> Iterator[SqliteStore | None]:
     """The database, brought to this program's version; None if it is missing or damaged."""
-    db = None
+    store = None
     if settings.database.exists() and not damaged:
         with suppress(CorruptStore):
-            db = connect(settings.database)
-    if db is not None and not _is_whole(db):
-        db.close(True)
-        db = None
+            store = open_store(settings.database)
+    if store is not None and not _is_whole(store):
+        store.close()
+        store = None
     try:
-        yield db
+        yield store
     finally:
-        if db is not None:
-            db.close()
+        if store is not None:
+            store.close()
 
 
-def _is_whole(db: apsw.Connection) -> bool:
+def _is_whole(store: SqliteStore) -> bool:
     """Whether it has the tables of its version, and the first question can be asked."""
     try:
-        load_mark(db)
-        return not schema.missing_tables(db)
-    except apsw.Error:
+        store.journal_end()
+        return not store.missing_tables()
+    except WhyforError:
         return False
 
 
-def agrees(db: apsw.Connection, journal: Journal) -> bool:
+def agrees(store: Store, journal: Journal) -> bool:
     """Whether the journal is as this database left it, by its size and time alone: damage that
     changes neither is found by doctor, and before anything is removed."""
-    mark = load_mark(db)
+    mark = store.journal_end()
     if mark is None:
         return False
     try:
@@ -219,35 +206,28 @@ def _recover_database(settings: Settings, journal: Journal, announce: Announce |
     """From the journal; what a damaged journal lacks is taken from what can still be read of the
     database."""
     done: list[str] = []
-    if not journal.check().whole or not settings.journal.exists():
-        with _salvaged(settings) as entries:
-            if entries:
-                done.append(_complete_journal(settings, journal, entries, newer=True))
+    intact = journal.check().whole and settings.journal.exists()
+    entries = [] if intact else _salvaged(settings)
+    if entries:
+        done.append(_complete_journal(settings, journal, entries, newer=True))
     if not settings.journal.exists():
-        _set_database_aside(settings.database)
+        set_database_aside(settings.database, _stamp())
         return [*done, *_set_segments_aside(settings)]
     rebuild_database(settings, announce, damaged=settings.database.exists())
     return [*done, _REBUILT]
 
 
-@contextmanager
-def _salvaged(settings: Settings) -> Iterator[list[Entry]]:
+def _salvaged(settings: Settings) -> list[Entry]:
     """What can still be read of a damaged database."""
-    from whyfor.store.sqlite.entries import all_entries
-
     if not settings.database.exists():
-        yield []
-        return
-    db = open_file(settings.database, apsw.SQLITE_OPEN_READONLY)
-    try:
-        yield all_entries(db)
-    finally:
-        db.close(True)
+        return []
+    with closing(salvage(settings.database)) as store:
+        return store.capture.all_entries()
 
 
 def rebuild_database(
     settings: Settings, announce: Announce | None = None, *, damaged: bool = False
-) -> tuple[list[MissingBytes], dict[str, int]]:
+) -> tuple[list[MissingBytes], StoreTotals]:
     """Make the database again from journal and segments; the old one serves readers until the
     new one is whole.
 
@@ -257,101 +237,79 @@ def rebuild_database(
 
     fresh = settings.home / "rebuild.db"
     journal = Journal(settings.journal)
-    _remove_database(fresh)
+    remove_database(fresh)
     progress = announce(journal.bytes()) if announce else None
-    db = connect(fresh)
+    store = open_store(fresh)
     try:
-        with explained(fresh):
-            gaps = Rebuild(db, FolderBlobs(settings.segments), journal).run(progress)
-            totals = StoreRows(db).totals()
-        _carry_changes(settings, db, damaged=damaged)
+        gaps = Rebuild(store, FolderBlobs(settings.segments), journal).run(progress)
+        totals = store.stats.totals()
+        _carry_changes(settings, store, damaged=damaged)
         if damaged:
-            _set_database_aside(settings.database)
-        _swap_databases(settings, db)
+            set_database_aside(settings.database, _stamp())
+        _swap_databases(settings, store)
     finally:
-        db.close()
-        _remove_database(fresh)
+        store.close()
+        remove_database(fresh)
     return gaps, totals
 
 
-def _carry_changes(settings: Settings, fresh: apsw.Connection, *, damaged: bool) -> None:
+def _carry_changes(settings: Settings, fresh: SqliteStore, *, damaged: bool) -> None:
     """What those who listen have heard of holds on, if there is a sound database that told them."""
     old = None
     if settings.database.exists() and not damaged:
         with suppress(CorruptStore):
-            old = connect(settings.database)
+            old = open_store(settings.database)
     try:
-        with transaction(fresh):
+        with fresh.transaction():
             try:
-                ChangeLog(fresh).carry(old)
-            except apsw.Error:
-                ChangeLog(fresh).carry(None)
+                fresh.feed.carry(old.feed if old else None)
+            except StoreError:
+                fresh.feed.carry(None)
     finally:
         if old is not None:
-            old.close(True)
+            old.close()
 
 
-def _swap_databases(settings: Settings, fresh: apsw.Connection) -> None:
+def _swap_databases(settings: Settings, fresh: SqliteStore) -> None:
     """A sound database is overwritten page by page in one transaction, so open readers never see
     half of it."""
     try:
         _copy_over(settings.database, fresh)
     except (CorruptStore, NewerStore):
-        _set_database_aside(settings.database)
+        set_database_aside(settings.database, _stamp())
         _copy_over(settings.database, fresh)
 
 
-def _copy_over(database: Path, fresh: apsw.Connection) -> None:
-    with explained(database):
-        live = connect(database)
-        try:
-            if not _is_whole(live):
-                raise CorruptStore("tables are missing")
-            with live.backup("main", fresh, "main") as copy:
-                while not copy.done:
-                    copy.step(5000)
-        finally:
-            live.close(True)
-
-
-def _set_database_aside(database: Path) -> None:
-    stamp = _stamp()
-    for suffix in _SUFFIXES:
-        old = database.with_name(database.name + suffix)
-        if old.exists():
-            old.rename(database.with_name(f"{database.name}.damaged-{stamp}{suffix}"))
-
-
-def _remove_database(database: Path) -> None:
-    for suffix in (*_SUFFIXES, "-journal"):
-        database.with_name(database.name + suffix).unlink(missing_ok=True)
+def _copy_over(database: Path, fresh: SqliteStore) -> None:
+    with closing(open_store(database)) as store:
+        if not _is_whole(store):
+            raise CorruptStore("tables are missing")
+        store.replace_with(fresh)
 
 
 def _replay(
-    settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None
+    settings: Settings, journal: Journal, store: SqliteStore, mark: JournalMark | None
 ) -> None:
     """What a crash, or a backup that was put back, left out of the database."""
     from whyfor.capture.rebuild import Rebuild
 
     number = mark.number if mark else journal.end().number
-    with explained(settings.database):
-        if journal.end().number > number:
-            Rebuild(db, FolderBlobs(settings.segments), journal).run_after(number)
-        else:
-            with transaction(db):
-                save_mark(db, journal.end())
+    if journal.end().number > number:
+        Rebuild(store, FolderBlobs(settings.segments), journal).run_after(number)
+    else:
+        with store.transaction():
+            store.save_journal_end(journal.end())
 
 
 # -- the journal ---------------------------------------------------------------------------------
 
 
 def _recover_journal(
-    settings: Settings, journal: Journal, db: apsw.Connection, mark: JournalMark | None
+    settings: Settings, journal: Journal, store: SqliteStore, mark: JournalMark | None
 ) -> tuple[list[str], bool]:
     """Complete a journal that lost something the database has; returns what was done, and
     whether the database has to be rebuilt as well."""
     from whyfor.capture.compare import final_segments, segment_key, split_entries
-    from whyfor.store.sqlite.entries import all_entries, segment_entries
 
     check = journal.check()
     if mark is not None and check.first > 1 and mark.number < check.first:
@@ -360,15 +318,17 @@ def _recover_journal(
         return ["the database was older than the journal: rebuilt"], True
     entries, ahead = split_entries(journal, mark)
     told = final_segments(entries)
-    known = {segment_key(entry) for entry in segment_entries(db)}
+    known = {segment_key(entry) for entry in store.capture.segment_entries()}
     if _is_sound(journal, check, mark) and known <= told.keys():
         lost = mark is None and bool(told.keys() - known)
         return ([_REBUILT], True) if lost else ([], False)
     newer = mark is None or check.end.number <= mark.number
     after = mark.number if mark else 0
-    done = _complete_journal(settings, journal, all_entries(db), newer=newer, after=after)
-    with transaction(db):
-        save_mark(db, journal.end())
+    done = _complete_journal(
+        settings, journal, store.capture.all_entries(), newer=newer, after=after
+    )
+    with store.transaction():
+        store.save_journal_end(journal.end())
     return [done], bool(ahead) or bool(told.keys() - known)
 
 

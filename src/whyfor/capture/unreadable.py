@@ -7,28 +7,16 @@ import errno
 from pathlib import Path
 from typing import NamedTuple
 
-import apsw
 import msgspec
 
 from whyfor import __version__
 from whyfor.capture.tail import Stat, TooLarge
 from whyfor.files import replace
-from whyfor.model.errors import WhyforError
+from whyfor.model.errors import StoreFault, WhyforError
 from whyfor.model.paths import to_text
 
 FILE = "unreadable.json"
 _MAX_REASON = 300
-# The database or the disk as a whole: whatever is read next would fail in the same way.
-_STORE_ERRORS = (
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.BusyError,
-    apsw.FullError,
-    apsw.ReadOnlyError,
-    apsw.CantOpenError,
-    apsw.PermissionsError,
-    apsw.IOError,
-)
 _SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
 
 
@@ -49,9 +37,9 @@ class PartFailed(Exception):
 def stops_everything(error: Exception, path: Path, home: Path) -> bool:
     """Return whether a failure met while a file was read is not that file's: the run ends,
     nothing is lost."""
-    if isinstance(error, (WhyforError, *_STORE_ERRORS)) or type(error).__module__.startswith(
-        "obstore"
-    ):
+    if isinstance(error, StoreFault):
+        return False  # of these bytes; whether the database is damaged is looked at after the run
+    if isinstance(error, WhyforError) or type(error).__module__.startswith("obstore"):
         return True
     if not isinstance(error, OSError):
         return False
@@ -70,6 +58,8 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     lines = str(error).splitlines()
+    if isinstance(error, StoreFault):
+        return to_text(lines[0])[:_MAX_REASON]
     said = f": {lines[0]}" if lines else ""
     return to_text(f"{type(error).__name__}{said}")[:_MAX_REASON]
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from whyfor.model.sessions import Session
 from whyfor.model.status import PendingApproval
 from whyfor.store.open import OpenStore
-from whyfor.store.sqlite.browse import Browser
 from whyfor.story.status.inputs import TEXT_MAX, said
 
 WHOLE = 256 << 10  # characters
@@ -17,9 +16,9 @@ def whole(library: OpenStore, session: Session, asked: PendingApproval | None) -
     """Empty if nothing was cut, or if no transcript holds the rest yet."""
     if asked is None or not asked.cut or not asked.action or not session.id:
         return ""
-    browser, children = Browser(library.db), library.reader.children([session.session_id])
+    children = library.sessions.children([session.session_id])
     for number in (session.id, *(child.id for child in children if child.agent == session.agent)):
-        for event in browser.long(number, _LATELY, TEXT_MAX):
+        for event in library.conversation.long_calls(number, _LATELY, TEXT_MAX):
             if (text := said(event, session.agent)).startswith(asked.action) and len(text) > len(
                 asked.action
             ):

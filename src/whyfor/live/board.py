@@ -26,9 +26,7 @@ from whyfor.model.turns import Turn
 from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.browse import Browser
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.protocol import Store
 from whyfor.story.summary import summary
 from whyfor.story.turns import counted_kind
 
@@ -194,7 +192,7 @@ class PreviewCache:
         paused = [describe_pause(pause) for pause in active_pauses(self.settings)]
         try:
             with reading(self.settings) as library:
-                health = _health(library.reader)
+                health = _health(library)
                 groups = self._groups(library, shown, rows)
                 last = _last(library) if not any(groups.values()) else None
         except NotFound:
@@ -217,7 +215,7 @@ class PreviewCache:
             *groups["running"],
             *groups["rest"][:rows],
         ]
-        found = self._glances(Browser(library.db), more)
+        found = self._glances(library, more)
         return {
             key: [
                 self._card(
@@ -230,10 +228,10 @@ class PreviewCache:
             for key, some in groups.items()
         }
 
-    def _glances(self, browser: Browser, shown: list[LiveStatus]) -> dict[str, SessionPreview]:
+    def _glances(self, store: Store, shown: list[LiveStatus]) -> dict[str, SessionPreview]:
         numbers = [each.session.id for each in shown if each.session.id]
-        lengths, commits = browser.last_seqs(numbers), browser.committed(numbers)
-        changed = ChangeLog(browser.db).of_sessions()
+        lengths, commits = store.sessions.last_seqs(numbers), store.checkpoints.committed(numbers)
+        changed = store.feed.of_sessions()
         with self._lock:
             known = self._known
             self._known = {}
@@ -241,9 +239,7 @@ class PreviewCache:
                 number = each.session.id
                 state = (number, lengths.get(number, 0), changed.get(number, 0))
                 before = known.get(each.name)
-                glance = (
-                    before[1] if before and before[0] == state else _glance(browser, *state[:2])
-                )
+                glance = before[1] if before and before[0] == state else _glance(store, *state[:2])
                 self._known[each.name] = (state, glance)
             found = {name: glance for name, (_, glance) in self._known.items()}
         return {
@@ -267,10 +263,10 @@ class PreviewCache:
         )
 
 
-def _glance(browser: Browser, number: int, length: int) -> SessionPreview:
+def _glance(store: Store, number: int, length: int) -> SessionPreview:
     if not number or not length:
         return SessionPreview()
-    found, events = recent_turns(browser, number)
+    found, events = recent_turns(store, number)
     return SessionPreview(tuple(found), _options(events))
 
 
@@ -308,17 +304,17 @@ def _grouped(shown: list[LiveStatus]) -> dict[str, list[LiveStatus]]:
     return groups
 
 
-def _health(reader: StoreRows) -> list[AgentCapture]:
+def _health(store: Store) -> list[AgentCapture]:
     found = []
     for name in AGENTS:
-        started, hook = reader.last_started(name), reader.last_signal(name)
+        started, hook = store.sessions.last_started(name), store.signals.last_heard(name)
         silent = bool(hook and started and started > hook + SILENT)
-        found.append(AgentCapture(name, reader.last_record(name), hook, silent))
+        found.append(AgentCapture(name, store.sessions.last_ended(name), hook, silent))
     return found
 
 
 def _last(library: OpenStore) -> Session | None:
-    return next(iter(library.reader.sessions(Filters(), limit=1, subagents=False)), None)
+    return next(iter(library.sessions.matching(Filters(), limit=1, subagents=False)), None)
 
 
 def _place(session: Session, home: Path) -> str:

@@ -16,21 +16,18 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
-from whyfor.model.checkpoints import Checkpoint
-from whyfor.model.events import StoredEvent
+from whyfor.model.checkpoints import ChangeRecord, Checkpoint
+from whyfor.model.events import EventRef, StoredEvent
+from whyfor.model.sessions import NamedSession
 from whyfor.model.wire.stream import SessionNames, stream_commit, stream_event
-from whyfor.store.sqlite.browse import Browser
-from whyfor.store.sqlite.changes import ChangeLog, ChangeRecord
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.protocol import Store
 
 _CHUNK = 100
 _CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})-(\d{1,19})(?:-(\d{1,15}))?", re.ASCII)
-_Names = dict[int, tuple[Any, ...]]
+_Names = dict[int, NamedSession]
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -74,30 +71,31 @@ class FeedGap(Exception):
 class Feed:
     """A reader's own way through the feed."""
 
-    def __init__(self, browser: Browser) -> None:
-        self.browser = browser
-        self.changes = ChangeLog(browser.db)
+    def __init__(self, store: Store) -> None:
+        self.store = store
         self.seen: dict[int, int] = {}  # by session: its last seq that was told
         self.cursor = Cursor()
 
     def to_end(self) -> None:
         """What is there now is known; only what came since is looked at, and none of it is read."""
-        change = self.changes.ends()[1]  # first: what changes meanwhile is told rather than missed
-        lengths = self.browser.lengths()
+        change = self.store.feed.ends()[
+            1
+        ]  # first: what changes meanwhile is told rather than missed
+        lengths = self.store.feed.lengths()
         if any(lengths.get(session, 0) < seq for session, seq in self.seen.items()):
             self.seen, self.cursor = {}, Cursor()
         place = self.cursor.place
         for session, length in lengths.items():
             if self.seen.get(session) != length:
-                at, seq = self.browser.observed(session, length)
+                at, seq = self.store.conversation.observed(session, length)
                 self.seen[session] = seq
-                place = max(place, (at, (session << SEQ_BITS) + seq))
+                place = max(place, (at, EventRef(session, seq).number))
         self.cursor = Cursor(sum(self.seen.values()), *place, change)
 
     def to(self, cursor: Cursor) -> None:
         """Right behind a place, or Lost."""
         self._check(cursor.change)
-        lengths = self.browser.lengths()
+        lengths = self.store.feed.lengths()
         self.seen = {
             session: self._behind(session, last, cursor.place) for session, last in lengths.items()
         }
@@ -111,13 +109,13 @@ class Feed:
         self._check(self.cursor.change)
         found = self._new(limit)
         while len(found) < limit and (
-            more := self.changes.after(self.cursor.change, limit - len(found))
+            more := self.store.feed.after(self.cursor.change, limit - len(found))
         ):
             found += self._changed(more)
         return found
 
     def _check(self, change: int) -> None:
-        floor, last = self.changes.ends()
+        floor, last = self.store.feed.ends()
         if not floor <= change <= last:
             raise FeedGap
 
@@ -125,11 +123,11 @@ class Feed:
 
     def _new(self, limit: int) -> list[FeedItem]:
         grown = self._grown()
-        names = self.browser.names(grown) if grown else {}
+        names = self.store.sessions.names(grown) if grown else {}
         merged = heapq.merge(*(self._events(session) for session in grown))
         found: list[FeedItem] = []
         for at, ident, event in merged:
-            session = ident >> SEQ_BITS
+            session = EventRef.of(ident).session
             total = self.cursor.total + event.seq - self.seen.get(session, 0)
             self.seen[session] = event.seq
             self.cursor = Cursor(total, *max(self.cursor.place, (at, ident)), self.cursor.change)
@@ -140,7 +138,7 @@ class Feed:
 
     def _grown(self) -> list[int]:
         """Sessions with something new; thousands have nothing."""
-        lengths, known = self.browser.lengths(), self.seen.get
+        lengths, known = self.store.feed.lengths(), self.seen.get
         changed = [session for session, last in lengths.items() if known(session) != last]
         new = sum(1 for session in changed if session not in self.seen)
         if len(lengths) - new < len(self.seen) or any(
@@ -151,9 +149,9 @@ class Feed:
 
     def _events(self, session: int) -> Iterator[tuple[int, int, StoredEvent]]:
         after = self.seen.get(session, 0)
-        while chunk := self.browser.stretch(session, after, _CHUNK):
+        while chunk := self.store.conversation.stretch(session, after, _CHUNK):
             for event in chunk:
-                yield event.observed_at, (session << SEQ_BITS) + event.seq, event
+                yield event.observed_at, EventRef(session, event.seq).number, event
             after = chunk[-1].seq
 
     def _behind(self, session: int, last: int, place: tuple[int, int]) -> int:
@@ -163,8 +161,8 @@ class Feed:
         low, high = 0, last + 1  # up to low nothing is after it, from high on all is
         middle = last  # most sessions are at rest
         while high - low > 1:
-            at, seq = self.browser.observed(session, middle)
-            if (at, (session << SEQ_BITS) + seq) <= place:
+            at, seq = self.store.conversation.observed(session, middle)
+            if (at, EventRef(session, seq).number) <= place:
                 low, known = middle, seq
             else:
                 high = min(high, max(seq, 1))
@@ -174,9 +172,10 @@ class Feed:
     # -- what is otherwise -----------------------------------------------------------------------
 
     def _changed(self, changes: list[ChangeRecord]) -> list[FeedItem]:
-        events = {change.event >> SEQ_BITS for change in changes if change.event is not None}
-        names = self.browser.names(sorted(events.union(*(change.sessions for change in changes))))
-        stories = Checkpoints(self.browser.db).of_commits(
+        sessions = {change.event.session for change in changes if change.event is not None}
+        sessions.update(*(change.sessions for change in changes))
+        names = self.store.sessions.names(sorted(sessions))
+        stories = self.store.checkpoints.of_commits(
             [change.commit for change in changes if change.commit]
         )
         found: list[FeedItem] = []
@@ -188,19 +187,19 @@ class Feed:
                 found += self._again(change.event, names)
         return found
 
-    def _again(self, ident: int, names: _Names) -> list[FeedItem]:
+    def _again(self, place: EventRef, names: _Names) -> list[FeedItem]:
         """An event as it is now; if it was not told yet, it will be, as it is."""
-        session, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
+        session, seq = place.session, place.seq
         if session not in names or seq > self.seen.get(session, 0):
             return []
-        events = self.browser.reader.events(session, seq, seq)
+        events = self.store.conversation.events(session, seq, seq)
         return [_item(self.cursor, names[session], event, changed=True) for event in events]
 
 
 def _item(
-    cursor: Cursor, names: tuple[Any, ...], event: StoredEvent, *, changed: bool = False
+    cursor: Cursor, name: NamedSession, event: StoredEvent, *, changed: bool = False
 ) -> FeedItem:
-    whose = SessionNames(*names)
+    whose = SessionNames(name.agent, name.session_id, name.parent, name.project)
     told = msgspec.json.encode(stream_event(event, whose, changed=changed))
     of = f"{whose.agent}:{whose.parent_session_id}" if whose.parent_session_id else None
     return FeedItem("event", cursor, whose.name, of, whose.project, event.kind, told)
@@ -211,6 +210,7 @@ def _story(
 ) -> FeedItem:
     told = stream_commit(change.commit or "", change.project, checkpoint)
     had = [names[session] for session in change.sessions if session in names]
-    others = {f"{agent}:{name}" for agent, own, parent, _ in had for name in (own, parent) if name}
+    others = {f"{name.agent}:{name.session_id}" for name in had}
+    others |= {f"{name.agent}:{name.parent}" for name in had if name.parent}
     data = msgspec.json.encode(told)
     return FeedItem("commit", cursor, "", None, told.project, "", data, frozenset(others))

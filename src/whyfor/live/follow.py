@@ -11,14 +11,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
-
-import apsw
+from contextlib import ExitStack, closing, contextmanager
 
 from whyfor.config import Settings
 from whyfor.live.loop import LOOK, watch
 from whyfor.live.tracker import StatusTracker
-from whyfor.locks import open_file
+from whyfor.locks import hold_lock
 from whyfor.model.errors import NotFound, WhyforError
 from whyfor.model.status import LiveStatus
 from whyfor.service.notify import Notifier
@@ -99,7 +97,7 @@ def _look_on(settings: Settings, hub: StatusSink, stop: _Until) -> None:
             except WhyforError as error:
                 hub.trouble = error.message
                 attending.close()
-            except (OSError, apsw.Error) as error:
+            except OSError as error:
                 hub.trouble = f"cannot read the store: {error}"
                 attending.close()
             stop.pause(min(LOOK, max(0.05, attending.due())))
@@ -112,20 +110,12 @@ def _first(settings: Settings) -> Iterator[bool]:
     """Whether nobody else who looks reads; while it lasts nobody will. A home one cannot write
     to is only looked at."""
     try:
-        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        db = open_file(settings.home / "top.lock")
-    except (OSError, apsw.Error):
+        lock = hold_lock(settings.home / "top.lock")
+    except WhyforError:
         yield False
         return
-    try:
-        try:
-            db.execute("BEGIN EXCLUSIVE")
-        except apsw.Error:
-            yield False
-        else:
-            yield True
-    finally:
-        db.close(True)
+    with closing(lock):
+        yield True
 
 
 def _free(settings: Settings) -> bool:

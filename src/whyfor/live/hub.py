@@ -13,11 +13,10 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from itertools import islice
 from typing import TypeVar
 
-import apsw
 import msgspec
 
 from whyfor.config import Settings
@@ -25,8 +24,7 @@ from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem
 from whyfor.model.errors import Busy, NotFound, WhyforError
 from whyfor.model.status import LiveStatus
 from whyfor.model.wire.stream import stream_status
-from whyfor.store.open import reading
-from whyfor.store.sqlite.browse import Browser
+from whyfor.store.open import FollowedStore, reading
 
 POLL = 0.5  # seconds between looks, when nobody says that there is news
 HEARTBEAT = 15.0
@@ -302,7 +300,7 @@ def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[FeedItem]:
     now."""
     try:
         with reading(settings) as library:
-            feed = Feed(Browser(library.db))
+            feed = Feed(library)
             feed.to(cursor)
             return feed.news(BATCH)
     except (FeedGap, NotFound):
@@ -343,9 +341,7 @@ class _Source:
         self.settings = settings
         self.cursor = Cursor()
         self._feed: Feed | None = None
-        self._stack = ExitStack()
-        # the database's inode: a damaged one is set aside, and another takes its place
-        self._file = 0
+        self._store = FollowedStore(settings)
         self._begun = False
         self._version = -1
 
@@ -364,7 +360,7 @@ class _Source:
             self.close()
             self._begun = True
             return []
-        except (apsw.Error, OSError) as error:
+        except OSError as error:
             self.close()
             raise WhyforError(f"cannot read the store: {error}", "See: whyfor doctor") from None
         except WhyforError:
@@ -372,12 +368,12 @@ class _Source:
             raise
 
     def close(self) -> None:
-        self._stack.close()
+        self._store.close()
         self._feed = None
 
     def _look(self) -> list[FeedItem]:
         feed = self._opened()
-        version = feed.browser.version()
+        version = feed.store.version()
         if version == self._version:
             return []
         try:
@@ -385,7 +381,7 @@ class _Source:
                 feed.to(self.cursor)
             items = feed.news(BATCH)
         except FeedGap:
-            feed = self._feed = Feed(feed.browser)
+            feed = self._feed = Feed(feed.store)
             feed.to_end()
             items = [reset(feed.cursor)]
         self.cursor = feed.cursor
@@ -395,7 +391,7 @@ class _Source:
 
     def _pass_by(self) -> list[FeedItem]:
         feed = self._opened()
-        version = feed.browser.version()
+        version = feed.store.version()
         if version != self._version:
             feed.to_end()
             self.cursor, self._version = feed.cursor, version
@@ -404,13 +400,10 @@ class _Source:
     def _opened(self) -> Feed:
         """What was there before the server is known; from then on nothing is, unless it was told
         or passed by."""
-        if not self.settings.database.exists():
-            raise NotFound("nothing is kept yet")
-        inode = self.settings.database.stat().st_ino
-        if self._feed is None or self._file != inode:
-            self.close()
-            self._file, self._version = inode, -1
-            self._feed = Feed(Browser(self._stack.enter_context(reading(self.settings)).db))
+        store = self._store.current()
+        if self._feed is None or self._feed.store is not store:
+            self._version = -1
+            self._feed = Feed(store)
             if not self._begun:
                 self._feed.to_end()
                 self.cursor = self._feed.cursor

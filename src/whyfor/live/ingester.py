@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
-
 from whyfor.agents import AGENTS
 from whyfor.capture import spool
 from whyfor.capture.checkout_list import publish_stories
@@ -25,12 +23,10 @@ from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
 from whyfor.service.ingest import load_filters, log_error, writable
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.open import journal
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import connect, explained, fetch
-from whyfor.store.sqlite.forget import ForgetFacet
+from whyfor.store.open import journal, open_store
+from whyfor.store.protocol import Store
 from whyfor.store.tombstones import FORGET_MARKER, Tombstones, require_salt
-from whyfor.story.links.save import journaled_transaction, link_project, projects_to_link
+from whyfor.story.links.save import link_project, projects_to_link
 
 
 class IncrementalIngest:
@@ -43,8 +39,7 @@ class IncrementalIngest:
         self.asked = False
         self.unreadable: list[Unreadable] = []
         self._blobs = FolderBlobs(settings.segments)
-        self._db: apsw.Connection | None = None
-        self._file = 0
+        self._store: Store | None = None
         self._version = -1
         self._sources: dict[tuple[str, str], Source] | None = None
         self._stones = Tombstones()
@@ -90,14 +85,13 @@ class IncrementalIngest:
 
     def _run(self, found: list[FoundFile]) -> Ingest:
         settings = self.settings
-        db = self._connected()
-        out = load_filters(settings, db)
-        with explained(settings.database):
-            self._remember(db)
+        store = self._connected()
+        out = load_filters(settings, store)
+        self._remember(store)
         # what a run that fails leaves behind is not believed
         known, self._sources = self._sources, None
         blobs, self._blobs = self._blobs, FolderBlobs(settings.segments)
-        run = Ingest(db, blobs, journal(settings), wall_clock, self._stones, out, known)
+        run = Ingest(store, blobs, journal(settings), wall_clock, self._stones, out, known)
         run.run(found, [], None, spool.files(settings.home))
         self._blobs = blobs  # it need not make the same folders safe again
         return run
@@ -105,63 +99,59 @@ class IncrementalIngest:
     def link(self, wait: float) -> bool:
         """The next project that something new was read of; whether there are more."""
         settings = self.settings
-        with (
-            writable(settings),
-            ingest_lock(settings.home, wait),
-            self._mending(),
-            explained(settings.database),
-        ):
-            db = self._connected()
+        with writable(settings), ingest_lock(settings.home, wait), self._mending():
+            store = self._connected()
             if self._round is None:
-                newest = fetch(db, "SELECT coalesce(max(id), 0) FROM signals")[0][0]
-                self._round = newest, projects_to_link(db)
+                self._round = store.signals.newest(), projects_to_link(store)
             newest, projects = self._round
             if projects:
-                outcome = link_project(db, journal(settings), projects.pop())
+                outcome = link_project(store, journal(settings), projects.pop())
                 self._linked = self._linked or bool(outcome.looked)
             if not projects:
                 self._round = None
-                self._finish(db, newest)
+                self._finish(store, newest)
         return bool(projects)
 
-    def _finish(self, db: apsw.Connection, newest: int) -> None:
-        if newest > Checkpoints(db).mark("signals"):
-            with journaled_transaction(db, journal(self.settings)):
-                Checkpoints(db).set_mark("signals", newest)
+    def _finish(self, store: Store, newest: int) -> None:
+        if newest > store.mark("signals"):
+            with store.transaction(journal(self.settings)):
+                store.set_mark("signals", newest)
         if self._linked:
-            publish_stories(self.settings, db)
+            publish_stories(self.settings, store)
             self._linked = False
 
     def close(self) -> None:
-        if self._db is not None:
-            self._db.close(True)
-        self._db = self._sources = self._round = None
+        if self._store is not None:
+            self._store.close()
+        self._store = self._sources = self._round = None
 
-    def _connected(self) -> apsw.Connection:
+    def _connected(self) -> Store:
         """Under the lock. A damaged database is set aside and another takes its name; a lost one
         is made again."""
         settings = self.settings
-        if self._db is not None and self._file != _inode(settings.database):
+        if self._store is not None and not self._usable(self._store):
             self.close()
-        with explained(settings.database):
-            unfinished = (settings.home / FORGET_MARKER).exists()
-            if self._db is not None and (unfinished or not agrees(self._db, journal(settings))):
-                self.close()
-        if self._db is None:
+        if self._store is None:
             tighten(settings.home)
             for repair in recover(settings):
                 log_error(settings, StoreError(repair))
-            self._db = connect(settings.database)
-            self._file = _inode(settings.database)
+            self._store = open_store(settings.database)
             self._version = -1
-        return self._db
+        return self._store
 
-    def _remember(self, db: apsw.Connection) -> None:
+    def _usable(self, store: Store) -> bool:
+        """Whether nobody set it aside, left something unfinished, or wrote to the journal alone."""
+        settings = self.settings
+        if not store.in_place() or (settings.home / FORGET_MARKER).exists():
+            return False
+        return agrees(store, journal(settings))
+
+    def _remember(self, store: Store) -> None:
         """This number changes when another connection has written, and only then."""
-        version = int(fetch(db, "PRAGMA data_version")[0][0])
+        version = store.version()
         if version != self._version or self._sources is None:
             self._sources = None
-            self._stones = require_salt(ForgetFacet(db).tombstones(self.settings.home))
+            self._stones = require_salt(store.forget.tombstones(self.settings.home))
             self._version = version
 
 
@@ -171,10 +161,3 @@ def stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return 0

@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
-
 from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.capture import tail
@@ -135,7 +133,7 @@ class LiveLoop:
             self._retry = self._clock() + BUSY
         except WhyforError as error:
             self._failed(error)
-        except (OSError, apsw.Error) as error:
+        except OSError as error:
             self._failed(
                 StoreError(f"cannot use {self.settings.home}: {error}", "See: whyfor doctor")
             )
@@ -189,7 +187,7 @@ class LiveLoop:
         except Busy:
             self._kept_out = self._kept_out or self._clock()
             raise
-        except (WhyforError, OSError, apsw.Error):
+        except (WhyforError, OSError):
             raise
         except Exception:
             # One of these files is more than we can read. Alone it is passed over until it changes.

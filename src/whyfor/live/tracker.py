@@ -4,12 +4,10 @@ and its process."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
@@ -17,17 +15,13 @@ from whyfor.agents.base import ProcessList, RegisteredProcess
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.model.paths import to_path
-from whyfor.model.sessions import Session, Tokens
-from whyfor.model.signals import Signal
+from whyfor.model.sessions import Session, SessionBrief, Tokens
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.times import DAY
 from whyfor.processes import Ident, Processes
 from whyfor.service.recent_turns import recent_turns
-from whyfor.store.open import reading
-from whyfor.store.sqlite.browse import Browser
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.open import FollowedStore
+from whyfor.store.protocol import Store
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.judge import process, status
 from whyfor.story.status.state import NEW, State, apply
@@ -39,7 +33,6 @@ _CHANGES = 500  # that are read at a time
 _SOON = 1.0  # seconds between two judgements of a session at work
 _LATER = 5.0
 _READ = 2.0  # between two looks at a session's title and numbers
-_SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
 _AT_WORK = ("running", "waiting_approval")
 Key = tuple[str, str]  # agent, session id
 
@@ -78,9 +71,8 @@ class StatusTracker:
         self.settings = settings
         self._clock = clock
         self._now = now
-        self._stack = ExitStack()
-        self._browser: Browser | None = None
-        self._file = 0
+        self._followed = FollowedStore(settings)
+        self._store: Store | None = None  # that was looked at last
         self.learnt = 0  # how often something was new
         self._version = -1  # of the store, as this connection counts it
         self._seen: dict[int, int] = {}  # by session: its last seq that was looked at
@@ -96,13 +88,13 @@ class StatusTracker:
     def standings(self) -> list[LiveStatus]:
         """Of all that are attended to, as last judged; what only opened and closed again is not
         worth showing."""
-        clock, browser = self._clock(), self._opened()
+        clock, store = self._clock(), self._opened()
         stale = {
             key: each
             for key, each in self._attended.items()
             if each.stale and clock >= each.read_due
         }
-        read = browser.reader.by_number(
+        read = store.sessions.by_number(
             [each.number for each in stale.values() if each.number is not None]
         )
         for key, each in stale.items():
@@ -116,7 +108,7 @@ class StatusTracker:
                 and (each.number is not None or each.status.phase != "exited")
             ):
                 pid = process(each.state)
-                words = self._summary(browser, each, each.status)
+                words = self._summary(store, each, each.status)
                 found.append(
                     LiveStatus(each.session, each.status, words, pid=pid[0] if pid else None)
                 )
@@ -131,30 +123,29 @@ class StatusTracker:
             each.made, each.state.closed.at, self._now()
         )
 
-    def _summary(self, browser: Browser, each: _Attended, status: Status) -> Summary:
+    def _summary(self, store: Store, each: _Attended, status: Status) -> Summary:
         """From a few turns that are read for it and not kept."""
         if each.number is not None and self._to_tell(each):
-            each.summary = summary(recent_turns(browser, each.number)[0], status)
+            each.summary = summary(recent_turns(store, each.number)[0], status)
             each.made, each.grown = self._now(), False
         return renewed(each.summary, status) if each.summary else summary((), status)
 
     def close(self) -> None:
-        self._stack.close()
-        self._browser = None
+        self._followed.close()
 
     # -- what is new in the store -----------------------------------------------------------------
 
     def look(self) -> list[tuple[str, Path]]:
         """Returns the transcripts that hooks named since: agent and path."""
-        browser = self._opened()
-        version = browser.version()
+        store = self._opened()
+        version = store.version()
         if version == self._version:
             return []
         self.learnt += 1
         # first: what changes meanwhile is looked at again
-        floor, change = ChangeLog(browser.db).ends()
-        lengths = browser.lengths()
-        newest = int(fetch(browser.db, "SELECT coalesce(max(id), 0) FROM signals")[0][0])
+        floor, change = store.feed.ends()
+        lengths = store.feed.lengths()
+        newest = store.signals.newest()
         shorter = any(lengths.get(number, 0) < last for number, last in self._seen.items())
         named: list[tuple[str, Path]] = []
         if (
@@ -163,96 +154,82 @@ class StatusTracker:
             or not floor <= self._change <= change
             or newest < self._signal
         ):
-            self._begin(browser)  # of what was forgotten nothing may stay in memory
+            self._begin(store)  # of what was forgotten nothing may stay in memory
         else:
             self._grown(
-                browser,
+                store,
                 [number for number, last in lengths.items() if last > self._seen.get(number, 0)],
             )
-            self._changed(browser, change)
-            named = self._heard(browser)
+            self._changed(store, change)
+            named = self._heard(store)
         self._seen, self._change, self._signal = lengths, change, newest
         self._version = version
-        self._renamed(browser)
+        self._renamed(store)
         self._bound()
         return named
 
-    def _opened(self) -> Browser:
+    def _opened(self) -> Store:
         """The database may be another by now: a damaged one is set aside."""
-        inode = self.settings.database.stat().st_ino if self.settings.database.exists() else 0
-        if self._browser is None or inode != self._file:
-            self.close()
-            self._browser = Browser(self._stack.enter_context(reading(self.settings)).db)
-            self._file, self._version = inode, -1
-        return self._browser
+        store = self._followed.current()
+        if store is not self._store:
+            self._store, self._version = store, -1
+        return store
 
-    def _begin(self, browser: Browser) -> None:
+    def _begin(self, store: Store) -> None:
         self._attended.clear()
-        rows = fetch(
-            browser.db,
-            "SELECT agent, session_id FROM sessions WHERE parent IS NULL AND ended_at > ?1 UNION "
-            "SELECT session_agent, session_id FROM signals WHERE session_id IS NOT NULL AND at > "
-            "?1",
-            (self._now() - DAY,),
-        )
-        for agent, session_id in rows:
-            self._attend(browser, (agent, session_id))
+        for key in store.sessions.active_since(self._now() - DAY):
+            self._attend(store, key)
 
-    def _grown(self, browser: Browser, numbers: list[int]) -> None:
+    def _grown(self, store: Store, numbers: list[int]) -> None:
         if not numbers:
             return
-        rows = fetch(
-            browser.db,
-            "SELECT id, agent, session_id, parent, ended_at FROM sessions WHERE id IN (SELECT "
-            "value FROM json_each(?))",
-            (str(numbers),),
-        )
         since = self._now() - DAY
-        for number, agent, session_id, parent, ended_at in rows:
-            key = (agent, parent or session_id)
+        for brief in store.sessions.briefs(numbers):
+            key = (brief.agent, brief.parent or brief.session_id)
             each = self._attended.get(key)
-            if each is None or (each.number is None and not parent):
-                if (ended_at or 0) > since:
-                    self._attend(browser, key)
+            if each is None or (each.number is None and not brief.parent):
+                if (brief.ended_at or 0) > since:
+                    self._attend(store, key)
                 continue
             each.stale = each.grown = True
-            child = _child(session_id) if parent else ""
-            for event in browser.reader.events(number, self._seen.get(number, 0) + 1):
-                _tell(each, of_event(event, child, agent))
+            after = self._seen.get(brief.id, 0)
+            for event in store.conversation.events(brief.id, after + 1):
+                _tell(each, of_event(event, _child(brief), brief.agent))
 
-    def _changed(self, browser: Browser, last: int) -> None:
+    def _changed(self, store: Store, last: int) -> None:
         """Events that are otherwise now mean something else, too."""
-        while self._change < last and (
-            changes := ChangeLog(browser.db).after(self._change, _CHANGES)
-        ):
+        while self._change < last and (changes := store.feed.after(self._change, _CHANGES)):
             self._change = changes[-1].number
             events = [change.event for change in changes if change.event is not None]
-            names = browser.names(sorted({ident >> SEQ_BITS for ident in events}))
-            for ident in events:
-                number, seq = ident >> SEQ_BITS, ident & ((1 << SEQ_BITS) - 1)
-                agent, session_id, parent, _ = names.get(number, ("", "", None, None))
-                if (each := self._attended.get((agent, parent or session_id))) is not None:
-                    each.stale = each.grown = True
-                    for event in browser.reader.events(number, seq, seq):
-                        child = _child(session_id) if parent else ""
-                        _tell(each, of_event(event, child, agent))
+            briefs = store.sessions.briefs({event.session for event in events})
+            known = {brief.id: brief for brief in briefs}
+            for place in events:
+                if (brief := known.get(place.session)) is not None:
+                    self._changed_event(store, brief, place.seq)
 
-    def _renamed(self, browser: Browser) -> None:
+    def _changed_event(self, store: Store, brief: SessionBrief, seq: int) -> None:
+        each = self._attended.get((brief.agent, brief.parent or brief.session_id))
+        if each is None:
+            return
+        each.stale = each.grown = True
+        for event in store.conversation.events(brief.id, seq, seq):
+            _tell(each, of_event(event, _child(brief), brief.agent))
+
+    def _renamed(self, store: Store) -> None:
         """A session's title, branch or project may become another with no event of its own."""
-        numbers = str([each.number for each in self._attended.values() if each.number is not None])
-        sql = (
-            "SELECT id, project_id, branch, title FROM sessions WHERE id IN (SELECT value FROM "
-            "json_each(?))"
-        )
-        facts = {number: tuple(rest) for number, *rest in fetch(browser.db, sql, (numbers,))}
+        numbers = [each.number for each in self._attended.values() if each.number is not None]
+        facts = {
+            brief.id: (brief.project_id, brief.branch, brief.title)
+            for brief in store.sessions.briefs(numbers)
+        }
         for each in self._attended.values():
             now = facts.get(each.number or 0)
             each.stale = each.stale or now != each.facts
             each.facts = now
 
-    def _heard(self, browser: Browser) -> list[tuple[str, Path]]:
+    def _heard(self, store: Store) -> list[tuple[str, Path]]:
         named: dict[tuple[str, Path], None] = {}
-        for signal in _signals(browser.db, "id > ? ORDER BY id", (self._signal,)):
+        for signal in store.signals.after(self._signal):
             if signal.session_agent is None or signal.session_id is None:
                 continue
             for field in ("transcript_path", "agent_transcript_path"):
@@ -262,28 +239,21 @@ class StatusTracker:
             if each is not None:
                 _tell(each, of_signal(signal))
             elif signal.at > self._now() - DAY:
-                self._attend(browser, (signal.session_agent, signal.session_id))
+                self._attend(store, (signal.session_agent, signal.session_id))
         return list(named)
 
-    def _attend(self, browser: Browser, key: Key) -> None:
+    def _attend(self, store: Store, key: Key) -> None:
         """From what the store knows of it: its last events, its subagents' and hooks'."""
-        rows = fetch(
-            browser.db,
-            "SELECT id, session_id, parent, last_seq FROM sessions WHERE agent=?1 AND "
-            "(session_id=?2 OR "
-            "(parent=?2 AND ended_at>?3))",
-            (*key, self._now() - DAY),
-        )
-        own = next((row for row in rows if row[1] == key[1]), None)
-        if own is not None and own[2] is not None:
+        family = store.sessions.family(*key, self._now() - DAY)
+        own = next((brief for brief in family if brief.session_id == key[1]), None)
+        if own is not None and own.parent is not None:
             return  # a subagent: its parent is attended to
-        each = self._attended[key] = _Attended(own[0] if own else None)
-        for number, session_id, parent, last in rows:
-            child = _child(session_id) if parent else ""
-            for event in browser.reader.events(number, max(0, last - EVENTS) + 1):
-                _tell(each, of_event(event, child, key[0]))
-        where = "session_agent=? AND session_id=? ORDER BY at DESC, id DESC LIMIT ?"
-        for signal in _signals(browser.db, where, (*key, EVENTS)):
+        each = self._attended[key] = _Attended(own.id if own else None)
+        for brief in family:
+            first = max(0, brief.last_seq - EVENTS) + 1
+            for event in store.conversation.events(brief.id, first):
+                _tell(each, of_event(event, _child(brief), brief.agent))
+        for signal in store.signals.last_of(*key, EVENTS):
             _tell(each, of_signal(signal))
         listed = self._lists.get(key[0])
         if listed and (told := listed.known.get(key[1])):
@@ -375,9 +345,12 @@ def _differ(before: Status, now: Status) -> bool:
     return msgspec.structs.replace(before, heard_at=now.heard_at) != now
 
 
-def _child(session_id: str) -> str:
-    """A subagent as hooks call it: its session's id here has its parent's in it."""
-    return session_id.partition("@")[0].removeprefix("agent-")
+def _child(brief: SessionBrief) -> str:
+    """A subagent as hooks call it: its session's id here has its parent's in it. Empty if it is
+    none."""
+    if not brief.parent:
+        return ""
+    return brief.session_id.partition("@")[0].removeprefix("agent-")
 
 
 def _unread(key: Key, state: State) -> Session:
@@ -403,9 +376,3 @@ def _unread(key: Key, state: State) -> Session:
         subagent=None,
         unparsed=0,
     )
-
-
-def _signals(db: apsw.Connection, where: str, values: Iterable[Any]) -> Iterator[Signal]:
-    for row in db.execute(f"SELECT {_SIGNAL} FROM signals WHERE {where}", tuple(values)):
-        facts = dict(zip(_SIGNAL.split(", "), row, strict=True))
-        yield Signal(**{**facts, "data": msgspec.json.decode(row[9])})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
+from whyfor.model.events import EventRef
 from whyfor.model.ids import fold
 
 # strongest first; nearby is a hint, never a link
@@ -91,3 +94,52 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 def checkpoint_id(commit: str) -> str:
     return f"ctx-{fold('checkpoint', commit) & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
+class CommitMark(msgspec.Struct, frozen=True):
+    """What a list of commits needs to know of one: how it is linked, its tag, whose words are in
+    it."""
+
+    evidence: str | None
+    tag: str | None
+    agents: frozenset[str]
+
+
+class LinkedCommit(msgspec.Struct, frozen=True):
+    """A commit with a story."""
+
+    sha: str
+    subject: str
+    committed_at: int
+    evidence: str
+    confidence: str
+    project: str
+    note: Annotation | None
+
+
+class StoryTitle(msgspec.Struct, frozen=True):
+    """A commit with a story in one line."""
+
+    sha: str
+    id: str  # of the checkpoint
+    title: str
+
+
+class SeenCommit(NamedTuple):
+    """A commit that was looked at: why it has no story, and hints, as JSON."""
+
+    sha: str
+    authored_at: int
+    committed_at: int
+    reason: str | None
+    nearby: str | None
+
+
+class ChangeRecord(msgspec.Struct, frozen=True):
+    """What changed after it was stored: an event, or a commit's story."""
+
+    number: int
+    event: EventRef | None
+    commit: str | None
+    project: str | None  # of the commit
+    sessions: set[int] = set()  # that have or had a part in the commit

@@ -8,6 +8,7 @@ WhyforError            message + hint, shown as two lines, exit 2
 ├── NotRedacted           it cannot be made sure that no secret leaves: nothing does
 └── StoreError            the store cannot be used
     ├── CorruptStore      the database is damaged; the segments are not
+    ├── StoreFault        the database refused something: damage, or a fault of ours
     ├── Disagreement      the journal and the database do not say the same
     └── NewerStore        written by a newer program than this one
 """
@@ -52,6 +53,10 @@ class StoreError(WhyforError):
 
 class CorruptStore(StoreError):
     kind = "corrupt_store"
+
+
+class StoreFault(StoreError):
+    kind = "store_fault"
 
 
 class Disagreement(StoreError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,10 @@ KINDS = (
     "error",
     "heartbeat",
 )
+
+
+SEQ_BITS = 24  # of an event's number: a session has fewer events than that can count
+SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 class Event(msgspec.Struct, gc=False):
@@ -76,3 +80,76 @@ class StoredEvent(msgspec.Struct, gc=False):
     text: str
     name: str | None
     data: dict[str, Any] | None
+
+
+class EventRef(msgspec.Struct, frozen=True, order=True):
+    """Where an event stands: the number of its session, its place in it."""
+
+    session: int
+    seq: int
+
+    @property
+    def number(self) -> int:
+        """Both in one number, as the stream's cursors carry them; it sorts as they do."""
+        return (self.session << SEQ_BITS) + self.seq
+
+    @classmethod
+    def of(cls, number: int) -> EventRef:
+        """The same again from that number."""
+        return cls(number >> SEQ_BITS, number & SEQ_MASK)
+
+
+class EventHead(msgspec.Struct, gc=False):
+    """One event without its words. The size of a long text is known without reading it."""
+
+    seq: int
+    turn: int
+    kind: str
+    at: int | None
+    size: int
+    failed: int  # a result that says so: 1
+    undone: int | None  # turns that were taken back with it
+    rewound: str | None
+
+
+class EventMoment(NamedTuple):
+    """One event as an outline needs it: where it stands, whose it is, when it was."""
+
+    seq: int
+    turn: int
+    kind: str
+    actor: str
+    created_at: int | None
+
+
+class CallRef(msgspec.Struct, gc=False):
+    """What ties an event to a call: a call itself, its result, a request to allow it, a
+    question, a subagent."""
+
+    seq: int
+    kind: str
+    ident: str
+    size: int
+
+
+class SpokenWord(msgspec.Struct, frozen=True):
+    """One thing that was said: by a person (prompt, answer) or an agent (question, its last
+    words of a turn)."""
+
+    role: str  # request | answer | question | closing words
+    seq: int
+    turn: int
+    at: int | None
+    text: str
+    cut: bool = False  # there is more of it
+
+    @property
+    def by(self) -> str:
+        return "person" if self.role in ("request", "answer") else "agent"
+
+
+class EventPlace(msgspec.Struct, frozen=True):
+    """Where an event stands in its session, and what it says."""
+
+    seq: int
+    text: str

@@ -47,6 +47,16 @@ class Match(msgspec.Struct, frozen=True):
     score: float
 
 
+class TurnMatch(msgspec.Struct, frozen=True):
+    """A piece of a turn that matches, unranked."""
+
+    session: int
+    turn: int
+    created_at: int | None
+    agent: str
+    project: int | None
+
+
 class Hit(msgspec.Struct, frozen=True):
     session: Session
     seq: int

@@ -54,3 +54,62 @@ class Project(msgspec.Struct, frozen=True):
     remote: str | None = None
     root_commit: str | None = None
     path: str | None = None
+
+
+SessionName = tuple[str, str]  # agent and session id
+
+
+class NamedSession(msgspec.Struct, frozen=True):
+    """What a session is called by, and whose work it is."""
+
+    agent: str
+    session_id: str
+    parent: str | None
+    project: str | None  # identity
+
+
+class SessionBrief(msgspec.Struct, frozen=True):
+    """What those who watch a session must know of it at a glance."""
+
+    id: int
+    agent: str
+    session_id: str
+    parent: str | None
+    ended_at: int | None
+    last_seq: int
+    project_id: int | None
+    branch: str | None
+    title: str | None
+
+
+class SessionPlace(msgspec.Struct, frozen=True):
+    """Where a session began."""
+
+    agent: str
+    session_id: str
+    cwd: str | None
+
+
+class SessionFile(msgspec.Struct, frozen=True):
+    """A session and the transcript it was read from, of the size it had then."""
+
+    agent: str
+    session_id: str
+    title: str | None
+    ended_at: int | None
+    path: str
+    size: int | None
+
+
+class CandidateSession(msgspec.Struct, frozen=True, array_like=True):
+    """A session that may have a part in a project's commits."""
+
+    id: int
+    agent: str
+    session_id: str
+    parent: str | None
+    project_id: int | None
+    started_at: int | None
+    ended_at: int | None
+    last_seq: int
+    linked: int  # how much of it earlier runs have looked at

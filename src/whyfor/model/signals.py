@@ -29,3 +29,13 @@ class Signal(msgspec.Struct, frozen=True):
     chain: list[Process] = []  # ancestors, nearest first
     # small facts only: rebasing, pairs of a rewrite, reason, tool …; never the whole payload
     data: dict[str, Any] = {}
+
+
+class CommitSignal(msgspec.Struct, frozen=True):
+    """A hook's account of a commit, and of the session it was made in, if the hook could tell."""
+
+    sha: str
+    session_agent: str | None
+    session_id: str | None
+    data: dict[str, Any]
+    at: int

@@ -3,9 +3,11 @@ was read."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+
+from whyfor.model.gaps import Gap
 
 
 class Source(msgspec.Struct):
@@ -37,3 +39,38 @@ class UnparsedRecord(msgspec.Struct, frozen=True):
     start: int
     size: int
     reason: str
+
+
+class StoredSegment(msgspec.Struct, frozen=True):
+    """Bytes of a source, where they are kept, and which of them are not."""
+
+    generation: int
+    start: int
+    end: int
+    address: str
+    gaps: list[Gap] = []
+
+    @property
+    def kept(self) -> int:
+        """How many bytes are kept."""
+        return self.end - self.start - sum(size for _, size in self.gaps)
+
+
+class SourceHealth(msgspec.Struct, frozen=True):
+    """What doctor tells of a source."""
+
+    path: str
+    size: int | None
+    records: int
+    tail: int
+    error: str | None
+
+
+class HiddenState(NamedTuple):
+    """What must be remembered to know what else of a source must not be kept."""
+
+    source: int
+    generation: int
+    agent: str
+    session_id: str
+    state: dict[str, Any]

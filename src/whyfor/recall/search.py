@@ -14,7 +14,7 @@ from whyfor.model.query import FIELDS, Atom, Filters, Hit, Match, Query
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.recall.query import phrase
-from whyfor.store.protocol import StoreReader
+from whyfor.store.protocol import Store
 
 CANDIDATES = 60
 _FIELD_OF = {
@@ -43,19 +43,19 @@ class HitRange(msgspec.Struct, frozen=True):
 
 
 def search(
-    reader: StoreReader, query: Query, filters: Filters, *, limit: int, newest: bool = False
+    store: Store, query: Query, filters: Filters, *, limit: int, newest: bool = False
 ) -> list[Hit]:
     """Return at most one hit per turn; best first, or newest first."""
-    return page(reader, query, filters, HitRange(limit=limit, newest=newest))[0]
+    return page(store, query, filters, HitRange(limit=limit, newest=newest))[0]
 
 
 def page(
-    reader: StoreReader, query: Query, filters: Filters, which: HitRange
+    store: Store, query: Query, filters: Filters, which: HitRange
 ) -> tuple[list[Hit], int | None]:
     """Return hits, and the place to go on from; None after the last."""
     find = _newest if which.newest else _best
-    matches = find(reader, query, filters, which.after + which.limit)
-    resolver = _Resolver(reader, query, filters.fields, which.lines)
+    matches = find(store, query, filters, which.after + which.limit)
+    resolver = _Resolver(store, query, filters.fields, which.lines)
     hits: list[Hit] = []
     sessions: dict[int, Session] = {}
     for place, match in enumerate(matches[which.after :], which.after):
@@ -63,30 +63,30 @@ def page(
             return hits, place
         if match.session not in sessions:  # as many at once as may be needed
             coming = matches[place : place + which.limit - len(hits)]
-            sessions |= reader.by_number(sorted({m.session for m in coming}))
+            sessions |= store.sessions.by_number(sorted({m.session for m in coming}))
         hit = resolver.hit(sessions[match.session], match)
         if hit is not None:
             hits.append(hit)
     return hits, None
 
 
-def _newest(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
-    found = reader.match(query, filters, max(limit * 4, CANDIDATES), newest=True)
+def _newest(store: Store, query: Query, filters: Filters, limit: int) -> list[Match]:
+    found = store.search.match(query, filters, max(limit * 4, CANDIDATES), newest=True)
     return _one_per_turn(found)
 
 
-def _best(reader: StoreReader, query: Query, filters: Filters, limit: int) -> list[Match]:
+def _best(store: Store, query: Query, filters: Filters, limit: int) -> list[Match]:
     """Return turns with all the words; for longer queries also turns with most of them, lower."""
     room = max(limit * 3, CANDIDATES)
-    complete = {_piece(match): match for match in reader.match(query, filters, room)}
+    complete = {_piece(match): match for match in store.search.match(query, filters, room)}
     if len(query.clauses) < 3:
         return _one_per_turn(complete.values())
     wide = query
     whole = phrase(query)
     if whole is not None:
         wide = msgspec.structs.replace(query, clauses=(*query.clauses, (whole,)))
-    loose = reader.match(wide, filters, room, any_clause=True)
-    share = reader.coverage(query, filters.fields, loose)
+    loose = store.search.match(wide, filters, room, any_clause=True)
+    share = store.search.coverage(query, filters.fields, loose)
     ranked: list[Match] = []
     for match in loose:
         key = _piece(match)
@@ -116,10 +116,8 @@ def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
 class _Resolver:
     """Finds the event in a matching piece of a turn that holds most of the words."""
 
-    def __init__(
-        self, reader: StoreReader, query: Query, fields: tuple[str, ...], lines: bool
-    ) -> None:
-        self.reader = reader
+    def __init__(self, store: Store, query: Query, fields: tuple[str, ...], lines: bool) -> None:
+        self.store = store
         self.tools = query.tools
         self.fields = fields or FIELDS
         self.lines = lines
@@ -147,7 +145,7 @@ class _Resolver:
     def _eligible(self, session: Session, match: Match) -> Iterator[StoredEvent]:
         """Yield the events that fields and tools of the query allow."""
         calls: set[object] = set()
-        for event in self.reader.events(session.id, match.first_seq, match.last_seq):
+        for event in self.store.conversation.events(session.id, match.first_seq, match.last_seq):
             if not self.tools:
                 if event.text and _FIELD_OF.get(event.kind, "tools") in self.fields:
                     yield event
@@ -158,9 +156,9 @@ class _Resolver:
                 yield event
 
     def _title_hit(self, session: Session, match: Match) -> Hit | None:
-        events = self.reader.events(session.id)
+        events = self.store.conversation.events(session.id)
         first = next((event for event in events if event.kind == "user.prompt"), None)
-        first = first or next(self.reader.events(session.id), None)
+        first = first or next(self.store.conversation.events(session.id), None)
         if first is None:
             return None
         title = session.title or first.text

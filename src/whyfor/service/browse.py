@@ -35,7 +35,6 @@ from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.recent_turns import recent_turns
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.browse import Browser
 from whyfor.story.repositories import ALL, repository_of
 from whyfor.story.summary import summary
 from whyfor.story.tokens import turns_of
@@ -123,8 +122,8 @@ def session_page(
     """Newest first."""
     before = _opened(after, tuple[_Whole, _Whole]) if after else None
     with reading(settings) as library:
-        filters = understand(library.reader, where)
-        found = Browser(library.db).sessions(filters, before, limit + 1, subagents=subagents)
+        filters = understand(library, where)
+        found = library.sessions.page(filters, before, limit + 1, subagents=subagents)
     more = len(found) > limit
     return SessionPage(
         [session for _, session in found[:limit]], _sealed(found[limit - 1][0]) if more else None
@@ -135,7 +134,7 @@ def one_session(settings: Settings, agent: str, session_id: str) -> tuple[Sessio
     """A session and its subagents."""
     with reading(settings) as library:
         session = _session(library, agent, session_id)
-        children = library.reader.children([session.session_id])
+        children = library.sessions.children([session.session_id])
     return session, [child for child in children if child.agent == agent]
 
 
@@ -147,7 +146,7 @@ def event_page(
         session = _session(library, agent, session_id)
         found: list[StoredEvent] = []
         size = 0
-        for event in library.reader.events(session.id, after + 1):
+        for event in library.conversation.events(session.id, after + 1):
             size += len(event.text) + len(msgspec.json.encode(event.data))
             if len(found) >= limit or (found and size > EVENTS_BYTES):
                 return EventPage(session, found, more=True)
@@ -163,7 +162,7 @@ def turn_page(
         session = _session(library, agent, session_id)
         found = [
             turn
-            for turn in turns_of(library, session, library.reader.events(session.id))
+            for turn in turns_of(library, session, library.conversation.events(session.id))
             if turn.turn > after
         ]
     return found[:limit], len(found) > limit
@@ -178,14 +177,14 @@ def summary_of(
         standing = next((each for each in standings if each.session.id == session.id), None)
         if standing and standing.summary:
             return standing.summary
-        found, _ = recent_turns(Browser(library.db), session.id)
+        found, _ = recent_turns(library, session.id)
     return summary(found, standing.status if standing else _AT_REST)
 
 
 def _session(library: OpenStore, agent: str, session_id: str) -> Session:
     if agent not in AGENTS:
         raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
-    return library.reader.session(session_id, agent)
+    return library.sessions.find(session_id, agent)
 
 
 # -- projects and their commits ------------------------------------------------------------------
@@ -194,8 +193,8 @@ def _session(library: OpenStore, agent: str, session_id: str) -> Session:
 def projects(settings: Settings) -> list[ProjectSummary]:
     """The one that was worked in last comes first."""
     with reading(settings) as library:
-        known = library.reader.projects()
-        active = Browser(library.db).active()
+        known = library.projects.known()
+        active = library.projects.active()
         found = []
         for number, project in known:
             sessions, last = active.get(number, (0, None))
@@ -228,8 +227,7 @@ def timeline(
             part.name: part for one in found if one.checkpoint for part in one.checkpoint.parts
         }
         sessions = {
-            name: library.reader.session(part.session_id, part.agent)
-            for name, part in names.items()
+            name: library.sessions.find(part.session_id, part.agent) for name, part in names.items()
         }
         more = None if done else _sealed((tip, skip))
         return TimelinePage(project, to_text(folder), _branches(folder), found, sessions, more)
@@ -248,9 +246,9 @@ def story_of(settings: Settings, sha: str) -> tuple[FullStory, GitPlace | None]:
 
 def _folder(library: OpenStore, sha: str) -> GitPlace | None:
     """Where git knows a commit: in its project; or in any, if nobody has looked at it yet."""
-    number = Browser(library.db).project_of(sha)
+    number = library.checkpoints.project_of(sha)
     if number is not None:
-        repository = repository_of(library.db, number)
+        repository = repository_of(library, number)
         return repository.folder if repository else None
     return next(
         (folder for folder in _folders(library) if folder.is_dir() and has_commit(folder, sha)),
@@ -261,8 +259,8 @@ def _folder(library: OpenStore, sha: str) -> GitPlace | None:
 def _folders(library: OpenStore) -> Iterator[Path]:
     """A folder of each project that git can be asked in. A submodule's path is its git folder:
     its places then."""
-    places = library.reader.places()
-    for number, project in library.reader.projects():
+    places = library.projects.places()
+    for number, project in library.projects.known():
         if project.path and (to_path(project.path) / ".git").exists():
             yield to_path(project.path)
         else:
@@ -270,9 +268,9 @@ def _folders(library: OpenStore) -> Iterator[Path]:
 
 
 def _repository(library: OpenStore, identity: str) -> tuple[Project, GitPlace]:
-    for number, project in library.reader.projects():
+    for number, project in library.projects.known():
         if project.identity == identity:
-            found = repository_of(library.db, number)
+            found = repository_of(library, number)
             if found is None:
                 raise NotFound(
                     f"{project.name} is not on this machine any more",
@@ -323,9 +321,9 @@ def _branches(folder: GitPlace) -> list[str]:
 def capture(settings: Settings) -> CaptureHealth:
     """When each agent was last heard of, and what is paused."""
     with reading(settings) as library:
-        reader = library.reader
         agents = [
-            LastCapture(name, reader.last_record(name), reader.last_signal(name)) for name in AGENTS
+            LastCapture(name, library.sessions.last_ended(name), library.signals.last_heard(name))
+            for name in AGENTS
         ]
     return CaptureHealth(agents, [describe_pause(pause) for pause in active_pauses(settings)])
 

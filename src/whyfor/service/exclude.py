@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
-
 from whyfor.agents.base import Agent
 from whyfor.capture import session_cwd, tail
 from whyfor.capture.filters import excluded as exclude
@@ -15,16 +13,14 @@ from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
 from whyfor.model.text import plural
 from whyfor.store.open import reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.protocol import Store
 
 
-def excluded(settings: Settings, db: apsw.Connection | None = None) -> Excluded:
+def excluded(settings: Settings, store: Store | None = None) -> Excluded:
     """With a database, folders are also known by the project they once belonged to."""
-    if db is None or not settings.exclude.projects:
+    if store is None or not settings.exclude.projects:
         return Excluded(settings.exclude)
-    reader = StoreRows(db)
-    places, projects = reader.places(), dict(reader.projects())
+    places, projects = store.projects.places(), dict(store.projects.known())
 
     def known(cwd: str) -> str | None:
         number = places.get(cwd)
@@ -33,15 +29,14 @@ def excluded(settings: Settings, db: apsw.Connection | None = None) -> Excluded:
     return Excluded(settings.exclude, known)
 
 
-def tell_hooks(settings: Settings, found: Excluded, db: apsw.Connection) -> None:
+def tell_hooks(settings: Settings, found: Excluded, store: Store) -> None:
     """Hooks cannot ask which project a folder belongs to where it is not a plain clone: they are
     told the folders."""
     folders: list[str] = []
     if found.projects:
-        reader = StoreRows(db)
         numbers = {
             number: project
-            for number, project in reader.projects()
+            for number, project in store.projects.known()
             if found.is_project(project.identity)
         }
         folders = [
@@ -49,7 +44,7 @@ def tell_hooks(settings: Settings, found: Excluded, db: apsw.Connection) -> None
             for project in numbers.values()
             if project.path and project.path.startswith("/")
         ]
-        folders += [cwd for cwd, number in reader.places().items() if number in numbers]
+        folders += [cwd for cwd, number in store.projects.places().items() if number in numbers]
     exclude.write_exclusions(settings, found, folders)
 
 
@@ -72,17 +67,16 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
     return place is None or found.covers(place)
 
 
-def stored(settings: Settings, db: apsw.Connection) -> list[str]:
+def stored(settings: Settings, store: Store) -> list[str]:
     """Sessions kept from before their project or agent was excluded; subagents go with their
     parents."""
-    found = excluded(settings, db)
+    found = excluded(settings, store)
     if not found.agents and not found.by_place:
         return []
-    rows = db.execute(
-        "SELECT agent, session_id, cwd FROM sessions WHERE parent IS NULL ORDER BY id"
-    )
     return [
-        session_id for agent, session_id, cwd in rows if agent in found.agents or found.covers(cwd)
+        place.session_id
+        for place in store.sessions.places()
+        if place.agent in found.agents or found.covers(place.cwd)
     ]
 
 
@@ -91,7 +85,7 @@ def excluded_note(settings: Settings) -> str:
     if not settings.exclude.projects and not settings.exclude.agents:
         return ""
     with reading(settings) as library:
-        number, unsure = (Checkpoints(library.db).mark(name) for name in ("excluded", "unplaced"))
+        number, unsure = (library.mark(name) for name in ("excluded", "unplaced"))
     parts = [f"{plural(number, 'session')} of excluded projects or agents"] if number else []
     parts += [f"{plural(unsure, 'session')} that do not say where they ran"] if unsure else []
     return f"Not stored: {', '.join(parts)}." if parts else ""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import apsw
 import msgspec
 
 from whyfor.capture import spool, tail
@@ -37,12 +36,8 @@ from whyfor.model.progress import Announce
 from whyfor.service.exclude import excluded, tell_hooks
 from whyfor.service.pause import settle
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.open import journal
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import connect, explained, transaction
-from whyfor.store.sqlite.forget import ForgetFacet
-from whyfor.store.sqlite.pauses import load_pauses
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.open import journal, open_store
+from whyfor.store.protocol import Store
 from whyfor.store.tombstones import require_salt
 from whyfor.story.links.save import link_waiting
 
@@ -141,27 +136,23 @@ def _ingest(
             at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable)
         )
         progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
-        db = connect(settings.database)
-        try:
-            out = load_filters(settings, db)
-            stones = require_salt(ForgetFacet(db).tombstones(settings.home))
+        with closing(open_store(settings.database)) as store:
+            out = load_filters(settings, store)
+            stones = require_salt(store.forget.tombstones(settings.home))
             run = Ingest(
-                db, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out
+                store, FolderBlobs(settings.segments), journal(settings), wall_clock, stones, out
             )
             counts = run.run(
                 found, unreadable, progress, [] if given else spool.files(settings.home)
             )
             if counts.database_errors and is_damaged(settings):
                 raise CorruptStore("the database is damaged", REBUILD_HINT)
-            with explained(settings.database):
-                if not given and every:
-                    _count(db, counts)
-                if link_waiting(db, journal(settings), linking):
-                    publish_stories(settings, db)
-                expired = _retain(settings, db)
-            totals = StoreRows(db).totals()
-        finally:
-            db.close()
+            if not given and every:
+                _count(store, counts)
+            if link_waiting(store, journal(settings), linking):
+                publish_stories(settings, store)
+            expired = _retain(settings, store)
+            totals = store.stats.totals()
     return IngestReport(
         files=counts.files,
         new_records=counts.new_records,
@@ -173,40 +164,39 @@ def _ingest(
         unreadable=counts.unreadable,
         seconds=0.0,
         repairs=[],
-        **totals,
+        **msgspec.structs.asdict(totals),
     )
 
 
-def load_filters(settings: Settings, db: apsw.Connection) -> PauseFilter:
+def load_filters(settings: Settings, store: Store) -> PauseFilter:
     """Pauses and exclusions as they are now; hooks are told the same."""
-    with explained(settings.database):
-        settle(settings, db, journal(settings))
-        found = excluded(settings, db)
-        tell_hooks(settings, found, db)
-        return PauseFilter(Pauses(settings.home, load_pauses(db)), found)
+    settle(settings, store, journal(settings))
+    found = excluded(settings, store)
+    tell_hooks(settings, found, store)
+    return PauseFilter(Pauses(settings.home, store.capture.pauses()), found)
 
 
-def _retain(settings: Settings, db: apsw.Connection) -> int:
+def _retain(settings: Settings, store: Store) -> int:
     """How many sessions were too old."""
     if not settings.retention.limits:
         return 0
     from whyfor.service.forget import retain  # here: few people have a limit
 
     try:
-        report = retain(settings, db)
+        report = retain(settings, store)
     except Disagreement as error:  # what is too old can wait; what is new cannot
         log_error(settings, error)
         return 0
     return len(report.sessions) if report else 0
 
 
-def _count(db: apsw.Connection, counts: IngestCounts) -> None:
+def _count(store: Store, counts: IngestCounts) -> None:
     """So that other verbs can say it: nothing is left out silently."""
     marks = {"excluded": len(counts.excluded), "unplaced": len(counts.unplaced)}
-    if any(Checkpoints(db).mark(name) != number for name, number in marks.items()):
-        with transaction(db):
+    if any(store.mark(name) != number for name, number in marks.items()):
+        with store.transaction():
             for name, number in marks.items():
-                Checkpoints(db).set_mark(name, number)
+                store.set_mark(name, number)
 
 
 def ingest_for_hooks(settings: Settings) -> None:
@@ -246,9 +236,14 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
                 "there is nothing to rebuild", "Read what your agents wrote: whyfor ingest"
             )
         gaps, totals = rebuild_database(settings, announce)
-    kept = {name: totals[name] for name in ("sessions", "records", "events", "bytes")}
     return RebuildReport(
-        gaps=gaps, seconds=round(time.monotonic() - begun, 3), repairs=repairs, **kept
+        sessions=totals.sessions,
+        records=totals.records,
+        events=totals.events,
+        bytes=totals.bytes,
+        gaps=gaps,
+        seconds=round(time.monotonic() - begun, 3),
+        repairs=repairs,
     )
 
 

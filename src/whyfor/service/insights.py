@@ -14,9 +14,10 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
+from whyfor.model.stats import QUARTER, ApprovalWait, SessionCounts
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import reading
-from whyfor.store.sqlite.insights import STEP, ApprovalWait, Insights, SessionCounts
+from whyfor.store.protocol import StatsStore
 from whyfor.story.failures import KINDS, kind_of
 from whyfor.story.links.assemble import NOT_THEN
 from whyfor.story.tokens import total
@@ -100,8 +101,8 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
     since, until = _period(asking, now)
     with reading(settings) as library:
         where = SessionFilter(since=str(since), until=str(until), identity=asking.project or None)
-        filters = understand(library.reader, where)
-        store = Insights(library.db)
+        filters = understand(library, where)
+        store = library.stats
         recent = now - timedelta(days=RECENT)
         counted = store.counted(filters, round(recent.timestamp() * 1000))
         told, commits = store.commits(filters, NOT_THEN)
@@ -125,7 +126,7 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
             busiest=_busiest(days),
             waits=_waits(store, filters),
             failures=_failures(store, filters),
-            projects=sorted({known.identity for _, known in library.reader.projects()}),
+            projects=sorted({known.identity for _, known in library.projects.known()}),
         )
 
 
@@ -172,7 +173,7 @@ def _date(text: str) -> date:
         raise BadInput(f"not a date: {text[:40]!r}", "Write it as 2026-05-31.") from None
 
 
-def _days(store: Insights, filters: Filters, since: date, until: date) -> list[Day]:
+def _days(store: StatsStore, filters: Filters, since: date, until: date) -> list[Day]:
     """Return the days of whole weeks, Monday first, up to the period's last day."""
     first = until - timedelta(days=until.weekday(), weeks=WEEKS - 1)
     begin = _millis(first)
@@ -182,12 +183,12 @@ def _days(store: Insights, filters: Filters, since: date, until: date) -> list[D
     begins = [_millis(day) for day in days]
     turns: Counter[date] = Counter()
     for quarter, number in store.turns_by_time(wide, begin, end):
-        turns[days[bisect_right(begins, quarter * STEP) - 1]] += number
+        turns[days[bisect_right(begins, quarter * QUARTER) - 1]] += number
     captured = _captured_since(store, filters) or until + timedelta(days=1)
     return [Day(day, turns[day] if day >= captured else None, inside=day >= since) for day in days]
 
 
-def _captured_since(store: Insights, filters: Filters) -> date | None:
+def _captured_since(store: StatsStore, filters: Filters) -> date | None:
     oldest = store.first_at(filters)
     return None if oldest is None else datetime.fromtimestamp(oldest / 1000).date()
 
@@ -219,7 +220,7 @@ def _bar(name: str, rows: list[SessionCounts]) -> Bar:
     )
 
 
-def _by_model(store: Insights, filters: Filters) -> list[Bar]:
+def _by_model(store: StatsStore, filters: Filters) -> list[Bar]:
     return [
         Bar(name, sessions, None, tokens, tokens.total)
         for name, sessions, tokens in store.by_model(filters)
@@ -241,7 +242,7 @@ def _middle(counted: list[SessionCounts]) -> float | None:
 # -- approvals and failures ----------------------------------------------------------------------
 
 
-def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
+def _waits(store: StatsStore, filters: Filters) -> ApprovalWaits:
     asked = _approvals_in_transcripts(store, filters)
     written = {one.session for one in asked}
     questions = names_of("question")  # asked through the same hook, but no approval
@@ -263,20 +264,20 @@ def _waits(store: Insights, filters: Filters) -> ApprovalWaits:
     )
 
 
-def _approvals_in_transcripts(store: Insights, filters: Filters) -> list[ApprovalWait]:
+def _approvals_in_transcripts(store: StatsStore, filters: Filters) -> list[ApprovalWait]:
     """Return the requests of transcripts with the answer to the same request."""
     found: list[ApprovalWait] = []
     opened: dict[tuple[int, str], int] = {}
-    for session, kind, at, data in store.told_approvals(filters):
-        key = (session, str(data.get("request") or data.get("id") or ""))
-        if kind == "approval.requested":
-            opened[key] = at
+    for one in store.told_approvals(filters):
+        key = (one.session, str(one.data.get("request") or one.data.get("id") or ""))
+        if one.kind == "approval.requested":
+            opened[key] = one.at
         elif key in opened:
-            found.append(ApprovalWait(session, opened.pop(key), at))
+            found.append(ApprovalWait(one.session, opened.pop(key), one.at))
     return found + [ApprovalWait(session, at, None) for (session, _), at in opened.items()]
 
 
-def _failures(store: Insights, filters: Filters) -> list[Failure]:
+def _failures(store: StatsStore, filters: Filters) -> list[Failure]:
     turns: dict[str, set[tuple[int, int]]] = {}
     for one in store.wrong(filters):
         kind = kind_of(one.kind, one.head, one.ran)

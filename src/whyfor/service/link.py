@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
@@ -26,12 +25,10 @@ from whyfor.service.log import inside, required, stories_of, top
 from whyfor.service.sessions import find_session
 from whyfor.store.journal import AliasEntry, Journal, NoteEntry, OverrideEntry, PlaceEntry
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.protocol import Store
 from whyfor.story.links.assemble import LinkOutcome
 from whyfor.story.links.resolve import compute
-from whyfor.story.links.save import journaled_transaction, link_project, save_outcome
+from whyfor.story.links.save import link_project, save_outcome, save_said
 from whyfor.story.repositories import Repository, repository_at
 
 _THERE = "Go to one, then try again."
@@ -56,29 +53,29 @@ def link_history(
     folder = inside(name_place(cwd), _THERE)
     with reading(settings):
         pass  # says so if nothing is kept yet
-    with writing(settings, LOCK_WAIT) as db:
+    with writing(settings, LOCK_WAIT) as store:
         record = journal(settings)
-        repository = _placed(db, record, repository_at(db, folder))
+        repository = _placed(store, record, repository_at(store, folder))
         if repository is None:
             return LinkReport(None, 0, 0, round(time.monotonic() - begun, 3))
         only = [c.sha for c in history.commits(folder, [revisions])] if revisions else None
-        outcome = compute(db, repository, only=only, again=True, announce=announce)
-        with journaled_transaction(db, record):
-            save_outcome(db, record, outcome)
-        judged = [row[0] for row in outcome.seen]
-        stories = sum(1 for c in Checkpoints(db).of_commits(judged).values() if c.parts)
+        outcome = compute(store, repository, only=only, again=True, announce=announce)
+        with store.transaction(record):
+            save_outcome(store, record, outcome)
+        judged = [row.sha for row in outcome.seen]
+        stories = sum(1 for c in store.checkpoints.of_commits(judged).values() if c.parts)
     return LinkReport(
         repository.project.identity, outcome.looked, stories, round(time.monotonic() - begun, 3)
     )
 
 
-def _placed(db: apsw.Connection, record: Journal, found: Repository | None) -> Repository | None:
+def _placed(store: Store, record: Journal, found: Repository | None) -> Repository | None:
     """A repository no session ran in becomes known by name before something is kept about it."""
     if found is None or found.id:
         return found
     now = wall_clock()
-    with journaled_transaction(db, record):
-        number = EventWriter(db).learn_place(to_text(found.folder), found.project, [], now)
+    with store.transaction(record):
+        number = store.capture.writer().learn_place(to_text(found.folder), found.project, [], now)
         record.add(PlaceEntry(to_text(found.folder), found.project, now))
     return msgspec.structs.replace(found, id=number)
 
@@ -96,7 +93,7 @@ def link(settings: Settings, cwd: Path, commit: str, session: str) -> Checkpoint
     entry = OverrideEntry(sha, found.agent, found.session_id, "link", wall_clock())
     _say(settings, repository, sha, entry)
     with reading(settings) as library:
-        return Checkpoints(library.db).of_commits([sha])[sha]
+        return library.checkpoints.of_commits([sha])[sha]
 
 
 def unlink(settings: Settings, cwd: Path, commit: str, session: str | None) -> list[str]:
@@ -133,11 +130,11 @@ def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Check
     with reading(settings) as library:
         here = name_place(cwd)
         sha = required(library, commit, here)
-        repository = repository_at(library.db, inside(here, _THERE))
+        repository = repository_at(library, inside(here, _THERE))
     entry = NoteEntry(sha, author(settings), wall_clock(), said)
     _say(settings, repository, sha, entry)
     with reading(settings) as library:
-        return Checkpoints(library.db).of_commits([sha]).get(sha)
+        return library.checkpoints.of_commits([sha]).get(sha)
 
 
 def author(settings: Settings) -> str:
@@ -156,17 +153,18 @@ def _say(
     settings: Settings, repository: Repository | None, sha: str, *entries: OverrideEntry | NoteEntry
 ) -> None:
     """Keep what was said, then judge the commit again."""
-    with writing(settings, LOCK_WAIT) as db:
+    with writing(settings, LOCK_WAIT) as store:
         record = journal(settings)
-        store = Checkpoints(db)
-        with journaled_transaction(db, record):
+        with store.transaction(record):
             for entry in entries:
                 record.add(entry)
-                store.override(entry) if isinstance(entry, OverrideEntry) else store.note(entry)
-        repository = _placed(db, record, repository)
-        outcome = compute(db, repository, only=[sha], again=True) if repository else LinkOutcome(0)
-        with journaled_transaction(db, record):
-            save_outcome(db, record, outcome)
+                save_said(store, entry)
+        repository = _placed(store, record, repository)
+        outcome = (
+            compute(store, repository, only=[sha], again=True) if repository else LinkOutcome(0)
+        )
+        with store.transaction(record):
+            save_outcome(store, record, outcome)
 
 
 # -- projects ------------------------------------------------------------------------------------
@@ -175,26 +173,11 @@ def _say(
 def projects(settings: Settings) -> list[KnownProject]:
     """Most sessions first."""
     with reading(settings) as library:
-        db = library.db
-        sessions = dict(
-            fetch(
-                db,
-                "SELECT project_id, count(*) FROM sessions WHERE parent IS NULL GROUP BY "
-                "project_id",
-            )
-        )
-        stories = dict(
-            fetch(
-                db,
-                "SELECT project_id, count(*) FROM checkpoints WHERE evidence IS NOT NULL GROUP BY "
-                "project_id",
-            )
-        )
-        aliases: dict[str, list[str]] = {}
-        for path, identity in fetch(db, "SELECT path, identity FROM aliases ORDER BY path"):
-            aliases.setdefault(identity, []).append(path)
+        sessions = library.projects.session_counts()
+        stories = library.projects.story_counts()
+        aliases = library.projects.aliases()
         places: dict[int, list[str]] = {}
-        for cwd, number in sorted(library.reader.places().items()):
+        for cwd, number in sorted(library.projects.places().items()):
             places.setdefault(number, []).append(cwd)
         found = [
             KnownProject(
@@ -204,7 +187,7 @@ def projects(settings: Settings) -> list[KnownProject]:
                 sessions.get(number, 0),
                 stories.get(number, 0),
             )
-            for number, project in library.reader.projects()
+            for number, project in library.projects.known()
         ]
     return sorted(found, key=lambda known: (-known.sessions, known.project.identity))
 
@@ -228,29 +211,27 @@ def alias(
     path = path.rstrip("/\\") or path
     with reading(settings):
         pass
-    with writing(settings, LOCK_WAIT) as db:
+    with writing(settings, LOCK_WAIT) as store:
         record = journal(settings)
         now = wall_clock()
-        with journaled_transaction(db, record):
-            writer = EventWriter(db)
+        with store.transaction(record):
+            writer = store.capture.writer()
             writer.learn_place(to_text(folder), project, [], now)
             record.add(PlaceEntry(to_text(folder), project, now))
             entry = AliasEntry(path, project, now)
             number = writer.adopt(path, project)
-            Checkpoints(db).alias(entry)
+            store.projects.save_alias(entry)
             record.add(entry)
-        moved = fetch(
-            db, "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL", (number,)
-        )[0][0]
+        moved = store.sessions.count_since(number, 0)
         begun = time.monotonic()
-        outcome = link_project(db, record, number, announce)
+        outcome = link_project(store, record, number, announce)
     seconds = round(time.monotonic() - begun, 3)
     found = sum(1 for checkpoint in outcome.saved if checkpoint.parts)
     return moved, LinkReport(project.identity, outcome.looked, found, seconds)
 
 
 def _known(library: OpenStore, cwd: GitPlace) -> Repository:
-    repository = repository_at(library.db, inside(cwd, _THERE))
+    repository = repository_at(library, inside(cwd, _THERE))
     if repository is None:
         raise NotFound(
             "no session of this repository is kept", "Read what your agents wrote: whyfor ingest"

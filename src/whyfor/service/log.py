@@ -23,7 +23,6 @@ from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory, FullStory, StoryLine
 from whyfor.model.wire.commits import WireLine, wire_line
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.links.assemble import NO_SESSION, LinkOutcome
 from whyfor.story.links.resolve import compute
 from whyfor.story.repositories import ALL, lost, repository_at
@@ -56,9 +55,10 @@ def resolve(library: OpenStore, reference: str | None, cwd: GitPlace) -> str | N
     """Return the whole sha of HEAD, a branch, an abbreviation or a checkpoint's id; None if it is
     none of those."""
     name = "HEAD" if reference is None else reference
-    store = Checkpoints(library.db)
     if name.startswith("ctx-"):
-        return _only_one(store.beginning("id", name), f"{name} fits %d checkpoints", "id")
+        return _only_one(
+            library.checkpoints.beginning("id", name), f"{name} fits %d checkpoints", "id"
+        )
     if name.startswith("-"):
         raise BadInput(
             f"not a commit: {name}", "Give a commit, a branch, HEAD~2, or a checkpoint's id."
@@ -68,7 +68,9 @@ def resolve(library: OpenStore, reference: str | None, cwd: GitPlace) -> str | N
     if sha:
         return sha
     if _SHA.match(name):
-        return _only_one(store.beginning("sha", name), f"{name} fits %d commits", "hash")
+        return _only_one(
+            library.checkpoints.beginning("sha", name), f"{name} fits %d commits", "hash"
+        )
     return None
 
 
@@ -99,7 +101,7 @@ def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
     with reading(settings) as library:
         sha = resolve(library, reference, name_place(cwd))
         try:
-            session = library.reader.session(reference)
+            session = library.sessions.find(reference)
         except NotFound:
             if sha is not None:
                 return True
@@ -140,10 +142,11 @@ def story(settings: Settings, reference: str | None, cwd: Path) -> Checkpoint:
 def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[CommitStory]:
     """Return the stories of commits in the order given; of one that git does not have any more,
     what was stored of it. Raise NotFound for one that is neither in git nor stored."""
-    store = Checkpoints(library.db)
     folder = top(cwd)
     commits = _commits_in_git(folder, shas) if folder else {}
-    known = _KnownStories(commits, store.of_commits(shas), store.seen(shas))
+    known = _KnownStories(
+        commits, library.checkpoints.of_commits(shas), library.checkpoints.seen(shas)
+    )
     new = [sha for sha in shas if sha in commits]
     fresh = [sha for sha in new if sha not in known.seen and sha not in known.kept]
     if fresh or (folder and _are_rewritten(folder, commits, known.kept)):
@@ -206,15 +209,15 @@ def _are_rewritten(
 def _judge(library: OpenStore, place: GitPlace, fresh: list[str]) -> Iterator[LinkOutcome]:
     """Infer the links of everything new, not only of what was asked for: where a story begins
     depends on the commit before."""
-    repository = repository_at(library.db, place)
+    repository = repository_at(library, place)
     if repository is None:
         return
-    outcome = compute(library.db, repository)
+    outcome = compute(library, repository)
     yield outcome
     known = {row[0] for row in outcome.seen}
     older = [sha for sha in fresh if sha not in known]
     if older:
-        yield compute(library.db, repository, only=older)
+        yield compute(library, repository, only=older)
 
 
 def as_commit(c: Checkpoint) -> history.Commit:
@@ -250,7 +253,6 @@ def read(settings: Settings, reference: str | None, cwd: Path) -> FullStory:
 
 def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStory:
     """Return a commit's story with what was said for it, its sessions, tokens and group."""
-    store = Checkpoints(library.db)
     sessions: dict[str, Session] = {}
     said: list[StoryLine] = []
     spans: list[tuple[int, int, int]] = []
@@ -258,20 +260,22 @@ def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStor
         session = sessions[part.name] = _session(library, part)
         said += said_in(part, _asked_for(library, part, session.id))
         spans.append((session.id, part.first, part.last))
-    members = store.of_group(told.checkpoint.group_root) if told.checkpoint else {}
+    members = library.checkpoints.of_group(told.checkpoint.group_root) if told.checkpoint else {}
     members |= {checkpoint.commit: checkpoint for checkpoint in told.beside}
     group = sorted(members.values(), key=lambda member: (member.committed_at, member.commit))
-    return FullStory(told, said, sessions, store.spent(spans), group, reverted(library, cwd, told))
+    return FullStory(
+        told, said, sessions, library.checkpoints.spent(spans), group, reverted(library, cwd, told)
+    )
 
 
 def _session(library: OpenStore, part: Part) -> Session:
-    return library.reader.session(part.session_id, part.agent)
+    return library.sessions.find(part.session_id, part.agent)
 
 
 def _asked_for(library: OpenStore, part: Part, session: int) -> Iterable[StoredEvent]:
     """Return the events of the range, from the last prompt before it on."""
-    first = library.reader.prompt_before(session, part.first)
-    return library.reader.events(session, first, part.last)
+    first = library.conversation.prompt_before(session, part.first)
+    return library.conversation.events(session, first, part.last)
 
 
 def said_in(part: Part, events: Iterable[StoredEvent]) -> list[StoryLine]:
@@ -333,7 +337,7 @@ def conversation_lines(settings: Settings, told: CommitStory) -> list[WireLine]:
     with reading(settings) as library:
         for part in told.checkpoint.parts:
             session = _session(library, part)
-            for event in library.reader.events(session.id, part.first, part.last):
+            for event in library.conversation.events(session.id, part.first, part.last):
                 if event.kind in _CONVERSATION and (event.text or event.kind.startswith("tool.")):
                     found.append((event.created_at or 0, event.seq, wire_line(event, part)))
     return [line for _, _, line in sorted(found, key=lambda item: item[:2])]

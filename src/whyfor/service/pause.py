@@ -8,7 +8,6 @@ import re
 import time
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
@@ -23,8 +22,7 @@ from whyfor.model.reports import Paused, PauseReport
 from whyfor.model.signals import Process
 from whyfor.store.journal import Journal, PauseEntry
 from whyfor.store.open import journal, reading
-from whyfor.store.sqlite import pauses as stored
-from whyfor.story.links.save import journaled_transaction
+from whyfor.store.protocol import Store
 
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 366 * 86_400
@@ -235,21 +233,21 @@ def _not_a_time(text: str) -> BadInput:
 # -- keeping it ----------------------------------------------------------------------------------
 
 
-def settle(settings: Settings, db: apsw.Connection, record: Journal) -> None:
+def settle(settings: Settings, store: Store, record: Journal) -> None:
     """What began or ended since goes to the journal; hooks need not look at what is over. Under
     the ingest lock."""
     fresh = pauses.pending_pauses(settings.home)
     if not fresh:
         return
-    before = {found.id: found for found in stored.load_pauses(db)}
+    before = {found.id: found for found in store.capture.pauses()}
     now = _now()
-    with journaled_transaction(db, record):
+    with store.transaction(record):
         for found in pauses.merge_pauses(before.values(), fresh):
             if found.until is None or now < found.until:
                 found = msgspec.structs.replace(found, folders=_with_new_trees(found))
             if before.get(found.id) != found:
                 record.add(found)
-                stored.save_pause(db, found)
+                store.capture.save_pause(found)
     for found in fresh:
         if found.until is not None and found.until <= now:
             (settings.home / pauses.FOLDER / found.id).unlink(missing_ok=True)
@@ -260,8 +258,8 @@ def _settle_soon(settings: Settings) -> None:
     if not settings.database.exists():
         return
     try:
-        with writing(settings, 0) as db:
-            settle(settings, db, journal(settings))
+        with writing(settings, 0) as store:
+            settle(settings, store, journal(settings))
     except (Busy, StoreError):
         pass  # said by whoever reads or writes the store next; the pause itself is in effect
 

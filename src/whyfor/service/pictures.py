@@ -22,7 +22,6 @@ from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.service.show import session_named
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.converse import Conversations
 
 LARGEST = 12 << 20  # bytes
 _HINTS = (b"base64", b"data:image", b"inlineData", b"image/")
@@ -45,9 +44,8 @@ def picture(settings: Settings, agent: str, session_id: str, seq: int, index: in
     """Return a picture of an event; raise NotFound if there is none that can be shown."""
     with reading(settings) as library:
         session = session_named(library, agent, session_id)
-        store = Conversations(library.db)
-        key = store.key(session.id, seq)
-        size = _listed_size(store.events(session.id, [seq], 1), index)
+        key = library.conversation.key_of(session.id, seq)
+        size = _listed_size(library.conversation.events_at(session.id, [seq], 1), index)
         if key is None or size is None or size > LARGEST:
             raise _missing()
         for record in _telling(library, session, key):
@@ -71,11 +69,11 @@ def _listed_size(events: list[StoredEvent], index: int) -> int | None:
 def _telling(library: OpenStore, session: Session, key: int) -> Iterator[Any]:
     """Yield the records that told an event, found again by the event's key; only lines that may
     hold a picture are parsed."""
-    for source in library.reader.files(session):
+    for source in library.capture.sources_of(session):
         if source.session_id != session.session_id and source.parent != session.session_id:
             continue
-        for start, digest, gaps in library.reader.pieces(source):
-            piece = SegmentPiece(start, library.blobs.get(digest), gaps)
+        for stored in library.capture.pieces(source):
+            piece = SegmentPiece(stored.start, library.blobs.get(stored.address), stored.gaps)
             if _has_hint(piece.data):
                 yield from _in_piece(AGENTS[session.agent], source, piece, key)
 

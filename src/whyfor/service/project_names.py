@@ -29,7 +29,7 @@ class ProjectNames:
             with reading(self.settings) as library:
                 found = {
                     one.identity: label(one.name)
-                    for _, one in library.reader.projects()
+                    for _, one in library.projects.known()
                     if one.root_commit
                 }
         except NotFound:

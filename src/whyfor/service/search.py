@@ -14,15 +14,15 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.config import Settings
+from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.query import FIELDS, Filters, Hit, Query
+from whyfor.model.query import FIELDS, Filters, Hit, Query, TurnMatch
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.search import HitRange, held, marked, page
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.search_facets import Facets, LinkedCommit, TurnMatch
 
 __all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "find"]
 
@@ -92,7 +92,7 @@ class SearchPage(msgspec.Struct, frozen=True):
 
 def find(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage:
     with reading(settings) as library:
-        projects = [project for _, project in library.reader.projects()]
+        projects = [project for _, project in library.projects.known()]
         if not wanted.q.strip():
             return SearchPage([], None, None, projects)
         try:
@@ -123,7 +123,7 @@ class _Search(msgspec.Struct, frozen=True):
             found = _WORD.findall(text)
             if len(clause) == 1 and text.isascii() and found:
                 words.append(max(found, key=len))
-        rows = Facets(self.library.db).commits(words, self.filters, _COMMITS)
+        rows = self.library.search.commits(words, self.filters, _COMMITS)
         return [commit for commit in rows if held("\n".join(_texts(commit)), query)]
 
     def page(self, commits: list[LinkedCommit]) -> tuple[list[Hit | CommitHit], int | None]:
@@ -135,7 +135,7 @@ class _Search(msgspec.Struct, frozen=True):
             return [*shown], stop if len(commits) > stop else None
         newest = wanted.sort == "time"
         place = HitRange(limit=self.limit, after=wanted.after, newest=newest, lines=True)
-        turns, following = page(self.library.reader, self.query, self.filters, place)
+        turns, following = page(self.library, self.query, self.filters, place)
         if following is not None and following >= DEEPEST:
             following = None
         hits: list[Hit | CommitHit] = [*turns]
@@ -177,7 +177,7 @@ def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters
     _check(wanted)
     where = SessionFilter(identity=wanted.project or None, since=wanted.when or None)
     filters = msgspec.structs.replace(
-        understand(library.reader, where),
+        understand(library, where),
         agents=wanted.agents,
         committed=wanted.committed,
         fields=(wanted.kind,) if wanted.kind in FIELDS else (),
@@ -245,7 +245,7 @@ def _projects_called(library: OpenStore, part: str) -> tuple[int, ...]:
     """Return the projects of this name or identity; if there is none, those with it in theirs."""
     exact: list[int] = []
     partly: list[int] = []
-    for number, project in library.reader.projects():
+    for number, project in library.projects.known():
         identity = project.identity.lower()
         if part in (identity, project.name.lower()):
             exact.append(number)
@@ -264,11 +264,14 @@ def _begun(typed: str) -> str:
 
 def _meant(library: OpenStore, typed: str) -> str:
     """Return the query with each unknown word replaced by a similar one; empty if there is none."""
-    known = Facets(library.db)
     better = []
     for word in typed.split():
         plain = word.lower()
-        near = known.words_like(plain[:3], _NEAR) if plain.isalpha() and len(plain) > 4 else []
+        near = (
+            library.search.words_like(plain[:3], _NEAR)
+            if plain.isalpha() and len(plain) > 4
+            else []
+        )
         best = [] if plain in near else difflib.get_close_matches(plain, near, n=1, cutoff=0.75)
         better.append(best[0] if best else word)
     return "" if better == typed.split() else " ".join(better)
@@ -290,7 +293,7 @@ def _texts(commit: LinkedCommit) -> list[str]:
 
 
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
-    agents = Facets(library.db).agents_of([commit.sha for commit in commits])
+    agents = library.search.agents_of([commit.sha for commit in commits])
     for commit in commits:
         subject, subject_marks = marked(commit.subject, query)
         snippet, marks = _best_stretch(commit, query)
@@ -330,13 +333,13 @@ class _Places:
 
     def __init__(self, search: _Search) -> None:
         self.search = search
-        self.facets = Facets(search.library.db)
+        self.index = search.library.search
         self.known: dict[Filters, list[TurnMatch]] = {}
 
     def with_filter(self, **changed: Any) -> list[TurnMatch]:
         which = msgspec.structs.replace(self.search.filters, **changed)
         if which not in self.known:
-            self.known[which] = self.facets.places(self.search.query, which, COUNTED + 1)
+            self.known[which] = self.index.places(self.search.query, which, COUNTED + 1)
         return self.known[which]
 
     def by_kind(self) -> dict[str, int | None]:

@@ -7,20 +7,20 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from whyfor import files
 from whyfor.config import Settings
-from whyfor.locks import open_file
+from whyfor.locks import hold_lock, is_held
 from whyfor.model.errors import Busy, StoreError
 from whyfor.processes import exists
 
 ONCE_SECONDS = 60
+_SPACE = "Check its permissions and free space."
 _WAIT = 5.0  # for a server that has just begun to say where it is
 
 
@@ -119,27 +119,13 @@ def alone(settings: Settings) -> Iterator[None]:
     with _usable(settings.home):
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        db = open_file(settings.home / "serve.lock")
-    except apsw.Error as error:
-        raise StoreError(
-            f"cannot write to {settings.home}: {error}", "Check its permissions and free space."
-        ) from None
-    try:
-        try:
-            db.execute("BEGIN EXCLUSIVE")
-        except apsw.BusyError:
-            raise AlreadyServed(
-                "a server is running already", "Open its page: whyfor serve"
-            ) from None
-        except apsw.Error as error:
-            raise StoreError(
-                f"cannot write to {settings.home}: {error}", "Check its permissions and free space."
-            ) from None
+        lock = hold_lock(settings.home / "serve.lock", hint=_SPACE)
+    except Busy:
+        raise AlreadyServed("a server is running already", "Open its page: whyfor serve") from None
+    with closing(lock):
         with _usable(settings.home):
             _path(settings).unlink(missing_ok=True)  # of one that was killed
         yield
-    finally:
-        db.close(True)
 
 
 @contextmanager
@@ -176,22 +162,8 @@ def serves(settings: Settings) -> bool:
         found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):
         return False
-    return exists(found.pid, 0) is not False and _held(settings.home / "serve.lock")
-
-
-def _held(lock: Path) -> bool:
-    """A pid may be somebody else's by now; a lock is dropped with its holder."""
-    try:
-        db = open_file(lock, apsw.SQLITE_OPEN_READONLY)
-    except apsw.Error:
-        return False
-    try:
-        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    except apsw.BusyError:
-        return True
-    finally:
-        db.close(True)
-    return False
+    # a pid may be somebody else's by now; a lock is dropped with its holder
+    return exists(found.pid, 0) is not False and is_held(settings.home / "serve.lock")
 
 
 def _path(settings: Settings) -> Path:
@@ -203,6 +175,4 @@ def _usable(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(
-            f"cannot write to {home}: {error.strerror}", "Check its permissions and free space."
-        ) from None
+        raise StoreError(f"cannot write to {home}: {error.strerror}", _SPACE) from None

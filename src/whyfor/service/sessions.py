@@ -21,7 +21,7 @@ from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.search import search as find
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.protocol import StoreReader
+from whyfor.store.protocol import Store
 from whyfor.story.rewinds import abandoned
 from whyfor.story.tokens import turns_of
 
@@ -51,26 +51,24 @@ def sessions(
 ) -> list[SessionFamily]:
     """Newest first; subagents under their parent."""
     with reading(settings) as library:
-        filters = understand(library.reader, where)
-        found = library.reader.sessions(filters, limit=limit or None, subagents=False)
+        filters = understand(library, where)
+        found = library.sessions.matching(filters, limit=limit or None, subagents=False)
         children: dict[str, list[Session]] = {}
         if everything:
-            for child in library.reader.children([s.session_id for s in found]):
+            for child in library.sessions.children([s.session_id for s in found]):
                 children.setdefault(f"{child.agent}:{child.parent_session_id}", []).append(child)
         listed = [SessionFamily(s, children.pop(f"{s.agent}:{s.session_id}", [])) for s in found]
         if everything and not limit:
-            listed += _orphans(library.reader, filters, listed)
+            listed += _orphans(library, filters, listed)
         return listed
 
 
-def _orphans(
-    reader: StoreReader, filters: Filters, listed: list[SessionFamily]
-) -> list[SessionFamily]:
+def _orphans(store: Store, filters: Filters, listed: list[SessionFamily]) -> list[SessionFamily]:
     """Subagents whose parent's transcript is not here (deleted, or never written)."""
     shown = {s.id for item in listed for s in (item.session, *item.children)}
     return [
         SessionFamily(s, [])
-        for s in reader.sessions(filters, limit=None, subagents=True)
+        for s in store.sessions.matching(filters, limit=None, subagents=True)
         if s.id not in shown
     ]
 
@@ -78,8 +76,8 @@ def _orphans(
 def conversation(settings: Settings, reference: str) -> Conversation:
     with reading(settings) as library:
         session = find_session(library, reference)
-        events = list(library.reader.events(session.id))
-        children = library.reader.children([session.session_id])
+        events = list(library.conversation.events(session.id))
+        children = library.sessions.children([session.session_id])
         return Conversation(
             session, events, turns_of(library, session, events), abandoned(events), children
         )
@@ -90,24 +88,25 @@ def raw(settings: Settings, reference: str) -> Iterator[bytes]:
     for private ones."""
     with reading(settings) as library:
         session = find_session(library, reference)
-        segments = library.reader.segments(session)
+        segments = library.capture.segments(session)
         if not segments:
             raise NotFound(
                 f"{session.session_id} has no transcript of its own",
                 f"It was told by its parent: whyfor show {session.parent_session_id} --raw",
             )
         main = segments[0][0]
-        for path, start, _, digest, gaps in segments:
+        for path, stored in segments:
             if path == main:
-                yield decode.whole(library.blobs.get(digest), start, gaps)
+                data = library.blobs.get(stored.address)
+                yield decode.whole(data, stored.start, stored.gaps)
 
 
 def find_session(library: OpenStore, reference: str) -> Session:
     agent, _, rest = reference.partition(":")
     return (
-        library.reader.session(rest, agent)
+        library.sessions.find(rest, agent)
         if agent in AGENTS and rest
-        else library.reader.session(reference)
+        else library.sessions.find(reference)
     )
 
 
@@ -116,21 +115,19 @@ def search(
 ) -> list[Hit]:
     query = queries.parse(words)
     with reading(settings) as library:
-        return find(
-            library.reader, query, understand(library.reader, where), limit=limit, newest=newest
-        )
+        return find(library, query, understand(library, where), limit=limit, newest=newest)
 
 
 # -- filters -------------------------------------------------------------------------------------
 
 
-def understand(reader: StoreReader, where: SessionFilter) -> Filters:
+def understand(store: Store, where: SessionFilter) -> Filters:
     if where.agent and where.agent not in AGENTS:
         raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
     now = datetime.now().astimezone()
     return Filters(
         agent=where.agent,
-        projects=_chosen(reader, where),
+        projects=_chosen(store, where),
         since=parse_when(where.since, now) if where.since else None,
         until=parse_when(where.until, now, end=True) if where.until else None,
         branch=where.branch,
@@ -146,10 +143,12 @@ def _fields(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def _chosen(reader: StoreReader, where: SessionFilter) -> tuple[int, ...] | None:
+def _chosen(store: Store, where: SessionFilter) -> tuple[int, ...] | None:
     if where.identity:
         found = tuple(
-            number for number, project in reader.projects() if project.identity == where.identity
+            number
+            for number, project in store.projects.known()
+            if project.identity == where.identity
         )
         if not found:
             raise NotFound(
@@ -157,12 +156,12 @@ def _chosen(reader: StoreReader, where: SessionFilter) -> tuple[int, ...] | None
                 "See which there are: whyfor projects",
             )
         return found
-    return _projects(reader, where.project) if where.project else None
+    return _projects(store, where.project) if where.project else None
 
 
-def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
+def _projects(store: Store, text: str) -> tuple[int, ...]:
     """By folder, identity, remote URL or name; else by any part of the identity."""
-    known = reader.projects()
+    known = store.projects.known()
     given = Path(text).expanduser()
     if text.startswith((".", "/", "~")) and given.exists():
         identity = identify(str(given.resolve()), named=True).identity
@@ -178,7 +177,7 @@ def _projects(reader: StoreReader, text: str) -> tuple[int, ...]:
         for n, p in known
         if {p.identity, p.path, p.remote} & wanted or p.name.lower() == text.lower()
     ]
-    exact += [number for cwd, number in reader.places().items() if cwd in wanted]
+    exact += [number for cwd, number in store.projects.places().items() if cwd in wanted]
     found = exact or [
         n for n, p in known if text.lower() in p.identity.lower() or text.lower() in p.name.lower()
     ]

@@ -28,7 +28,7 @@ def session_view(settings: Settings, agent: str, session_id: str, at: int | None
         files, files_left = reader.files()
         return View(
             session=session,
-            version=reader.store.version(session.id),
+            version=library.sessions.agent_version(session.id),
             parent=_parent(library, session),
             resume=resume_command(session),
             outline=listed,
@@ -68,7 +68,7 @@ def session_item(settings: Settings, agent: str, session_id: str, seq: int) -> t
 def session_named(library: OpenStore, agent: str, session_id: str) -> Session:
     if agent not in AGENTS:
         raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
-    session = library.reader.session(session_id, agent)
+    session = library.sessions.find(session_id, agent)
     if session.session_id != session_id:
         raise NotFound(
             f"no session is called {session_id[:80]!r}", "List them: whyfor sessions --all"
@@ -89,6 +89,6 @@ def _parent(library: OpenStore, session: Session) -> Session | None:
     if session.parent_session_id is None:
         return None
     try:
-        return library.reader.session(session.parent_session_id, session.agent)
+        return library.sessions.find(session.parent_session_id, session.agent)
     except NotFound:
         return None  # its transcript was never here, or is forgotten

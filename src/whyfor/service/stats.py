@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.sessions import Tokens
+from whyfor.model.stats import StatsRow
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import reading
-from whyfor.store.sqlite.insights import Insights
 from whyfor.story.tokens import total
-
-
-class StatsRow(msgspec.Struct, frozen=True):
-    name: str
-    sessions: int
-    turns: int | None  # a turn may use several models: not counted by model
-    tokens: Tokens
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -35,13 +26,13 @@ class Stats(msgspec.Struct, frozen=True):
 def stats(settings: Settings, where: SessionFilter) -> Stats:
     """Return the figures of the sessions that fit, in all and by group."""
     with reading(settings) as library:
-        filters = understand(library.reader, where)
-        grouped = library.reader.grouped
+        filters = understand(library, where)
+        grouped = library.stats.grouped
         agents = _rows(grouped("agent", filters))
         projects = _rows(grouped("project", filters))
         days = _rows(grouped("day", filters))
         models = _rows(grouped("model", filters))
-        counted = Insights(library.db).counted(filters)
+        counted = library.stats.counted(filters)
     return Stats(
         sessions=sum(row.sessions for row in counted),
         subagents=sum(row.subagents for row in counted),
@@ -54,9 +45,6 @@ def stats(settings: Settings, where: SessionFilter) -> Stats:
     )
 
 
-def _rows(found: list[tuple[Any, ...]]) -> list[StatsRow]:
-    rows = [
-        StatsRow(name or "(unknown)", sessions or 0, turns, Tokens(*tokens))
-        for name, sessions, turns, *tokens in found
-    ]
-    return sorted(rows, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))
+def _rows(found: list[StatsRow]) -> list[StatsRow]:
+    """Return the groups, most output first."""
+    return sorted(found, key=lambda row: (-(row.tokens.output or 0), -row.sessions, row.name))

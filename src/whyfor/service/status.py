@@ -11,6 +11,7 @@ from whyfor.git import history
 from whyfor.git.place import name_place
 from whyfor.git.run import ask
 from whyfor.git.worktree import WorkTreeState, find_changes
+from whyfor.model.events import EventRef
 from whyfor.model.query import Filters
 from whyfor.model.reports import CommitRange, LastCapture, OpenWork, StatusReport
 from whyfor.model.sessions import Session
@@ -18,9 +19,6 @@ from whyfor.model.stories import StoryLine
 from whyfor.service.log import full_story, inside, required, stories_of, top
 from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.story.repositories import repository_at
 
 # a session is active if it wrote something in the last half hour and has not said goodbye
@@ -33,7 +31,7 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
     with reading(settings) as library:
         sha = ask(folder, "rev-parse", "--verify", "--quiet", "HEAD") if folder else None
         head = stories_of(library, folder, [sha])[0] if folder and sha else None
-        repository = repository_at(library.db, folder) if folder else None
+        repository = repository_at(library, folder) if folder else None
         sessions = _recent(library, repository.id) if repository else []
         wrote = {session.id: _wrote(library, session) for session in sessions}
         state = WorkTreeState(frozenset(), {})
@@ -49,7 +47,7 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
             ],
             [
                 LastCapture(
-                    name, library.reader.last_record(name), library.reader.last_signal(name)
+                    name, library.sessions.last_ended(name), library.signals.last_heard(name)
                 )
                 for name in AGENTS
             ],
@@ -60,7 +58,7 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
 
 def _recent(library: OpenStore, project: int) -> list[Session]:
     since = wall_clock() - RECENT
-    return library.reader.sessions(
+    return library.sessions.matching(
         Filters(projects=(project,), since=since), limit=None, subagents=False
     )
 
@@ -68,56 +66,24 @@ def _recent(library: OpenStore, project: int) -> list[Session]:
 def _active(library: OpenStore, session: Session) -> bool:
     if session.ended_at is None or wall_clock() - session.ended_at > ACTIVE:
         return False
-    rows = fetch(
-        library.db,
-        "SELECT max(at) FROM signals WHERE session_agent=? AND session_id=? AND event IN "
-        "('SessionEnd', 'sessionEnd')",
-        (session.agent, session.session_id),
-    )
-    return rows[0][0] is None or rows[0][0] < session.ended_at
-
-
-def _last_linked(library: OpenStore, session: Session) -> int:
-    """The last record of a session that a commit holds; 0 if none does."""
-    rows = fetch(
-        library.db, "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?", (session.id,)
-    )
-    last: int = rows[0][0]
-    return last
+    goodbye = library.signals.ended_at(session.agent, session.session_id)
+    return goodbye is None or goodbye < session.ended_at
 
 
 def _wrote(library: OpenStore, session: Session) -> set[str]:
     """Files it wrote since its last commit, and its subagents with it."""
-    last = _last_linked(library, session)
-    rows = fetch(
-        library.db,
-        "SELECT DISTINCT path FROM touches WHERE action='write' AND (session_id=? AND seq > ? OR "
-        "session_id IN "
-        "(SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))",
-        (session.id, last, session.session_id, session.agent, _ended(library, session.id, last)),
-    )
-    return {path for (path,) in rows}
+    last = library.checkpoints.last_linked(session.id)
+    committed_at = library.conversation.time_of(EventRef(session.id, last)) or 0
+    return library.sessions.files_since(session, last, committed_at)
 
 
 def _open(library: OpenStore, session: Session, files: set[str]) -> OpenWork | None:
     """The session with the files that are in no commit yet; None if there are none."""
     if not files:
         return None
-    last = _last_linked(library, session)
-    prompts = fetch(
-        library.db,
-        "SELECT count(*) FROM events WHERE session_id=? AND id > ? AND kind='user.prompt' AND "
-        "actor='user'",
-        (session.id, (session.id << SEQ_BITS) + last),
-    )[0][0]
+    last = library.checkpoints.last_linked(session.id)
+    prompts = library.conversation.prompts_since(session.id, last)
     return OpenWork(session, prompts, sorted(files))
-
-
-def _ended(library: OpenStore, session: int, seq: int) -> int:
-    rows = fetch(
-        library.db, "SELECT created_at FROM events WHERE id=?", ((session << SEQ_BITS) + seq,)
-    )
-    return rows[0][0] or 0 if rows else 0
 
 
 # -- between two commits -------------------------------------------------------------------------
@@ -146,7 +112,7 @@ def between(settings: Settings, cwd: Path, old: str, new: str) -> CommitRange:
             stories,
             list(sessions.values()),
             sum(number for _, number in sessions.values()),
-            Checkpoints(library.db).spent(_disjoint(spans)),
+            library.checkpoints.spent(_disjoint(spans)),
             sorted(prompts.values(), key=lambda said: (said.created_at or 0, said.seq)),
         )
 

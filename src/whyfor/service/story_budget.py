@@ -18,7 +18,6 @@ from whyfor.model.stories import Commit, CommitStory
 from whyfor.model.times import DAY
 from whyfor.service.log import MERGE, stories_of
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"
@@ -34,9 +33,8 @@ def stories_within(
 ) -> list[CommitStory]:
     """Return the stories of commits in the order given, after WAIT at most; `begun` is when the
     project's first session began."""
-    store = Checkpoints(library.db)
     shas = [commit.sha for commit in commits]
-    kept, seen = store.of_commits(shas), store.seen(shas)
+    kept, seen = library.checkpoints.of_commits(shas), library.checkpoints.seen(shas)
     unseen = [c for c in commits if c.sha not in kept and c.sha not in seen]
     fresh = [c.sha for c in unseen if _may_have_story(c, begun)]
     judged = _judged(library.settings, folder, fresh) if fresh and folder else {}

@@ -18,8 +18,9 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.run import ask
-from whyfor.model.checkpoints import EVIDENCE, Checkpoint, Part
+from whyfor.model.checkpoints import EVIDENCE, Checkpoint, CommitMark, Part
 from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.events import SpokenWord
 from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitStory
@@ -28,8 +29,6 @@ from whyfor.service.log import MERGE, as_commit
 from whyfor.service.story_budget import stories_within
 from whyfor.service.timeline_lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.ranges import CommitMark, Ranges, SpokenWord
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 from whyfor.story.repositories import ALL, Repository, repository_of
 
@@ -117,7 +116,7 @@ def timeline(
     """Return one page of the timeline; `open_sessions` are those known to be running, as
     agent:id."""
     with reading(settings) as library:
-        known = Checkpoints(library.db).project(identity)
+        known = library.projects.find(identity)
         if known is None:
             raise NotFound(
                 f"no project is called {identity[:200]!r}", "See which there are: whyfor projects"
@@ -130,10 +129,10 @@ def timeline(
 def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[SpokenWord]]]]:
     """Return a commit's checkpoint and what was said for it, by session."""
     with reading(settings) as library:
-        found = Checkpoints(library.db).of_commits([sha]).get(sha)
+        found = library.checkpoints.of_commits([sha]).get(sha)
         if found is None:
             raise NotFound(f"{sha[:10]} has no story", "Commits with one: whyfor log")
-        numbers = Ranges(library.db).numbers((part.agent, part.session_id) for part in found.parts)
+        numbers = library.sessions.numbers((part.agent, part.session_id) for part in found.parts)
         told = []
         for part in found.parts:
             session = numbers[part.agent, part.session_id]
@@ -145,9 +144,9 @@ def _words_for(library: OpenStore, session: int, part: Part) -> list[SpokenWord]
     """Return what was said in a range; if it has no prompt, also the request it stems from."""
     first = part.first
     if not part.prompts:
-        first = library.reader.prompt_before(session, part.first) or part.first
+        first = library.conversation.prompt_before(session, part.first) or part.first
     words = []
-    for word in Ranges(library.db).words(session, first, part.last):
+    for word in library.conversation.words(session, first, part.last):
         if word.seq >= part.first or word.role == "request":
             words.append(word)
     return words
@@ -196,7 +195,7 @@ def _repository(library: OpenStore, number: int) -> Repository | None:
         gone = found is not None and not Path(found.folder).is_dir()
         if time.monotonic() - asked_at <= _FRESH and not gone:
             return found
-    found = repository_of(library.db, number)
+    found = repository_of(library, number)
     _places[key] = (time.monotonic(), found)
     return found
 
@@ -236,8 +235,6 @@ class _Page:
         open_sessions: frozenset[str],
     ) -> None:
         self.library = library
-        self.ranges = Ranges(library.db)
-        self.store = Checkpoints(library.db)
         self.number = number
         self.project = project
         self.which = which
@@ -261,7 +258,7 @@ class _Page:
             project=self.project,
             folder=to_text(self.folder) if self.folder else None,
             worktrees=self._worktrees(),
-            sessions=self.ranges.sessions_since(self.number, self.which.since or 0),
+            sessions=self.library.sessions.count_since(self.number, self.which.since or 0),
             branches=branches,
             branch=branch,
             authors=_authors(line.commits),
@@ -282,7 +279,7 @@ class _Page:
             tip, start = found[1], int(found[2])
         base = start // WINDOW * WINDOW
         line = self._line(tip, stamp, base)
-        known = self.ranges.known(commit.sha for commit in line.commits)
+        known = self.library.checkpoints.known(commit.sha for commit in line.commits)
         fits = []
         for number, commit in enumerate(line.commits):
             if self._fits(commit, known.get(commit.sha)):
@@ -328,7 +325,9 @@ class _Page:
     def _line(self, tip: str, stamp: str, skip: int) -> _Line:
         since, until = self.which.since, self.which.until
         if self.folder is None:
-            kept = self.store.of_commits(self.ranges.kept(self.number, since or 0, WINDOW))
+            kept = self.library.checkpoints.of_commits(
+                self.library.checkpoints.kept_since(self.number, since or 0, WINDOW)
+            )
             found = []
             for checkpoint in reversed(kept.values()):
                 if until is None or checkpoint.committed_at <= until:
@@ -359,9 +358,13 @@ class _Page:
 
     def _entries(self, commits: Sequence[history.Commit]) -> list[TimelineEntry]:
         """Return the rows of the commits; a group stands where its newest commit is, root first."""
-        told = stories_within(self.library, self.folder, commits, self.ranges.begun(self.number))
+        told = stories_within(
+            self.library, self.folder, commits, self.library.sessions.first_started(self.number)
+        )
         self._load_sessions(told)
-        was = self.ranges.before(self.number, [commit.sha for commit in commits])
+        was = self.library.checkpoints.rewritten_from(
+            self.number, [commit.sha for commit in commits]
+        )
         groups: dict[str, list[TimelineEntry]] = {}
         for one in told:
             entry = self._entry(one, was.get(one.commit.sha, []))
@@ -370,7 +373,7 @@ class _Page:
                 key = one.checkpoint.group_root
             groups.setdefault(key, []).append(entry)
         stories = [root for root, members in groups.items() if members[0].sessions]
-        sizes = self.ranges.group_sizes(stories)
+        sizes = self.library.checkpoints.group_sizes(stories)
         placed: list[TimelineEntry] = []
         for root, members in groups.items():
             if members[0].sessions:
@@ -389,7 +392,7 @@ class _Page:
             if _checkpoint(first).id == root:
                 first.group = max(size, len(members))
             else:
-                first.root = next(iter(self.store.beginning("id", root)), None)
+                first.root = next(iter(self.library.checkpoints.beginning("id", root)), None)
 
     def _entry(self, told: CommitStory, was: list[str]) -> TimelineEntry:
         parts = told.checkpoint.parts if told.checkpoint else []
@@ -409,14 +412,14 @@ class _Page:
         Only for the first range can this be an answer, or a prompt before it.
         """
         session = self.sessions[part.name].id
-        tools, questions = self.ranges.done(session, part.first, part.last)
+        tools, questions = self.library.conversation.work_counts(session, part.first, part.last)
         entry.tools += tools
         asked = None
         if part.prompts:
-            asked = self.ranges.last_request(session, part.first, part.last)
+            asked = self.library.conversation.last_request(session, part.first, part.last)
         answers: list[SpokenWord] = []
         if questions:
-            words = self.ranges.words(session, part.first, part.last)
+            words = self.library.conversation.words(session, part.first, part.last)
             answers = [word for word in words if word.role == "answer"]
             entry.answers += len(answers)
         if asked is not None or not first:
@@ -424,8 +427,8 @@ class _Page:
         if answers:
             entry.answered = True
             return answers[-1]
-        before = self.library.reader.prompt_before(session, part.first)
-        return self.ranges.last_request(session, before, before) if before else None
+        before = self.library.conversation.prompt_before(session, part.first)
+        return self.library.conversation.last_request(session, before, before) if before else None
 
     def _load_sessions(self, told: Iterable[CommitStory]) -> None:
         """Load the sessions of all stories at once."""
@@ -433,23 +436,23 @@ class _Page:
         for one in told:
             if one.checkpoint:
                 names += [(part.agent, part.session_id) for part in one.checkpoint.parts]
-        numbers = self.ranges.numbers(names)
-        for session in self.library.reader.by_number(list(numbers.values())).values():
+        numbers = self.library.sessions.numbers(names)
+        for session in self.library.sessions.by_number(list(numbers.values())).values():
             self.sessions[f"{session.agent}:{session.session_id}"] = session
 
     def _pending(self, since: int) -> PendingWork | None:
         """Return sessions that wrote something since their last commit, or are still open, later
         than the newest commit; None if there are none."""
-        numbers = dict(self.ranges.lately(self.number, since, _PENDING))
+        numbers = dict(self.library.sessions.recent(self.number, since, _PENDING))
         if not numbers:
             return None
         found: list[Session] = []
         files: set[str] = set()
-        sessions = self.library.reader.by_number(list(numbers))
+        sessions = self.library.sessions.by_number(list(numbers))
         for number, last in numbers.items():
             session = sessions[number]
             name = f"{session.agent}:{session.session_id}"
-            written = self.ranges.written(number, last)
+            written = self.library.sessions.files_after(number, last)
             if self.which.agent and session.agent != self.which.agent:
                 continue
             if written or name in self.open:
@@ -487,7 +490,7 @@ class _Page:
         return spans
 
     def _span(self, session: Session, times: list[int]) -> SessionSpan:
-        active = self.ranges.active(session.id, max(times))
+        active = self.library.conversation.active_times(session.id, max(times))
         start = session.started_at or min((since for since, _ in active), default=min(times))
         end = session.ended_at or start
         name = f"{session.agent}:{session.session_id}"

@@ -4,48 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import apsw
+from pathlib import Path
 
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal
 from whyfor.store.sqlite import schema
-from whyfor.store.sqlite.connection import connect, explained
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.sqlite.connection import explained, open_damaged
+from whyfor.store.sqlite.store import DRIVER, SqliteStore
+
+__all__ = [
+    "DRIVER",
+    "FollowedStore",
+    "OpenStore",
+    "journal",
+    "open_reader",
+    "open_store",
+    "reading",
+    "salvage",
+]
 
 
-class OpenStore:
-    """What is kept, to read from."""
+class OpenStore(SqliteStore):
+    """What is kept, to read from: the database's facets, and the segments."""
 
-    def __init__(self, settings: Settings, db: apsw.Connection) -> None:
+    def __init__(self, settings: Settings, *, readonly: bool = True) -> None:
+        super().__init__(settings.database, readonly=readonly)
         self.settings = settings
-        self.db = db
-        self.reader = StoreRows(db)
         self.blobs = FolderBlobs(settings.segments)
+
+
+class FollowedStore:
+    """A reader for those who run for long: it is opened again when another database has taken
+    its file's place."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._store: OpenStore | None = None
+
+    def current(self) -> OpenStore:
+        """The store as long as it is the same one, else another object. Raises NotFound if
+        nothing is kept."""
+        if self._store is not None and not self._store.in_place():
+            self.close()
+        if self._store is None:
+            self._store = _opened(self.settings)
+        return self._store
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
 
 
 @contextmanager
 def reading(settings: Settings) -> Iterator[OpenStore]:
-    db = _opened(settings)
+    """The store, read-only; NotFound if nothing is kept yet."""
+    store = _opened(settings)
     try:
         with explained(settings.database):
-            yield OpenStore(settings, db)
+            yield store
     finally:
-        db.close()
+        store.close()
 
 
-def _opened(settings: Settings) -> apsw.Connection:
+def open_store(path: Path) -> SqliteStore:
+    """A store to write to, created and brought to this program's version as needed; the caller
+    holds the ingest lock and closes it."""
+    return SqliteStore(path)
+
+
+def open_reader(path: Path) -> SqliteStore:
+    """A store to read from, whatever its version; the caller closes it."""
+    return SqliteStore(path, readonly=True)
+
+
+def salvage(path: Path) -> SqliteStore:
+    """A damaged store, for what can still be read of it."""
+    return SqliteStore(path, open_damaged(path))
+
+
+def _opened(settings: Settings) -> OpenStore:
     """Read-only and of this program's version; an older database is brought up first, an empty
     one is none."""
     version = 0
     if settings.database.exists():
-        db = connect(settings.database, readonly=True)
-        version = schema.current(db)
+        store = OpenStore(settings)
+        version = schema.current(store.db)
         if version == schema.VERSION:
-            return db
-        db.close()
+            return store
+        store.close()
     if version == 0:
         if settings.journal.exists():
             raise NotFound(
@@ -55,8 +104,8 @@ def _opened(settings: Settings) -> apsw.Connection:
             "nothing is kept yet",
             "Read what your agents wrote: whyfor ingest (or look at: whyfor demo)",
         )
-    connect(settings.database).close()
-    return connect(settings.database, readonly=True)
+    open_store(settings.database).close()
+    return OpenStore(settings)
 
 
 def journal(settings: Settings) -> Journal:

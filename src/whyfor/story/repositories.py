@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
 import msgspec
 
 from whyfor.git import history
@@ -13,10 +12,7 @@ from whyfor.git.place import GitDir, GitPlace
 from whyfor.git.run import ask
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.read import StoreRows
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.protocol import Store
 
 ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 
@@ -36,12 +32,12 @@ class Repository(msgspec.Struct, frozen=True):
         return list(dict.fromkeys([*self.tops, *self.places]))
 
 
-def repository_of(db: apsw.Connection, project: int) -> Repository | None:
+def repository_of(store: Store, project: int) -> Repository | None:
     """A folder of the project that is still there and still that project."""
-    known = dict(StoreRows(db).projects())
+    known = dict(store.projects.known())
     if project not in known:
         return None
-    places = [cwd for cwd, number in StoreRows(db).places().items() if number == project]
+    places = [cwd for cwd, number in store.projects.places().items() if number == project]
     for folder in dict.fromkeys(path for path in (known[project].path, *places) if path):
         same = still(folder, known[project]) or identify(folder).identity == known[project].identity
         if same and to_path(folder).is_dir():
@@ -49,18 +45,18 @@ def repository_of(db: apsw.Connection, project: int) -> Repository | None:
     return None
 
 
-def repository_at(db: apsw.Connection, folder: GitPlace) -> Repository | None:
+def repository_at(store: Store, folder: GitPlace) -> Repository | None:
     """The repository a folder is in; of number 0 if nothing is known of it but what sessions
     elsewhere wrote there."""
-    known = _placed(db, folder)
+    known = _placed(store, folder)
     project = known[1] if known else identify(to_text(folder), named=isinstance(folder, GitDir))
     if project.evidence == "path":
         return None
-    known = known or Checkpoints(db).project(project.identity) or _formerly(db, folder, project)
+    known = known or store.projects.find(project.identity) or _formerly(store, folder, project)
     if known is None:
         found = _repository(0, project, folder, [])
-        return found if wrote_below(db, found.folders) else None
-    places = [cwd for cwd, number in StoreRows(db).places().items() if number == known[0]]
+        return found if store.sessions.writing_below(found.folders) else None
+    places = [cwd for cwd, number in store.projects.places().items() if number == known[0]]
     return _repository(known[0], known[1], folder, places)
 
 
@@ -75,10 +71,10 @@ def _repository(number: int, project: Project, folder: GitPlace, places: list[st
     return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
 
 
-def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None:
+def _placed(store: Store, folder: GitPlace) -> tuple[int, Project] | None:
     """The project the folder was known for, if it still is that."""
-    number = StoreRows(db).places().get(to_text(folder))
-    project = dict(StoreRows(db).projects()).get(number) if number is not None else None
+    number = store.projects.places().get(to_text(folder))
+    project = dict(store.projects.known()).get(number) if number is not None else None
     return (
         (number, project)
         if number is not None and project and still(to_text(folder), project)
@@ -86,29 +82,13 @@ def _placed(db: apsw.Connection, folder: GitPlace) -> tuple[int, Project] | None
     )
 
 
-def _formerly(
-    db: apsw.Connection, folder: GitPlace, project: Project
-) -> tuple[int, Project] | None:
+def _formerly(store: Store, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
     """The same repository before it had this remote or this root commit, if nothing was read of
     it since."""
-    for identity, root in EventWriter(db).former(project):
+    for identity, root in store.projects.former(project):
         if root is None or has_commit(folder, root):
-            return Checkpoints(db).project(identity)
+            return store.projects.find(identity)
     return None
-
-
-def wrote_below(db: apsw.Connection, folders: Iterable[str]) -> set[int]:
-    """Sessions that wrote below one of these folders."""
-    return {
-        row[0]
-        for folder in folders
-        for row in fetch(
-            db,
-            "SELECT DISTINCT session_id FROM touches WHERE action='write' AND path >= ? AND path "
-            "< ?",
-            (folder.rstrip("/") + "/", folder.rstrip("/") + "0"),
-        )
-    }
 
 
 def lost(folder: GitPlace, shas: Iterable[str]) -> list[history.Commit]:

@@ -9,7 +9,6 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.turns import Turn
 from whyfor.store.open import OpenStore
-from whyfor.store.sqlite.converse import Conversations
 from whyfor.story.turns import turns
 
 
@@ -41,16 +40,17 @@ def spent(
 
 def turns_of(library: OpenStore, session: Session, events: Iterable[StoredEvent]) -> list[Turn]:
     """With their tokens, and the requests that only hooks told of."""
-    store = Conversations(library.db)
-    signals = store.signals(session.agent, session.session_id)
+    signals = library.signals.of_session(session.agent, session.session_id)
     made = turns(events, signals=signals, agent=session.agent)
     children = [
         child
-        for child in library.reader.children([session.session_id])
+        for child in library.sessions.children([session.session_id])
         if child.agent == session.agent
     ]
     costs = spent(
-        store.spent(session.id), ((turn.started_at, turn.turn) for turn in made), children
+        library.conversation.tokens_by_turn(session.id),
+        ((turn.started_at, turn.turn) for turn in made),
+        children,
     )
     for turn in made:
         turn.tokens = costs.get(turn.turn)

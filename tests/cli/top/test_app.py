@@ -44,7 +44,7 @@ def on_screen(
 def ingested(settings: Settings) -> Session:
     ingest(settings)
     with reading(settings) as library:
-        return library.reader.sessions(Filters(), limit=1, subagents=False)[0]
+        return library.sessions.matching(Filters(), limit=1, subagents=False)[0]
 
 
 def squeezed(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,7 @@ from whyfor.service.forget import ForgetArguments, carry_out, forget
 from whyfor.service.forget.records import ForgetRequest
 from whyfor.service.ingest import ingest, rebuild
 from whyfor.service.sessions import conversation
-from whyfor.store.sqlite.connection import connect
-from whyfor.store.sqlite.forget import ForgetFacet
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.open import open_store
 
 CODEX = "019d0000-0000-7000-8000-000000000001"
 STAYS = "a word about apples"
@@ -227,18 +226,15 @@ def test_records_of_some_events_go_and_stay_away(
 
 
 def _hide(settings: Settings, name: tuple[str, str], seqs: list[int]) -> None:
-    db = connect(settings.database)
-    try:
-        number = ForgetFacet(db).numbers([name])[name]
-        keys = {key for key, seq in StoreRows(db).keys(number).items() if seq in seqs}
+    with closing(open_store(settings.database)) as store:
+        number = store.sessions.numbers([name])[name]
+        keys = {key for key, seq in store.conversation.keys(number).items() if seq in seqs}
         words = [
             TextPattern(e.text[:60])
-            for e in StoreRows(db).events(number)
+            for e in store.conversation.events(number)
             if e.seq in seqs and len(e.text) > 8
         ]
-        carry_out(settings, db, ForgetRequest(events={name: keys}, words={name: words}))
-    finally:
-        db.close()
+        carry_out(settings, store, ForgetRequest(events={name: keys}, words={name: words}))
 
 
 def test_the_database_of_opencode_is_not_touched(opencode: Writer, settings: Settings) -> None:

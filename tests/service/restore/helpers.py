@@ -33,15 +33,19 @@ def bring_back(
 def seqs(agent: str, session_id: str, kind: str) -> list[int]:
     """Where events of a kind stand in a stored session."""
     with reading(config.load()) as library:
-        session = library.reader.session(session_id, agent)
-        return [event.seq for event in library.reader.events(session.id) if event.kind == kind]
+        session = library.sessions.find(session_id, agent)
+        return [
+            event.seq for event in library.conversation.events(session.id) if event.kind == kind
+        ]
 
 
 def texts(agent: str, session_id: str, *kinds: str) -> list[tuple[str, str]]:
     kinds = kinds or ("user.prompt", "assistant.message", "tool.call", "tool.result")
     with reading(config.load()) as library:
-        session = library.reader.session(session_id, agent)
-        return [(e.kind, e.text) for e in library.reader.events(session.id) if e.kind in kinds]
+        session = library.sessions.find(session_id, agent)
+        return [
+            (e.kind, e.text) for e in library.conversation.events(session.id) if e.kind in kinds
+        ]
 
 
 def tree(records: Sequence[Json]) -> list[Json]:

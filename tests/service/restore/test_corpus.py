@@ -25,7 +25,7 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
     settings = config.load()
     ingest(settings, [corpus])
     with reading(settings) as library:
-        found = library.reader.sessions(Filters(), limit=None, subagents=False)
+        found = library.sessions.matching(Filters(), limit=None, subagents=False)
     before = stats(settings, SessionFilter()).tokens
     made = {
         s.id: (s, restored)
@@ -41,7 +41,7 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
     with reading(settings) as library:
         for session, restored in made.values():
             assert lines(restored.path)
-            copy = library.reader.session(restored.session_id, session.agent)
+            copy = library.sessions.find(restored.session_id, session.agent)
             assert told(library, session) == told(library, copy), session.session_id
 
 
@@ -60,7 +60,7 @@ def told(library: OpenStore, session: Session) -> list[tuple[str, str]]:
     one is compared."""
     events = [
         event
-        for event in library.reader.events(session.id)
+        for event in library.conversation.events(session.id)
         if event.kind in TOLD and not _apart(event)
     ]
     answered = {ident(event) for event in events if event.kind == "tool.result"}

@@ -18,7 +18,7 @@ from whyfor.git.place import GitDir
 from whyfor.git.run import ask
 from whyfor.model.paths import to_name, to_path, to_text
 from whyfor.store.journal import PauseEntry
-from whyfor.store.sqlite.pauses import PauseSet
+from whyfor.store.pauses import PauseSet
 
 FOLDER = "hook/paused"
 _TICK = 50_000_000  # ns

@@ -37,9 +37,6 @@ from whyfor.service.log import as_commit, reverted
 from whyfor.service.story_budget import stories_within
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.sqlite.browse import Browser
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.ranges import Ranges
 from whyfor.story.conversation.diffs import compare
 from whyfor.story.repositories import Repository, repository_of
 
@@ -118,14 +115,14 @@ def commit_page(
         raise NotFound(f"{sha[:64]!r} is not the whole hash of a commit", "See: whyfor log")
     with reading(settings) as library:
         number = _project(library, sha, project)
-        repository = repository_of(library.db, number) if number is not None else None
+        repository = repository_of(library, number) if number is not None else None
         told = _told(library, repository, sha, number)
         return _Page(library, repository, told, number).page(only)
 
 
 def _project(library: OpenStore, sha: str, identity: str) -> int | None:
-    number = Browser(library.db).project_of(sha)
-    known = Checkpoints(library.db).project(identity) if number is None and identity else None
+    number = library.checkpoints.project_of(sha)
+    known = library.projects.find(identity) if number is None and identity else None
     return known[0] if known else number
 
 
@@ -135,13 +132,13 @@ def _told(
     found = history.resolve_commits(repository.folder, [sha]) if repository else {}
     if repository and found:
         commit = history.commits(repository.folder, ["--no-walk=unsorted", sha])[0]
-    elif kept := Checkpoints(library.db).of_commits([sha]).get(sha):
+    elif kept := library.checkpoints.of_commits([sha]).get(sha):
         commit = as_commit(kept)
     else:
         raise NotFound(
             f"commit {sha[:10]} is not kept here, and no repository has it", "See: whyfor log"
         )
-    begun = Ranges(library.db).begun(number) if number is not None else None
+    begun = library.sessions.first_started(number) if number is not None else None
     return stories_within(
         library, repository.folder if repository and found else None, [commit], begun
     )[0]
@@ -156,8 +153,6 @@ class _Page:
         number: int | None,
     ) -> None:
         self.library = library
-        self.ranges = Ranges(library.db)
-        self.store = Checkpoints(library.db)
         self.repository = repository
         self.told = told
         self.number = number
@@ -184,12 +179,14 @@ class _Page:
             ]
         number = self.number or 0
         group = (
-            self.store.of_group(checkpoint.group_root) if checkpoint and checkpoint.parts else {}
+            self.library.checkpoints.of_group(checkpoint.group_root)
+            if checkpoint and checkpoint.parts
+            else {}
         )
         spans = [
             (source.session.id, source.part.first, source.part.last) for source in authors.sources
         ]
-        projects = dict(self.library.reader.projects())
+        projects = dict(self.library.projects.known())
         return CommitPage(
             told=self.told,
             project=projects.get(number),
@@ -205,9 +202,13 @@ class _Page:
                 for member in group.values()
                 if not member.superseded_by or member.commit == self.sha
             ],
-            was=self.ranges.before(number, [self.sha]).get(self.sha, []),
-            notes=[entry for entry in self.store.said([self.sha]) if isinstance(entry, NoteEntry)],
-            tokens=self.store.spent(spans),
+            was=self.library.checkpoints.rewritten_from(number, [self.sha]).get(self.sha, []),
+            notes=[
+                entry
+                for entry in self.library.checkpoints.said([self.sha])
+                if isinstance(entry, NoteEntry)
+            ],
+            tokens=self.library.checkpoints.spent(spans),
             reverts=reverted(self.library, self.repository.folder, self.told)
             if self.repository
             else None,
@@ -262,7 +263,7 @@ class _Page:
     # -- how we know ------------------------------------------------------------------------------
 
     def _proofs(self) -> Iterator[LinkEvidence]:
-        hooked = set(self.ranges.hooked(self.sha))
+        hooked = set(self.library.signals.hooked(self.sha))
         counts, sources = self.authors.counts, self.authors.sources
         total = sum(counts.values())
         for number, source in enumerate(sources):

@@ -15,10 +15,10 @@ import msgspec
 from whyfor.agents.tools import names_of
 from whyfor.git.patch import Hunk, PatchFile, PatchLine
 from whyfor.model.checkpoints import Part
+from whyfor.model.events import SpokenWord
 from whyfor.model.sessions import Session
 from whyfor.model.stories import Commit
 from whyfor.store.open import OpenStore
-from whyfor.store.sqlite.ranges import Ranges, SpokenWord
 from whyfor.story.links.activity import SessionActivity, WrittenEdit, acts
 from whyfor.story.links.attribution import LineAuthor, attribute, traced
 from whyfor.story.links.by_content import LOOK_BACK, SLACK
@@ -73,7 +73,6 @@ class Authorship:
         folders: Iterable[str],
     ) -> None:
         self.library = library
-        self.ranges = Ranges(library.db)
         self.commit = commit
         self.sources = [self._source(part, place, len(parts)) for place, part in enumerate(parts)]
         self.children = [self._children(source.session) for source in self.sources]
@@ -83,28 +82,34 @@ class Authorship:
         self.pens = [self._pens(file, places) for file in files]
 
     def _source(self, part: Part, place: int, total: int) -> ContributingSession:
-        number = self.ranges.numbers([(part.agent, part.session_id)])[part.agent, part.session_id]
-        session = self.library.reader.by_number([number])[number]
+        number = self.library.sessions.numbers([(part.agent, part.session_id)])[
+            part.agent, part.session_id
+        ]
+        session = self.library.sessions.by_number([number])[number]
         letter = chr(ord("a") + place) if total > 1 and place < 26 else ""
-        turns = self.ranges.turns(session.id, part.first, part.last)
-        begins = self.ranges.first_request(session.id, part.first, part.last) or part.first
+        turns = self.library.conversation.turns(session.id, part.first, part.last)
+        begins = (
+            self.library.conversation.first_request(session.id, part.first, part.last) or part.first
+        )
         return ContributingSession(part, session, turns, letter, begins)
 
     def _children(self, session: Session) -> list[Session]:
         return [
             child
-            for child in self.library.reader.children([session.session_id])
+            for child in self.library.sessions.children([session.session_id])
             if child.agent == session.agent
         ]
 
     def _kept(self, session: int, last: int | None = None) -> SessionActivity:
         """As linking kept them, and what came since, as far as it matters here."""
-        kept = self.ranges.acts(session)
+        kept = self.library.links.activity(session)
         known = msgspec.msgpack.decode(kept[1], type=SessionActivity) if kept else SessionActivity()
         after = kept[0] if kept else 0
         if last is None or after < last:
             known = acts(
-                self.library.reader.events(session, after + 1, *([] if last is None else [last])),
+                self.library.conversation.events(
+                    session, after + 1, *([] if last is None else [last])
+                ),
                 known,
             )
         return known
@@ -162,13 +167,17 @@ class Authorship:
         own = [(source.session.id, source.part.first, source.part.last) for source in self.sources]
         below = [(child.id, 0, None) for children in self.children for child in children]
         shells = names_of("shell")
-        if not all(traced(self.ranges.commands(*span, shells)) for span in (*own, *below)):
+        if not all(
+            traced(self.library.conversation.commands(*span, shells)) for span in (*own, *below)
+        ):
             return False
         begun = [
-            at for session, first, _ in own if (at := self.ranges.when(session, first)) is not None
+            at
+            for session, first, _ in own
+            if (at := self.library.conversation.time_from(session, first)) is not None
         ]
         known = [session for session, *_ in (*own, *below)]
-        return bool(begun) and not self.ranges.others(
+        return bool(begun) and not self.library.sessions.others_active(
             known, min(begun), self.commit.committed_at + SLACK
         )
 
@@ -186,8 +195,10 @@ class Authorship:
         ]
         first = min([seq for seq in used if seq != _BELOW] + [source.part.first])
         session = source.session.id
-        begin = self.library.reader.prompt_before(session, first + 1) or first
-        return self.ranges.words(session, begin, self.ranges.turn_end(session, source.part.last))
+        begin = self.library.conversation.prompt_before(session, first + 1) or first
+        return self.library.conversation.words(
+            session, begin, self.library.conversation.turn_end(session, source.part.last)
+        )
 
     @cached_property
     def _people(self) -> list[list[SpokenWord]]:

@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-import apsw
 import msgspec
 
 from whyfor.agents import AGENTS
@@ -34,7 +33,7 @@ from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.service.redact.trial import Complaint, rule_complaints
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite.forget import ForgetFacet
+from whyfor.store.sqlite.store import DRIVER
 from whyfor.store.tombstones import LOST, LOST_HINT
 
 
@@ -97,17 +96,17 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     """Check everything and run the installed hooks; write nothing. With `deep`, read every
     segment."""
     hooks = probe(settings, folder)
-    store = StoreHealth(sqlite=apsw.sqlite_lib_version())
+    store = StoreHealth(sqlite=DRIVER)
     disk = [_on_disk(agent, settings) for agent in AGENTS.values()]
     agents = [found.health for found in disk]
     problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
     try:
         with reading(settings) as library:
-            out = excluded(settings, library.db)
+            out = excluded(settings, library)
             for found in disk:
                 _in_store(found, library, out)
             problems += _excluded_problems(settings, library)
-            if ForgetFacet(library.db).tombstones(settings.home).lost:
+            if library.forget.tombstones(settings.home).lost:
                 problems.append(DoctorProblem(True, LOST, LOST_HINT))
             _examine_store(store, library, deep)
             notice_silence(settings, hooks, library)
@@ -161,7 +160,7 @@ def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorPro
             "what a shell command printed in a session that ran elsewhere is stored."
         )
         found.append(DoctorProblem(False, f"{left_out} By [exclude] in config.toml", hint))
-    before = stored(settings, library.db)
+    before = stored(settings, library)
     if before:
         what = (
             f"{plural(len(before), 'session')} of excluded projects or agents were stored before "
@@ -227,33 +226,34 @@ def _on_disk(agent: Agent, settings: Settings) -> _AgentFiles:
 
 def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
     """Add what the store knows about an agent's files to its health."""
-    health, reader = found.health, library.reader
+    health = found.health
     known: dict[str, int | None] = {}
-    for path, size, records, _, unfinished, error, _, _ in reader.sources(health.agent):
-        known[path] = size
-        health.records += records
-        health.unfinished += bool(unfinished)
-        health.gone += not to_path(path.split("#")[0]).exists()
-        if error:
-            health.unreadable.append(Unreadable(path, error))
+    for source in library.capture.health(health.agent):
+        known[source.path] = source.size
+        health.records += source.records
+        health.unfinished += bool(source.tail)
+        health.gone += not to_path(source.path.split("#")[0]).exists()
+        if source.error:
+            health.unreadable.append(Unreadable(source.path, source.error))
     unreadable = {item.path for item in health.unreadable}
     agent = AGENTS[health.agent]
     for path, now in found.sizes.items():
         changed = now and known.get(path, -1) != now and path not in unreadable
         if changed and not passed_over(out, agent, to_path(path)):
             health.waiting += 1
-    health.last_record_at = reader.last_record(health.agent)
-    health.unparsed_files = [UnparsedFile(*row) for row in reader.unparsed(health.agent)]
+    health.last_record_at = library.sessions.last_ended(health.agent)
+    unparsed_rows = library.capture.unparsed(health.agent)
+    health.unparsed_files = [UnparsedFile(*row) for row in unparsed_rows]
     unparsed: Counter[str] = Counter()
     for _, reason, number in health.unparsed_files:
         unparsed[reason] += number
     health.unparsed = dict(unparsed)
-    health.unknown_types = reader.unknown_types(health.agent)
+    health.unknown_types = library.capture.unknown_types(health.agent)
 
 
 def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
-    store.integrity = library.reader.integrity()
-    for digest, path in library.reader.digests():
+    store.integrity = library.check()
+    for digest, path in library.capture.digests():
         try:
             if deep:
                 library.blobs.get(digest)
@@ -261,7 +261,7 @@ def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
                 raise StoreError("missing")
         except StoreError:
             store.missing_segments.append(path)
-    found = compare(library.db, journal(library.settings), library.blobs)
+    found = compare(library, journal(library.settings), library.blobs)
     store.disagreements = found.complaints()
     store.unlisted_segments = found.unlisted
 

@@ -261,8 +261,8 @@ def notice_silence(settings: Settings, found: list[HookHealth], library: OpenSto
         health = by_file.get(path)
         if health is None or changed.repository:
             continue
-        started = library.reader.last_started(changed.agent)
-        at = max(heard.get(changed.agent, 0), library.reader.last_signal(changed.agent) or 0)
+        started = library.sessions.last_started(changed.agent)
+        at = max(heard.get(changed.agent, 0), library.signals.last_heard(changed.agent) or 0)
         if started and started > changed.at and at < started:
             title = hookable()[changed.agent].title
             what = f"{title} began a session after its hooks were installed, and none was heard"

@@ -21,7 +21,6 @@ from whyfor.model.text import label, one_line, plain, plural, spent
 from whyfor.service.agents import agent_title
 from whyfor.service.log import MERGE, reverted, said_in
 from whyfor.store.open import OpenStore
-from whyfor.store.sqlite.checkpoints import Checkpoints
 from whyfor.story.conversation.transcript import TranscriptFilter, transcript
 
 _LONG = 200  # lines of a diff or a result; the rest is counted
@@ -88,7 +87,6 @@ class Narrator:
     ) -> None:
         self.library, self.cwd = library, cwd
         self.thinking, self.tools = thinking, tools
-        self.store = Checkpoints(library.db)
         self.sessions: dict[str, Session] = {}
         self.prompts: dict[int, list[StoredEvent]] = {}
         self.groups: dict[str, list[Checkpoint]] = {}
@@ -103,7 +101,7 @@ class Narrator:
             told,
             said,
             sessions,
-            self.store.spent(spans),
+            self.library.checkpoints.spent(spans),
             group,
             reverted(self.library, self.cwd, told),
         )
@@ -116,7 +114,7 @@ class Narrator:
         found: list[DocumentLine] = []
         for part in story.told.checkpoint.parts:
             session = self._session(part)
-            events = list(self.library.reader.events(session.id, part.first, part.last))
+            events = list(self.library.conversation.events(session.id, part.first, part.last))
             own = [
                 line
                 for line in said
@@ -129,13 +127,13 @@ class Narrator:
 
     def _session(self, part: Part) -> Session:
         if part.name not in self.sessions:
-            self.sessions[part.name] = self.library.reader.session(part.session_id, part.agent)
+            self.sessions[part.name] = self.library.sessions.find(part.session_id, part.agent)
         return self.sessions[part.name]
 
     def _group(self, checkpoint: Checkpoint) -> list[Checkpoint]:
         root = checkpoint.group_root
         if root not in self.groups:
-            self.groups[root] = list(self.store.of_group(root).values())
+            self.groups[root] = list(self.library.checkpoints.of_group(root).values())
         return self.groups[root]
 
     def _events(self, part: Part) -> Iterator[StoredEvent]:
@@ -143,11 +141,11 @@ class Narrator:
         session = self._session(part).id
         if part.prompts == 0 and (before := self._before(session, part.first)):
             yield before
-        yield from self.library.reader.events(session, part.first, part.last)
+        yield from self.library.conversation.events(session, part.first, part.last)
 
     def _before(self, session: int, seq: int) -> StoredEvent | None:
         if session not in self.prompts:
-            events = self.library.reader.events(session)
+            events = self.library.conversation.events(session)
             self.prompts[session] = [
                 e for e in events if e.kind == "user.prompt" and e.actor == "user" and e.text
             ]

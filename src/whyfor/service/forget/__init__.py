@@ -4,10 +4,10 @@ kept for how long."""
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from whyfor.capture import spool
@@ -21,6 +21,7 @@ from whyfor.model.checkpoints import Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
+from whyfor.model.sessions import SessionName
 from whyfor.model.times import DAY, parse_when
 from whyfor.service.forget.apply import apply_plan
 from whyfor.service.forget.plan import ForgetPlan, ForgetPlanner
@@ -30,11 +31,7 @@ from whyfor.service.log import is_commit, required
 from whyfor.service.sessions import find_session
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import connect, explained
-from whyfor.store.sqlite.forget import ForgetFacet, SessionName
-from whyfor.store.sqlite.read import StoreRows
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.protocol import ForgetStore, Store
 from whyfor.store.tombstones import Tombstones, make_salt, require_salt
 
 RETAINED = "retained"  # when it was last looked what is too old
@@ -89,18 +86,14 @@ def forget(
         # says so if there is nothing to forget, before anybody waits for a lock
         request = _understand(library, cwd, asked)
         if dry_run:
-            plan = _make_plan(settings, library.db, request, write=False, announce=announce)
-            report = _report(library.db, plan)
+            plan = _make_plan(settings, library, request, write=False, announce=announce)
+            report = _report(library, plan)
     if not dry_run:
         with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
             recover(settings)
-            db = connect(settings.database)
-            try:
-                with explained(settings.database):
-                    request = _understand(OpenStore(settings, db), cwd, asked)
-                    report = carry_out(settings, db, request, announce)
-            finally:
-                db.close()
+            with closing(OpenStore(settings, readonly=False)) as library:
+                request = _understand(library, cwd, asked)
+                report = carry_out(settings, library, request, announce)
     report.dry_run = dry_run
     report.seconds = round(time.monotonic() - begun, 3)
     return report
@@ -108,29 +101,29 @@ def forget(
 
 def carry_out(
     settings: Settings,
-    db: apsw.Connection,
+    store: Store,
     request: ForgetRequest,
     announce: Announce | None = None,
 ) -> ForgetReport:
     """Forget what is asked for, under the ingest lock, in a store that recover() has seen."""
-    require_agreement(db, journal(settings), FolderBlobs(settings.segments))
-    plan = _make_plan(settings, db, request, write=True, announce=announce)
-    report = _report(db, plan)
+    require_agreement(store, journal(settings), FolderBlobs(settings.segments))
+    plan = _make_plan(settings, store, request, write=True, announce=announce)
+    report = _report(store, plan)
     # a text may stand where no record does
     if report.records or report.commits or request.sessions or request.pattern:
-        report.finished = apply_plan(settings, db, plan)
+        report.finished = apply_plan(settings, store, plan)
     return report
 
 
 def _make_plan(
     settings: Settings,
-    db: apsw.Connection,
+    store: Store,
     request: ForgetRequest,
     *,
     write: bool,
     announce: Announce | None = None,
 ) -> ForgetPlan:
-    facet = ForgetFacet(db)
+    facet = store.forget
     blobs = FolderBlobs(settings.segments)
     finder = RecordFinder(request, _salted(settings, facet, request, write=write))
     titles = facet.titles().keys()
@@ -139,7 +132,7 @@ def _make_plan(
         for name in request.sessions:
             for digest in facet.line_digests(name):
                 finder.leaves |= named_messages(blobs, name[0], digest) & titles
-    planner = ForgetPlanner(finder, blobs, EventWriter(db), write=write)
+    planner = ForgetPlanner(finder, blobs, store.capture.writer(), write=write)
     record = journal(settings)
     planner.read_journal(record, announce(record.bytes()) if announce else None)
     planner.read_spool(settings.home, facet.source_positions(spool.HOOK))
@@ -151,7 +144,7 @@ def _make_plan(
 
 
 def _salted(
-    settings: Settings, facet: ForgetFacet, request: ForgetRequest, *, write: bool
+    settings: Settings, facet: ForgetStore, request: ForgetRequest, *, write: bool
 ) -> Tombstones:
     """Return the tombstones there are, with a salt to make digests with."""
     known = facet.tombstones(settings.home)
@@ -171,7 +164,7 @@ def _salted(
 
 
 def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
-    facet = ForgetFacet(library.db)
+    facet = library.forget
     if asked.match is not None:
         if len(asked.match.strip()) < _SHORTEST:
             raise BadInput(
@@ -197,11 +190,10 @@ def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> Forget
 def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
     """The conversation behind a commit, and behind what it was before it was rewritten, or is
     now."""
-    store = Checkpoints(library.db)
-    commits = ForgetFacet(library.db).rewrites(sha)
-    kept = store.of_commits(commits).values()
+    commits = library.forget.rewrites(sha)
+    kept = library.checkpoints.of_commits(commits).values()
     parts = {part for checkpoint in kept for part in checkpoint.parts}
-    if not parts and not store.said(commits):
+    if not parts and not library.checkpoints.said(commits):
         raise NotFound(f"commit {sha[:10]} has no story", f"See: whyfor show {sha[:10]}")
     request = ForgetRequest(commits=commits)
     for part in parts:
@@ -211,14 +203,14 @@ def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
 
 def _add_part(library: OpenStore, request: ForgetRequest, part: Part) -> None:
     """Add the events of a range, what they said, and the subagents that began in it."""
-    facet = ForgetFacet(library.db)
+    facet = library.forget
     name = (part.agent, part.session_id)
-    number = facet.numbers([name])[name]
-    keys = library.reader.keys(number, part.last)
+    number = library.sessions.numbers([name])[name]
+    keys = library.conversation.keys(number, part.last)
     request.events.setdefault(name, set()).update(
         key for key, seq in keys.items() if seq >= part.first
     )
-    events = list(library.reader.events(number, part.first, part.last))
+    events = list(library.conversation.events(number, part.first, part.last))
     said = [e for e in events if e.kind in ("user.prompt", "assistant.message")]
     texts = [event.text.strip()[:_BEGINNING] for event in said]
     patterns = [TextPattern(text) for text in texts if len(text) >= _SAYS_SOMETHING]
@@ -232,19 +224,19 @@ def _add_part(library: OpenStore, request: ForgetRequest, part: Part) -> None:
 # -- what goes -----------------------------------------------------------------------------------
 
 
-def _report(db: apsw.Connection, plan: ForgetPlan) -> ForgetReport:
-    facet = ForgetFacet(db)
+def _report(store: Store, plan: ForgetPlan) -> ForgetReport:
+    facet = store.forget
     request = plan.request
-    gone = facet.numbers(request.sessions)
+    gone = store.sessions.numbers(request.sessions)
     sessions = sorted(
-        StoreRows(db).by_number(list(gone.values())).values(),
+        store.sessions.by_number(list(gone.values())).values(),
         key=lambda s: (s.parent_session_id is not None, s.started_at or 0, s.id),
     )
     own = [source for source in plan.sources if source.session_id]
     files = {source.path.split("#")[0] for source in own if source.touched or source.gone}
     records = plan.found.records + plan.signals_gone
     records += sum(map(facet.record_count, request.sessions))
-    commits = {*Checkpoints(db).of_sessions(gone.values()), *request.commits}
+    commits = {*store.checkpoints.of_sessions(gone.values()), *request.commits}
     if request.pattern is not None:
         commits |= plan.commits
     return ForgetReport(
@@ -258,19 +250,19 @@ def _report(db: apsw.Connection, plan: ForgetPlan) -> ForgetReport:
         bytes=plan.bytes,
         notes=plan.notes,
         commits=sorted(commits),
-        copies=_copies(db, gone),
+        copies=_copies(store, gone),
         files=sorted(path for path in files if to_path(path).exists()),
         elsewhere=sorted(plan.elsewhere),
         dry_run=False,
     )
 
 
-def _copies(db: apsw.Connection, gone: dict[SessionName, int]) -> list[str]:
+def _copies(store: Store, gone: dict[SessionName, int]) -> list[str]:
     """Forks, resumed and restored copies: other sessions with the same responses, or that say
     where they come from."""
-    facet = ForgetFacet(db)
+    facet = store.forget
     _, sharing = facet.shared_usage(gone.values())
-    sessions = StoreRows(db).by_number(sharing).values()
+    sessions = store.sessions.by_number(sharing).values()
     found = {(session.agent, session.session_id) for session in sessions}
     for _, ident in gone:
         found |= facet.forks(ident)
@@ -280,15 +272,14 @@ def _copies(db: apsw.Connection, gone: dict[SessionName, int]) -> list[str]:
 # -- how long things are kept --------------------------------------------------------------------
 
 
-def retain(settings: Settings, db: apsw.Connection) -> ForgetReport | None:
+def retain(settings: Settings, store: Store) -> ForgetReport | None:
     """Forget what [retention] says is too old, at most once a day, under the ingest lock; None if
     there is nothing to do."""
     limits = settings.retention.limits
     now = wall_clock()
-    store = Checkpoints(db)
     if not limits or now - store.mark(RETAINED) < DAY:
         return None
-    facet = ForgetFacet(db)
+    facet = store.forget
     request = ForgetRequest()
     for kind, days in limits.items():
         when = now - days * DAY
@@ -301,6 +292,6 @@ def retain(settings: Settings, db: apsw.Connection) -> ForgetReport | None:
     request.sessions = facet.descendants(request.sessions)
     report = None
     if request.sessions or request.signals_before:
-        report = carry_out(settings, db, request)
+        report = carry_out(settings, store, request)
     store.set_mark(RETAINED, now)
     return report

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import apsw
-
 from whyfor.capture.forget import PendingForget, begin_forget, finish_forget
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.service.forget.checkpoints import rewrite_checkpoints
 from whyfor.service.forget.plan import ForgetPlan
 from whyfor.store.journal import ForgottenEntry, Journal
-from whyfor.store.sqlite.forget import ForgetFacet
+from whyfor.store.protocol import Store
 from whyfor.store.tombstones import merge_forgotten
 
 
-def apply_plan(settings: Settings, db: apsw.Connection, plan: ForgetPlan) -> bool:
+def apply_plan(settings: Settings, store: Store, plan: ForgetPlan) -> bool:
     """Forget what the plan says, under the ingest lock; False if a reader that is still open
     keeps bytes in use, which the next ingest removes."""
-    pending = _pending(settings, db, plan)
-    rewrite = rewrite_checkpoints(settings, db, plan, pending)
+    pending = _pending(settings, store, plan)
+    rewrite = rewrite_checkpoints(settings, store, plan, pending)
     tombstone = _tombstone(plan, rewrite.lost)
     pending.at = tombstone.at
     pending.commits = rewrite.changed
     begin_forget(settings, pending, [*rewrite.entries, tombstone])
-    return finish_forget(settings, db)
+    return finish_forget(settings, store)
 
 
-def _pending(settings: Settings, db: apsw.Connection, plan: ForgetPlan) -> PendingForget:
-    facet = ForgetFacet(db)
+def _pending(settings: Settings, store: Store, plan: ForgetPlan) -> PendingForget:
+    facet = store.forget
     request, pattern = plan.request, plan.request.pattern
     titles = set(plan.found.titles)
     if pattern is not None:

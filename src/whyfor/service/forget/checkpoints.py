@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
 import msgspec
 
 from whyfor.capture.filters.forgotten import TextPattern
@@ -13,14 +12,14 @@ from whyfor.capture.forget import PendingForget, replay_forget
 from whyfor.capture.rebuild import Rebuild
 from whyfor.config import Settings
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
+from whyfor.model.events import EventPlace
 from whyfor.model.gaps import FILLER
+from whyfor.model.sessions import SessionName
 from whyfor.service.forget.plan import ForgetPlan, git_texts
 from whyfor.service.forget.records import ForgetRequest
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import CheckpointEntry, Entry, Journal, NoCheckpointEntry
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.forget import EventPlace, ForgetFacet, SessionName
-from whyfor.store.sqlite.read import StoreRows
+from whyfor.store.protocol import Store
 from whyfor.story import annotate
 
 Places = dict[int, EventPlace]  # by the key of the event
@@ -29,8 +28,8 @@ Places = dict[int, EventPlace]  # by the key of the event
 class CheckpointRewrite:
     """Rewrites checkpoints, inside a trial: the database is what it will be after the forget."""
 
-    def __init__(self, db: apsw.Connection, request: ForgetRequest) -> None:
-        self.db = db
+    def __init__(self, store: Store, request: ForgetRequest) -> None:
+        self.store = store
         self.request = request
         self.before: dict[SessionName, Places] = {}  # of the sessions that are read again
         self.after: dict[SessionName, Places] = {}
@@ -117,31 +116,31 @@ class CheckpointRewrite:
         """From the commit and what is left of its conversation."""
         part = checkpoint.parts[0]
         events = []
-        for number in ForgetFacet(self.db).numbers([(part.agent, part.session_id)]).values():
-            events = list(StoreRows(self.db).events(number, part.first, part.last))
+        for number in self.store.sessions.numbers([(part.agent, part.session_id)]).values():
+            events = list(self.store.conversation.events(number, part.first, part.last))
         prompts = [e.text for e in events if e.kind == "user.prompt" and e.actor == "user"]
         found = annotate.derive(checkpoint.subject, "", checkpoint.files, prompts[:1], events)
-        noted = Checkpoints(self.db).notes([checkpoint.commit]).get(checkpoint.commit)
+        noted = self.store.checkpoints.notes([checkpoint.commit]).get(checkpoint.commit)
         return annotate.noted(found, *noted) if noted else found
 
 
 def rewrite_checkpoints(
-    settings: Settings, db: apsw.Connection, plan: ForgetPlan, pending: PendingForget
+    settings: Settings, store: Store, plan: ForgetPlan, pending: PendingForget
 ) -> CheckpointRewrite:
     """Return the plan's entries with their checkpoints as they are to be.
 
     The new numbers of events are known only when what is left has been read again: that is
     tried, and rolled back.
     """
-    rewrite = CheckpointRewrite(db, plan.request)
-    facet = ForgetFacet(db)
+    rewrite = CheckpointRewrite(store, plan.request)
+    facet = store.forget
     named = _names_in_parts(plan.entries)
-    again = facet.numbers(named & set(pending.again))
+    again = store.sessions.numbers(named & set(pending.again))
     rewrite.before = {name: facet.event_places(number) for name, number in again.items()}
     with facet.trial():
         if again or (named and plan.request.pattern is not None):
             blobs = FolderBlobs(settings.segments)
-            rebuild = Rebuild(db, blobs, Journal(settings.journal))
+            rebuild = Rebuild(store, blobs, Journal(settings.journal))
             replay_forget(rebuild, plan.entries, pending)
         rewrite.after = {name: facet.event_places(number) for name, number in again.items()}
         for entry in plan.entries:

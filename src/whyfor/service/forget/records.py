@@ -15,11 +15,11 @@ from whyfor.capture.filters.forgotten import TextPattern, lines, messages, narro
 from whyfor.model.errors import StoreError
 from whyfor.model.findings import Sink
 from whyfor.model.gaps import holes
+from whyfor.model.sessions import SessionName
 from whyfor.model.sources import UnparsedRecord
 from whyfor.privacy.json_spans import Span, strings
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.sqlite.forget import SessionName
 from whyfor.store.tombstones import Tombstones
 
 _UUID = re.compile(rb'"uuid"\s*:\s*"([\w-]{1,64})"')

@@ -106,9 +106,7 @@ def _taken(
         with reading(settings) as library:
             agent, _, rest = session.partition(":")
             known = agent in AGENTS and rest
-            chosen = (
-                library.reader.session(rest, agent) if known else library.reader.session(session)
-            )
+            chosen = library.sessions.find(rest, agent) if known else library.sessions.find(session)
         if commit is None:
             return [
                 RestoredSource(chosen.agent, chosen.session_id)
@@ -139,9 +137,11 @@ def active(settings: Settings, cwd: Path) -> list[ActiveSession]:
     here, limit = to_text(cwd), _now() - RECENT
     found: dict[str, ActiveSession] = {}
     with reading(settings) as library:
-        for agent, ident, title, ended, path, size in library.reader.begun_in(here):
-            if (ended or 0) > limit or _grows(to_path(path), size, limit):
-                found.setdefault(ident, ActiveSession(agent, ident, title))
+        for known in library.sessions.begun_in(here):
+            grows = _grows(to_path(known.path), known.size, limit)
+            if grows or (known.ended_at or 0) > limit:
+                ident = known.session_id
+                found.setdefault(ident, ActiveSession(known.agent, ident, known.title))
     for name, process in _running(settings):
         if process.cwd == here:
             ident = process.session_id
@@ -184,7 +184,7 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
     pen, now = _writer(wish.agent), _now()
     with reading(settings) as library:
         parts = ended(
-            [(library.reader.session(t.session_id, t.agent), t.last) for t in wish.taken], library
+            [(library.sessions.find(t.session_id, t.agent), t.last) for t in wish.taken], library
         )
         own = [session for session, _ in parts if session.agent == wish.agent]
         place = NewSession(

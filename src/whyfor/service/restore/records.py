@@ -38,15 +38,19 @@ def ended(
     it."""
     found: dict[int, tuple[Session, int]] = {}
     for session, given in taken:
-        last = given or max(library.reader.keys(session.id).values(), default=0)
+        last = given or max(library.conversation.keys(session.id).values(), default=0)
         while session.parent_session_id:
             at = _time(library, session, last)
             try:
-                session = library.reader.session(session.parent_session_id, session.agent)
+                session = library.sessions.find(session.parent_session_id, session.agent)
             except NotFound:
                 break  # its transcript is gone: then the subagent's own words
             last = max(
-                (e.seq for e in library.reader.events(session.id) if (e.created_at or 0) <= at),
+                (
+                    e.seq
+                    for e in library.conversation.events(session.id)
+                    if (e.created_at or 0) <= at
+                ),
                 default=0,
             )
         if session.id not in found or found[session.id][1] < last:
@@ -56,7 +60,8 @@ def ended(
 
 def _time(library: OpenStore, session: Session, last: int) -> int:
     return max(
-        (event.created_at or 0 for event in library.reader.events(session.id, 0, last)), default=0
+        (event.created_at or 0 for event in library.conversation.events(session.id, 0, last)),
+        default=0,
     )
 
 
@@ -124,7 +129,7 @@ def _turns(pen: SessionWriter, found: list[Record]) -> list[list[Record]]:
 def _told(
     library: OpenStore, pen: SessionWriter, session: Session, last: int
 ) -> list[list[Record]]:
-    events = list(library.reader.events(session.id, 0, last))
+    events = list(library.conversation.events(session.id, 0, last))
     left = abandoned(events)
     said = spoken_turns(
         [event for event in events if event.turn not in left], session.started_at or 0
@@ -152,7 +157,7 @@ def _native(
     resumed."""
     if session.parent_session_id:
         return None
-    keys = library.reader.keys(session.id, last)
+    keys = library.conversation.keys(session.id, last)
     agent = AGENTS[session.agent]
     found = [
         cut(agent, source, _data(library, source), keys)
@@ -182,7 +187,7 @@ def _transcripts(library: OpenStore, session: Session) -> list[Source]:
     understands."""
     return [
         source
-        for source in library.reader.files(session)
+        for source in library.capture.sources_of(session)
         if source.session_id == session.session_id
         and source.sidecar is None
         and source.framing in AGENTS[source.agent].rewritable
@@ -191,8 +196,8 @@ def _transcripts(library: OpenStore, session: Session) -> list[Source]:
 
 def _data(library: OpenStore, source: Source) -> Iterator[SegmentPiece]:
     return (
-        SegmentPiece(start, library.blobs.get(digest), gaps)
-        for start, digest, gaps in library.reader.pieces(source)
+        SegmentPiece(stored.start, library.blobs.get(stored.address), stored.gaps)
+        for stored in library.capture.pieces(source)
     )
 
 
@@ -235,7 +240,7 @@ def _beginning(library: OpenStore, pen: SessionWriter, own: list[Record]) -> lis
 
 def _forked_from(library: OpenStore, session_id: str) -> Source:
     try:
-        return _transcripts(library, library.reader.session(session_id))[0]
+        return _transcripts(library, library.sessions.find(session_id))[0]
     except (NotFound, IndexError):
         raise NotFound(
             f"session {session_id}, which it was forked from, is not kept",
@@ -249,7 +254,9 @@ def beside(
     """Subagents and large results, with the paths they had: those that the restored records
     name."""
     waiting = [
-        s for s in library.reader.files(session) if s.sidecar or s.session_id != session.session_id
+        s
+        for s in library.capture.sources_of(session)
+        if s.sidecar or s.session_id != session.session_id
     ]
     more = True
     while more:  # a subagent may have called another

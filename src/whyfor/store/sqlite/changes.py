@@ -14,8 +14,10 @@ from collections.abc import Iterable
 import apsw
 import msgspec
 
+from whyfor.model.checkpoints import ChangeRecord
+from whyfor.model.errors import StoreError
+from whyfor.model.events import SEQ_BITS, EventRef
 from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.schema import SEQ_BITS
 
 KEPT = 5000
 _SPARE = 1000  # more than that before the oldest are dropped: not with every write
@@ -23,14 +25,6 @@ _MARK = "changes"  # up to this number nothing is known any more
 _FLOOR = f"coalesce((SELECT value FROM marks WHERE name='{_MARK}'), 0)"
 _LAST = f"max({_FLOOR}, coalesce((SELECT max(id) FROM changes), 0))"
 _decode = msgspec.json.Decoder(set[int]).decode
-
-
-class ChangeRecord(msgspec.Struct, frozen=True):
-    number: int
-    event: int | None  # its id
-    commit: str | None
-    project: str | None  # of the commit
-    sessions: set[int] = set()  # that have or had a part in the commit
 
 
 class ChangeLog:
@@ -51,7 +45,7 @@ class ChangeLog:
             (number, limit),
         )
         return [
-            ChangeRecord(ident, event, sha, project, _decode(sessions) if sessions else set())
+            ChangeRecord(ident, _ref(event), sha, project, _decode(sessions) if sessions else set())
             for ident, event, sha, project, sessions in rows
         ]
 
@@ -92,16 +86,16 @@ class ChangeLog:
         """Whoever has read anything, up to that number too, must read it again."""
         self._drop(1 + max(_now(), last, self.ends()[1]))
 
-    def carry(self, old: apsw.Connection | None) -> None:
+    def carry(self, old: ChangeLog | None) -> None:
         """Into a database made again: if all is there under its former number, the log goes on."""
         self.db.execute("DELETE FROM changes")
         floor = last = 0
         rows = None
         if old is not None:
             try:
-                floor, last = ChangeLog(old).ends()
-                rows = fetch(old, "SELECT * FROM changes") if _alike(old, self.db) else None
-            except apsw.Error:
+                floor, last = old.ends()
+                rows = fetch(old.db, "SELECT * FROM changes") if _alike(old.db, self.db) else None
+            except StoreError:
                 rows = None  # it is made again because it is damaged
         if rows is None:
             self.begin_anew(last)
@@ -124,6 +118,10 @@ def _alike(old: apsw.Connection, fresh: apsw.Connection) -> bool:
         "SELECT value FROM marks WHERE name='forgotten'",
     )
     return all(fetch(old, sql) == fetch(fresh, sql) for sql in numbers)
+
+
+def _ref(ident: int | None) -> EventRef | None:
+    return EventRef.of(ident) if ident is not None else None
 
 
 def _now() -> int:

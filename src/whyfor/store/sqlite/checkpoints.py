@@ -9,12 +9,22 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part
-from whyfor.model.sessions import Project, Tokens
-from whyfor.store.journal import AliasEntry, NoteEntry, OverrideEntry
+from whyfor.model.checkpoints import (
+    Annotation,
+    ChangedFile,
+    Checkpoint,
+    CommitMark,
+    Note,
+    Part,
+    SeenCommit,
+    StoryTitle,
+)
+from whyfor.model.events import SEQ_BITS
+from whyfor.model.sessions import Tokens
+from whyfor.store.journal import NoteEntry, OverrideEntry
 from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import fetch, first
-from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.sqlite.connection import fetch, first, value
+from whyfor.store.sqlite.filters import as_json
 
 _CHECKPOINT = (
     "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, "
@@ -34,7 +44,7 @@ def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-class Checkpoints:
+class SqliteCheckpoints:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
@@ -49,7 +59,6 @@ class Checkpoints:
         )
 
     def like(self, project: int, since: int, patches: list[str]) -> dict[str, Checkpoint]:
-        """Those that may be the originals of commits: authored since, or with the same change."""
         return self._checkpoints(
             "c.project_id=? AND (c.committed_at >= ? AND c.authored_at >= ? OR c.patch_id IN "
             "(SELECT value FROM json_each(?)))",
@@ -57,7 +66,6 @@ class Checkpoints:
         )
 
     def live(self, project: int) -> list[str]:
-        """Commits that have a story and were not replaced."""
         sql = (
             "SELECT sha FROM checkpoints WHERE project_id=? AND evidence IS NOT NULL AND "
             "superseded_by IS NULL"
@@ -77,7 +85,6 @@ class Checkpoints:
         return self._checkpoints("c.group_root=?", (root,))
 
     def beginning(self, column: str, text: str) -> list[str]:
-        """Commits whose sha (or checkpoint id) begins so."""
         assert column in ("sha", "id")
         sql = f"SELECT sha FROM checkpoints WHERE {column} >= ? AND {column} < ? LIMIT 10"
         return [row[0] for row in self._all(sql, (text, text + "\U0010ffff"))] if text else []
@@ -106,7 +113,6 @@ class Checkpoints:
         return found
 
     def seen(self, shas: Iterable[str]) -> dict[str, tuple[str | None, list[dict[str, Any]]]]:
-        """Commits that were looked at: why there is no story, and hints."""
         sql = (
             "SELECT sha, reason, nearby FROM commits WHERE sha IN (SELECT value FROM json_each(?))"
         )
@@ -116,7 +122,6 @@ class Checkpoints:
         }
 
     def notes(self, shas: Iterable[str]) -> dict[str, tuple[str, Note]]:
-        """Who wrote what about a commit; of several notes each says more, the last word counts."""
         sql = (
             "SELECT sha, by, body FROM notes WHERE sha IN (SELECT value FROM json_each(?)) ORDER "
             "BY at"
@@ -136,7 +141,6 @@ class Checkpoints:
         return found
 
     def overrides(self, shas: Iterable[str]) -> dict[str, list[tuple[str, str, str]]]:
-        """By commit: agent, session id, link or unlink."""
         sql = (
             "SELECT sha, agent, session_id, action FROM overrides WHERE sha IN (SELECT value FROM "
             "json_each(?))"
@@ -147,13 +151,11 @@ class Checkpoints:
         return found
 
     def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
-        """All that was ever said of these commits."""
         return self._said(
             "WHERE sha IN (SELECT value FROM json_each(?)) ORDER BY at", (_encode(list(shas)),)
         )
 
     def all_said(self) -> list[OverrideEntry | NoteEntry]:
-        """All that was ever said of any commit."""
         return self._said("ORDER BY at", ())
 
     def _said(self, among: str, asked: tuple[Any, ...]) -> list[OverrideEntry | NoteEntry]:
@@ -167,12 +169,6 @@ class Checkpoints:
         ]
 
     def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
-        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin
-        share nothing.
-
-        Agents write down what a response cost with it or right after it: up to the next event it
-        belongs to the range.
-        """
         total: list[int | None] = [None] * 5
         for session, first_seq, last_seq in spans:
             begun = self._when(session, first_seq) if first_seq > 1 else None
@@ -207,6 +203,82 @@ class Checkpoints:
     def mark(self, name: str) -> int:
         row = first(self.db, "SELECT value FROM marks WHERE name=?", (name,))
         return int(row[0]) if row else 0
+
+    def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
+        rows = fetch(
+            self.db,
+            "SELECT c.sha, c.evidence, json_extract(c.annotation, '$.tag'), (SELECT "
+            "group_concat(DISTINCT s.agent) "
+            "FROM parts q JOIN sessions s ON s.id=q.session_id WHERE q.sha=c.sha) FROM checkpoints "
+            "c "
+            "WHERE c.evidence IS NOT NULL AND c.sha IN (SELECT value FROM json_each(?))",
+            (as_json(list(shas)),),
+        )
+        return {
+            sha: CommitMark(evidence, tag, frozenset((names or "").split(",")))
+            for sha, evidence, tag, names in rows
+        }
+
+    def kept_since(self, project: int, since: int, limit: int) -> list[str]:
+        sql = (
+            "SELECT sha FROM checkpoints WHERE project_id=? AND committed_at >= ? AND "
+            "superseded_by IS NULL AND "
+            "(evidence IS NOT NULL OR is_merge) ORDER BY committed_at DESC, sha LIMIT ?"
+        )
+        return [row[0] for row in fetch(self.db, sql, (project, since, limit))]
+
+    def rewritten_from(self, project: int, shas: Iterable[str]) -> dict[str, list[str]]:
+        sql = (
+            "SELECT superseded_by, sha FROM checkpoints WHERE project_id=? AND superseded_by IN "
+            "(SELECT value FROM json_each(?)) ORDER BY committed_at DESC, sha"
+        )
+        found: dict[str, list[str]] = {}
+        for heir, sha in fetch(self.db, sql, (project, as_json(list(shas)))):
+            found.setdefault(heir, []).append(sha)
+        return found
+
+    def group_sizes(self, roots: Iterable[str]) -> dict[str, int]:
+        sql = (
+            "SELECT group_root, count(*) FROM checkpoints WHERE superseded_by IS NULL AND "
+            "group_root IN "
+            "(SELECT value FROM json_each(?)) GROUP BY 1"
+        )
+        return dict(fetch(self.db, sql, (as_json(list(roots)),)))
+
+    def project_of(self, sha: str) -> int | None:
+        sql = (
+            "SELECT project_id FROM checkpoints WHERE sha=?1 UNION SELECT project_id FROM commits "
+            "WHERE sha=?1"
+        )
+        rows = fetch(self.db, sql, (sha,))
+        return int(rows[0][0]) if rows else None
+
+    def committed(self, sessions: list[int]) -> dict[int, int]:
+        sql = (
+            "SELECT p.session_id, count(*) FROM parts p JOIN checkpoints c ON c.sha=p.sha "
+            "WHERE c.superseded_by IS NULL AND p.session_id IN (SELECT value FROM json_each(?)) "
+            "GROUP BY 1"
+        )
+        return dict(fetch(self.db, sql, (str(sessions),)))
+
+    def cuts(self, session: int) -> set[int]:
+        rows = fetch(self.db, "SELECT cut FROM parts WHERE session_id=?", (session,))
+        return {cut for (cut,) in rows}
+
+    def last_linked(self, session: int) -> int:
+        sql = "SELECT coalesce(max(last), 0) FROM parts WHERE session_id=?"
+        return int(value(self.db, sql, (session,)))
+
+    def titles(self) -> list[StoryTitle]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT sha, id, coalesce(annotation ->> 'title', subject)
+            FROM checkpoints
+            WHERE evidence IS NOT NULL
+            """,
+        )
+        return [StoryTitle(*row) for row in rows]
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -267,23 +339,13 @@ class Checkpoints:
     def _told_by(self, commit: str) -> set[int]:
         return {row[0] for row in self._all("SELECT session_id FROM parts WHERE sha=?", (commit,))}
 
-    def saw(
-        self, project: int, rows: Iterable[tuple[str, int, int, str | None, str | None]]
-    ) -> None:
-        """Commits that were looked at: sha, authored, committed, reason, hints."""
+    def saw(self, project: int, rows: Iterable[SeenCommit]) -> None:
         self.db.executemany(
             "INSERT OR REPLACE INTO commits(project_id, sha, authored_at, committed_at, reason, "
             "nearby) "
             "VALUES(?,?,?,?,?,?)",
             [(project, *row) for row in rows],
         )
-
-    def tips(self, project: int) -> list[str] | None:
-        row = first(self.db, "SELECT shas FROM tips WHERE project_id=?", (project,))
-        return _decode(row[0], type=list[str]) if row else None
-
-    def set_tips(self, project: int, shas: list[str]) -> None:
-        self.db.execute("INSERT OR REPLACE INTO tips VALUES(?,?)", (project, _encode(shas)))
 
     def set_mark(self, name: str, value: int) -> None:
         self.db.execute("INSERT OR REPLACE INTO marks VALUES(?,?)", (name, value))
@@ -299,21 +361,6 @@ class Checkpoints:
             "INSERT OR REPLACE INTO notes VALUES(?,?,?,?)",
             (entry.commit, entry.at, entry.by, _encode(entry.note)),
         )
-
-    def alias(self, entry: AliasEntry) -> None:
-        self.db.execute(
-            "INSERT OR REPLACE INTO aliases VALUES(?,?,?)",
-            (entry.path, entry.project.identity, entry.at),
-        )
-
-    def project(self, identity: str) -> tuple[int, Project] | None:
-        row = first(
-            self.db,
-            "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects WHERE "
-            "identity=?",
-            (identity,),
-        )
-        return (row[0], Project(*row[1:])) if row else None
 
 
 def _checkpoint(row: tuple[Any, ...], parts: list[Part]) -> Checkpoint:

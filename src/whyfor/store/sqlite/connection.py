@@ -11,50 +11,69 @@ from typing import Any
 import apsw
 
 from whyfor.files import need_descriptors
-from whyfor.locks import open_file
-from whyfor.model.errors import Busy, CorruptStore, StoreError, WhyforError
+from whyfor.locks import file_name, uri_flag
+from whyfor.model.errors import Busy, CorruptStore, StoreError, StoreFault, WhyforError
 from whyfor.store.sqlite import schema
 
 BUSY_MS = 10_000
+_UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
+
+
+class StoreConnection(apsw.Connection):
+    """A connection whose errors are StoreErrors, with the next command in them."""
+
+    def execute(self, *given: Any, **options: Any) -> apsw.Cursor:
+        try:
+            return super().execute(*given, **options)
+        except apsw.Error as error:
+            raise translate(error, self.filename) from None
+
+    def executemany(self, *given: Any, **options: Any) -> apsw.Cursor:
+        try:
+            return super().executemany(*given, **options)
+        except apsw.Error as error:
+            raise translate(error, self.filename) from None
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours, with the next command."""
+    """Raise SQLite's errors as ours, with the next command."""
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise CorruptStore(
+    except apsw.Error as error:
+        raise translate(error, path) from None
+
+
+def translate(error: apsw.Error, path: Path | str) -> StoreError | Busy:
+    """Return a driver's error as ours; StoreFault if nobody expects it."""
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        return CorruptStore(
             f"the database is damaged: {error}",
             "Your segments are safe. Rebuild it: whyfor rebuild",
-        ) from None
-    except apsw.BusyError:
-        raise Busy(
-            "another process is writing to the database", "Wait a moment and try again."
-        ) from None
-    except apsw.FullError:
-        raise StoreError(
+        )
+    if isinstance(error, apsw.BusyError):
+        return Busy("another process is writing to the database", "Wait a moment and try again.")
+    if isinstance(error, apsw.FullError):
+        return StoreError(
             "the disk is full; nothing was lost", "Free some space, then: whyfor ingest"
-        ) from None
-    except apsw.CantOpenError as error:
+        )
+    if isinstance(error, apsw.CantOpenError):
         need_descriptors(1)  # if there are none left, that is why
-        raise StoreError(
+    if isinstance(error, _UNUSABLE):
+        return StoreError(
             f"cannot use {path}: {error}", "Check its permissions, or set WHYFOR_HOME."
-        ) from None
-    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError) as error:
-        raise StoreError(
-            f"cannot use {path}: {error}", "Check its permissions, or set WHYFOR_HOME."
-        ) from None
+        )
+    return StoreFault(f"{type(error).__name__}: {error}", "See: whyfor doctor")
 
 
-def connect(path: Path, *, readonly: bool = False) -> apsw.Connection:
+def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
     """A connection to the database, created and migrated as needed."""
     with explained(path):
         if readonly:
             flags = apsw.SQLITE_OPEN_READONLY
         else:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        db = open_file(path, flags)
+        db = StoreConnection(file_name(path), flags=flags | uri_flag(path))
         try:
             db.set_busy_timeout(BUSY_MS)
             _prepare(db, readonly)
@@ -94,12 +113,40 @@ def _use_wal(db: apsw.Connection) -> None:
             time.sleep(0.01)
 
 
+def open_damaged(path: Path) -> StoreConnection:
+    """Return a connection that only reads, to a database that may be damaged."""
+    with explained(path):
+        return StoreConnection(file_name(path), flags=apsw.SQLITE_OPEN_READONLY | uri_flag(path))
+
+
 def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    return list(db.execute(sql, values))
+    """Return all rows; raises StoreError."""
+    try:
+        return list(db.execute(sql, values))
+    except apsw.Error as error:
+        raise translate(error, db.filename) from None
 
 
 def first(db: apsw.Connection, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
-    return db.execute(sql, values).fetchone()
+    """Return the first row, None if there is none; raises StoreError."""
+    try:
+        return db.execute(sql, values).fetchone()
+    except apsw.Error as error:
+        raise translate(error, db.filename) from None
+
+
+def stepped(db: apsw.Connection, sql: str, values: Any = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield rows as SQLite finds them; raises StoreError."""
+    try:
+        yield from db.execute(sql, values)
+    except apsw.Error as error:
+        raise translate(error, db.filename) from None
+
+
+def value(db: apsw.Connection, sql: str, values: Any = ()) -> Any:
+    """Return the first column of the first row; None if there is no row."""
+    row = first(db, sql, values)
+    return row[0] if row else None
 
 
 @contextmanager

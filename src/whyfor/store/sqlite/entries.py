@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from whyfor.model.errors import StoreError
 from whyfor.model.sessions import Project
 from whyfor.store.journal import (
     AliasEntry,
@@ -20,12 +21,13 @@ from whyfor.store.journal import (
     ForgottenEntry,
     NoteEntry,
     OverrideEntry,
+    PauseEntry,
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.sqlite.checkpoints import Checkpoints
+from whyfor.store.sqlite.capture import SqliteCapture
+from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
 from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.pauses import load_pauses
 from whyfor.store.sqlite.segments import decode_gaps
 
 _SEGMENT = (
@@ -102,11 +104,15 @@ def alias_entries(db: apsw.Connection) -> list[AliasEntry]:
 
 
 def checkpoint_entries(db: apsw.Connection) -> list[CheckpointEntry]:
-    return [CheckpointEntry(checkpoint) for checkpoint in Checkpoints(db).all().values()]
+    return [CheckpointEntry(checkpoint) for checkpoint in SqliteCheckpoints(db).all().values()]
 
 
 def said_entries(db: apsw.Connection) -> list[OverrideEntry | NoteEntry]:
-    return Checkpoints(db).all_said()
+    return SqliteCheckpoints(db).all_said()
+
+
+def pause_entries(db: apsw.Connection) -> list[PauseEntry]:
+    return SqliteCapture(db).pauses()
 
 
 def forgotten_entries(db: apsw.Connection) -> list[ForgottenEntry]:
@@ -122,7 +128,7 @@ def forgotten_entries(db: apsw.Connection) -> list[ForgottenEntry]:
             names[kind].append(name)
     if not rows:
         return []
-    at = Checkpoints(db).mark("forgotten")
+    at = SqliteCheckpoints(db).mark("forgotten")
     return [
         ForgottenEntry(
             at, names["session"], names["commit"], names["lost"], records, names["string"]
@@ -135,7 +141,7 @@ _OTHERS: tuple[Callable[[apsw.Connection], Iterable[Entry]], ...] = (
     alias_entries,
     checkpoint_entries,
     said_entries,
-    load_pauses,
+    pause_entries,
     forgotten_entries,
 )
 
@@ -146,6 +152,6 @@ def all_entries(db: apsw.Connection) -> list[Entry]:
     for read in (segment_entries, *_OTHERS):
         try:
             found += read(db)
-        except (apsw.Error, msgspec.MsgspecError, TypeError, ValueError, KeyError):
+        except (StoreError, msgspec.MsgspecError, TypeError, ValueError, KeyError):
             continue
     return found

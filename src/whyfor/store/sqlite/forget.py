@@ -14,33 +14,23 @@ import msgspec
 
 from whyfor.files import replace
 from whyfor.locks import file_name, open_file
+from whyfor.model.events import SEQ_BITS, EventPlace
+from whyfor.model.sessions import SessionName
 from whyfor.model.signals import Signal
 from whyfor.store.journal import ForgottenEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.schema import SEQ_BITS
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
 READERS_MS = 5_000  # how long a reader that is still open is waited for
-SessionName = tuple[str, str]  # agent and session id
 
 
-class EventPlace(msgspec.Struct, frozen=True):
-    """Where an event stands in its session, and what it says."""
-
-    seq: int
-    text: str
-
-
-class ForgetFacet:
-    """What forget asks of the database and removes from it, in the caller's transaction."""
-
+class SqliteForget:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
     # -- tombstones ------------------------------------------------------------------------------
 
     def tombstones(self, home: Path) -> Tombstones:
-        """Return all that was ever forgotten, with the salt that is kept in `home`."""
         found = Tombstones(read_salt(home), set(), set(), {}, set(), set())
         for kind, name in fetch(self.db, "SELECT kind, name FROM forgotten"):
             if kind == "session":
@@ -65,24 +55,13 @@ class ForgetFacet:
         self.db.executemany("INSERT OR IGNORE INTO forgotten VALUES(?,?)", rows)
 
     def reasons(self) -> dict[str, str]:
-        """Return the commits that have no story because of a forget, and why."""
         rows = fetch(self.db, "SELECT kind, name FROM forgotten WHERE kind IN ('commit', 'lost')")
         told = {"commit": STORY, "lost": SESSION}
         return {sha: told[kind] for kind, sha in sorted(rows, reverse=True)}
 
     # -- what hangs on what ----------------------------------------------------------------------
 
-    def numbers(self, names: Iterable[SessionName]) -> dict[SessionName, int]:
-        """Return the row ids of sessions by name; those that are not there are left out."""
-        sql = "SELECT id FROM sessions WHERE agent=? AND session_id=?"
-        found: dict[SessionName, int] = {}
-        for name in names:
-            for (number,) in fetch(self.db, sql, name):
-                found[name] = number
-        return found
-
     def descendants(self, names: Iterable[SessionName]) -> set[SessionName]:
-        """Return these sessions and the subagents that worked for them."""
         sql = """
             SELECT session_id FROM sessions WHERE agent=?1 AND parent=?2
             UNION
@@ -98,7 +77,6 @@ class ForgetFacet:
         return found
 
     def children_begun(self, name: SessionName, first: int, last: int) -> set[SessionName]:
-        """Return the subagents of a session that began between two times."""
         rows = fetch(
             self.db,
             """
@@ -111,12 +89,10 @@ class ForgetFacet:
         return _names(rows)
 
     def has_transcript(self, name: SessionName) -> bool:
-        """Whether a session has a file of its own, or only another session tells what it did."""
         sql = "SELECT 1 FROM sources WHERE agent=? AND session_id=? AND sidecar IS NULL"
         return bool(fetch(self.db, sql, name))
 
     def sessions_before(self, when: int) -> set[SessionName]:
-        """Return the main sessions that ended before a time."""
         rows = fetch(
             self.db,
             """
@@ -129,7 +105,6 @@ class ForgetFacet:
         return _names(rows)
 
     def subagents_before(self, when: int) -> set[SessionName]:
-        """Return the subagents with a transcript of their own that ended before a time."""
         rows = fetch(
             self.db,
             """
@@ -149,7 +124,6 @@ class ForgetFacet:
         return bool(fetch(self.db, "SELECT 1 FROM signals WHERE at < ? LIMIT 1", (when,)))
 
     def rewrites(self, sha: str) -> set[str]:
-        """Return a commit with all that it was before it was rewritten, or is now."""
         pairs = fetch(
             self.db, "SELECT sha, superseded_by FROM checkpoints WHERE superseded_by IS NOT NULL"
         )
@@ -167,15 +141,12 @@ class ForgetFacet:
         return int(fetch(self.db, sql, name)[0][0])
 
     def forks(self, session_id: str) -> set[SessionName]:
-        """Return the sessions that say they come from this one."""
         rows = fetch(
             self.db, "SELECT agent, session_id FROM sessions WHERE forked_from=?", (session_id,)
         )
         return _names(rows)
 
     def shared_usage(self, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Return the keys of usage that others share with these sessions (forks, resumed
-        sessions), and the ids of those others."""
         rows = fetch(
             self.db,
             """
@@ -189,7 +160,6 @@ class ForgetFacet:
         return sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
 
     def event_places(self, session: int) -> dict[int, EventPlace]:
-        """Return the events of a session by key."""
         base = session << SEQ_BITS
         rows = fetch(
             self.db,
@@ -199,7 +169,6 @@ class ForgetFacet:
         return {key: EventPlace(seq, text) for key, seq, text in rows}
 
     def sessions_with(self, keys: Iterable[int]) -> set[SessionName]:
-        """Return the sessions that have one of these events."""
         rows = fetch(
             self.db,
             """
@@ -212,12 +181,10 @@ class ForgetFacet:
         return _names(rows)
 
     def folders(self, names: Iterable[SessionName]) -> dict[SessionName, str]:
-        """Return the folder each of these sessions ran in, where it is known."""
         sql = "SELECT cwd FROM sessions WHERE agent=? AND session_id=? AND cwd IS NOT NULL"
         return {name: cwd for name in names for (cwd,) in fetch(self.db, sql, name)}
 
     def line_digests(self, name: SessionName) -> list[str]:
-        """Return the addresses of the segments of a session that are made of lines."""
         rows = fetch(
             self.db,
             """
@@ -230,15 +197,12 @@ class ForgetFacet:
         return [digest for (digest,) in rows]
 
     def source_positions(self, agent: str) -> dict[str, int]:
-        """Return how far each source of an agent was read, by path."""
         return dict(fetch(self.db, "SELECT path, position FROM sources WHERE agent=?", (agent,)))
 
     def titles(self) -> dict[int, str]:
-        """Return the legacy titles by the key of the message they name."""
         return dict(fetch(self.db, "SELECT key, title FROM leaf_titles"))
 
     def signal_ids(self, signals: Iterable[Signal]) -> list[int]:
-        """Return the rows of these signals: of several that are alike, as many as are given."""
         sql = """
             SELECT id
             FROM signals
@@ -260,7 +224,6 @@ class ForgetFacet:
         self.db.execute("DELETE FROM sessions WHERE id=?", (session,))
 
     def empty_session(self, session: int) -> None:
-        """Delete all that was read of a session; the session, its folder and its links stay."""
         span = (session << SEQ_BITS, _top(session))
         docs = fetch(self.db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", span)
         self.db.executemany("DELETE FROM words WHERE rowid=?", docs)
@@ -284,8 +247,6 @@ class ForgetFacet:
         self.db.execute("UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (session,))
 
     def reset_sources(self, names: Iterable[SessionName]) -> None:
-        """Set the sources of these sessions and their subagents back, as if nothing of them had
-        been read; what their files look like stays, so that they are not opened again."""
         sql = "SELECT id FROM sources WHERE agent=?1 AND (session_id=?2 OR parent=?2)"
         sources = [row for name in names for row in fetch(self.db, sql, name)]
         for table in ("segments", "unparsed", "unknown_types", "hiding"):
@@ -301,7 +262,6 @@ class ForgetFacet:
         )
 
     def delete_signals(self, ids: Iterable[int]) -> None:
-        """Delete signals; those that come get the freed ids, so none of these counts as linked."""
         self.db.executemany("DELETE FROM signals WHERE id=?", [(ident,) for ident in ids])
         self.db.execute(
             """
@@ -317,7 +277,6 @@ class ForgetFacet:
         self.db.executemany("INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", titles.items())
 
     def drop_hints(self, names: set[SessionName]) -> None:
-        """Drop the hints of commits that name these sessions."""
         rows = fetch(self.db, "SELECT sha, nearby FROM commits WHERE nearby IS NOT NULL")
         for sha, nearby in rows:
             hints = msgspec.json.decode(nearby)
@@ -329,13 +288,11 @@ class ForgetFacet:
                 self.db.execute("UPDATE commits SET nearby=? WHERE sha=?", (kept, sha))
 
     def keep_notes(self, kept: Iterable[tuple[str, int]]) -> None:
-        """Delete all notes but these: commit and time."""
         known = set(kept)
         rows = [row for row in fetch(self.db, "SELECT sha, at FROM notes") if row not in known]
         self.db.executemany("DELETE FROM notes WHERE sha=? AND at=?", rows)
 
     def keep_overrides(self, kept: Iterable[tuple[str, str, str]]) -> None:
-        """Delete all overrides but these: commit, agent and session id."""
         known = set(kept)
         found = fetch(self.db, "SELECT sha, agent, session_id FROM overrides")
         self.db.executemany(
@@ -346,7 +303,6 @@ class ForgetFacet:
     # -- rows that change ------------------------------------------------------------------------
 
     def linked_whole(self, sessions: Iterable[int]) -> list[tuple[int, int]]:
-        """Return which of these sessions linking has looked at to their end: project, session."""
         return fetch(
             self.db,
             """
@@ -358,8 +314,6 @@ class ForgetFacet:
         )
 
     def renumber_linked(self, sessions: Iterable[int], whole: list[tuple[int, int]]) -> None:
-        """After sessions were read again: linking has looked at all of those in `whole`, and
-        looks at the others from their beginning."""
         self.db.executemany(
             "UPDATE linked SET last_seq=0 WHERE session_id=?", [(number,) for number in sessions]
         )
@@ -372,8 +326,6 @@ class ForgetFacet:
         )
 
     def move_segments(self, segments: Mapping[tuple[str, str, int, int], SegmentEntry]) -> None:
-        """Name segments by the addresses they have now; given by agent, path, generation and
-        first byte."""
         self.db.executemany(
             """
             UPDATE segments SET digest=?1
@@ -385,7 +337,6 @@ class ForgetFacet:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Run a transaction that is always rolled back."""
         self.db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -395,15 +346,10 @@ class ForgetFacet:
 
     # -- bytes -----------------------------------------------------------------------------------
 
-    def scrub(self, copy: Path) -> bool:
-        """Leave nothing deleted in the database's files; False if a reader that is still open
-        keeps the log in use.
+    def overwrite_deleted(self) -> None:
+        self.db.execute("PRAGMA secure_delete=ON")
 
-        Full text search keeps deleted words until its parts are merged, SQLite deleted pages
-        until the file is rewritten, and the log of writes what both were before. It is rewritten
-        by way of a copy of our own: a plain VACUUM would put everything into the system's folder
-        for temporary files.
-        """
+    def scrub(self, copy: Path) -> bool:
         self.db.execute("INSERT INTO words(words) VALUES('optimize')")
         replace(copy, b"")
         self.db.execute("VACUUM INTO ?", (file_name(copy),))

@@ -12,8 +12,8 @@ import re
 import apsw
 
 from whyfor.model.errors import NewerStore
-
-SEQ_BITS = 24
+from whyfor.model.events import SEQ_BITS as SEQ_BITS
+from whyfor.model.events import SEQ_MASK as SEQ_MASK
 
 _M001 = """
 CREATE TABLE projects(
@@ -181,7 +181,25 @@ CREATE TABLE journal(
   mtime INTEGER NOT NULL);
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009)
+# What became of a call, a turn or a request, as columns: until now they were found by text in data.
+_M010 = """
+ALTER TABLE events ADD COLUMN failed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE events ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE events ADD COLUMN denied INTEGER NOT NULL DEFAULT 0;
+UPDATE events
+SET failed = json_type(data, '$.failed') IS 'true', denied = json_type(data, '$.rejected') IS 'true'
+WHERE kind='tool.result' AND data IS NOT NULL
+  AND 'true' IN (json_type(data, '$.failed'), json_type(data, '$.rejected'));
+UPDATE events SET interrupted = 1 WHERE kind='turn.completed' AND json_type(data, '$.interrupted')='true';
+UPDATE events SET denied = 1 WHERE kind='approval.resolved' AND data ->> '$.decision'='denied';
+DROP INDEX events_wrong;
+CREATE INDEX events_wrong
+  ON events(session_id, turn, kind, substr(text, 1, 120), json_type(data, '$.exit_code') IS NOT NULL,
+            failed, interrupted, denied)
+  WHERE kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied;
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010)
 VERSION = len(MIGRATIONS)
 
 

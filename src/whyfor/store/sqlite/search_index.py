@@ -13,8 +13,8 @@ from typing import Any
 
 import apsw
 
+from whyfor.model.events import SEQ_BITS
 from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.schema import SEQ_BITS
 
 MAX_DOC = 65_536
 COLUMNS = ("prompts", "answers", "thinking", "tools", "results")

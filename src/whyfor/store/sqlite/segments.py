@@ -10,21 +10,22 @@ import apsw
 import msgspec
 
 from whyfor.model.gaps import Gap
-from whyfor.model.sources import Source
+from whyfor.model.sources import HiddenState, Source, StoredSegment
 from whyfor.store.journal import SegmentEntry
 from whyfor.store.sqlite.connection import fetch, first
 
 _encode = msgspec.json.Encoder().encode
 
 
-def has_segments(db: apsw.Connection) -> bool:
-    """Whether anything was ever stored."""
-    return first(db, "SELECT 1 FROM segments LIMIT 1") is not None
-
-
 def decode_gaps(body: str | None) -> list[Gap]:
     """What is not kept of a segment, as its row holds it."""
     return msgspec.json.decode(body, type=list[Gap]) if body else []
+
+
+def stored_segment(row: tuple[Any, ...]) -> StoredSegment:
+    """From generation, start, stop, digest and gaps of its row."""
+    generation, start, end, address, gaps = row
+    return StoredSegment(generation, start, end, address, decode_gaps(gaps))
 
 
 class Segments:
@@ -49,31 +50,34 @@ class Segments:
             ),
         )
 
-    def newest_segments(self, source: Source, limit: int) -> list[tuple[int, int, str, int]]:
-        """Newest first, of any generation, unfinished lines aside: generation, start, address,
-        bytes kept."""
-        sql = (
-            "SELECT generation, start, digest, stop - start, gaps FROM segments WHERE source_id=? "
-            "AND partial=0 "
-            "ORDER BY generation DESC, start DESC LIMIT ?"
+    def newest_segments(self, source: Source, limit: int) -> list[StoredSegment]:
+        """Newest first, of any generation, unfinished lines aside."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT generation, start, stop, digest, gaps
+            FROM segments
+            WHERE source_id=? AND partial=0
+            ORDER BY generation DESC, start DESC
+            LIMIT ?
+            """,
+            (source.id, limit),
         )
-        return [
-            (generation, start, address, size - sum(left_out for _, left_out in decode_gaps(gaps)))
-            for generation, start, address, size, gaps in fetch(self.db, sql, (source.id, limit))
-        ]
+        return [stored_segment(row) for row in rows]
 
-    def stored_segments(self, source: Source) -> list[tuple[int, int, str, list[Gap]]]:
-        """Of its current generation, in order, unfinished lines aside: start, end, address, what
-        is not kept."""
-        sql = (
-            "SELECT start, stop, digest, gaps FROM segments WHERE source_id=? AND generation=? AND "
-            "partial=0 "
-            "ORDER BY start"
+    def stored_segments(self, source: Source) -> list[StoredSegment]:
+        """Of its current generation, in order, unfinished lines aside."""
+        rows = fetch(
+            self.db,
+            """
+            SELECT generation, start, stop, digest, gaps
+            FROM segments
+            WHERE source_id=? AND generation=? AND partial=0
+            ORDER BY start
+            """,
+            (source.id, source.generation),
         )
-        return [
-            (start, stop, address, decode_gaps(gaps))
-            for start, stop, address, gaps in fetch(self.db, sql, (source.id, source.generation))
-        ]
+        return [stored_segment(row) for row in rows]
 
     def unfinished_segment(self, source: Source) -> str | None:
         """The address of a last line that had no end yet."""
@@ -105,10 +109,13 @@ class Segments:
         body = _encode(hiding).decode()
         self.db.execute("INSERT OR REPLACE INTO hiding VALUES(?,?)", (source.id, body))
 
-    def hiding(self) -> list[tuple[int, int, str, str, dict[str, Any]]]:
-        """The same of all sources: id, generation, agent, session."""
+    def hiding(self) -> list[HiddenState]:
+        """What is remembered so of all sources."""
         sql = (
             "SELECT o.id, o.generation, o.agent, o.session_id, h.body FROM hiding h JOIN sources o "
             "ON o.id=h.source_id"
         )
-        return [(*row[:4], msgspec.json.decode(row[4])) for row in fetch(self.db, sql)]
+        return [
+            HiddenState(source, generation, agent, session_id, msgspec.json.decode(body))
+            for source, generation, agent, session_id, body in fetch(self.db, sql)
+        ]

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.model.events import Event
+from whyfor.model.events import SEQ_BITS, Event
 from whyfor.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
 from whyfor.model.paths import below
 from whyfor.model.sessions import Project
@@ -17,7 +17,7 @@ from whyfor.model.signals import Process, Signal
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch, first
-from whyfor.store.sqlite.schema import SEQ_BITS
+from whyfor.store.sqlite.projects import SqliteProjects
 from whyfor.store.sqlite.search_index import index_session, index_title
 from whyfor.store.sqlite.segments import Segments
 
@@ -224,17 +224,7 @@ class EventWriter(Segments):
         return Project(*row) if row else None
 
     def former(self, project: Project) -> list[tuple[str, str | None]]:
-        """Projects met at the same path that may be this one before it had a commit or a remote:
-        identity, root."""
-        if project.path is None:
-            return []
-        found = fetch(
-            self.db,
-            "SELECT identity, root_commit FROM projects WHERE path=? AND identity<>? AND evidence "
-            "IN ('path', 'root')",
-            (project.path, project.identity),
-        )
-        return [(identity, root) for identity, root in found]
+        return SqliteProjects(self.db).former(project)
 
     def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int:
         """This folder belongs to this project, as of now; what was known under former identities
@@ -402,10 +392,11 @@ class EventWriter(Segments):
                     event.name,
                     _clean(event.text),
                     _encode(event.data).decode() if event.data else None,
+                    *_outcome(event),
                 )
             )
         if rows:
-            self.db.executemany("INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+            self.db.executemany("INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
             self._dirty(live, rows[0][0] - base)
             if live.known is not None:
                 live.known.update(places)
@@ -489,9 +480,12 @@ class EventWriter(Segments):
         ident = (live.id << SEQ_BITS) + seq
         text = _clean(event.text)
         self.db.execute(
-            "UPDATE events SET text=?1, data=?2, name=?3, kind=?4 WHERE id=?5 AND "
-            "(text<>?1 OR data IS NOT ?2 OR name IS NOT ?3 OR kind<>?4)",
-            (text, data, event.name, event.kind, ident),
+            """
+            UPDATE events
+            SET text=?1, data=?2, name=?3, kind=?4, failed=?6, interrupted=?7, denied=?8
+            WHERE id=?5 AND (text<>?1 OR data IS NOT ?2 OR name IS NOT ?3 OR kind<>?4)
+            """,
+            (text, data, event.name, event.kind, ident, *_outcome(event)),
         )
         if self.db.changes():
             self._dirty(live, seq)
@@ -682,6 +676,18 @@ def _latest(events: list[Event]) -> list[Event]:
     for event in events:
         by_key[event.key] = event
     return list(by_key.values())
+
+
+def _outcome(event: Event) -> tuple[bool, bool, bool]:
+    """Whether it failed, was interrupted, was denied."""
+    data = event.data
+    if data and event.kind == "tool.result":
+        return data.get("failed") is True, False, data.get("rejected") is True
+    if data and event.kind == "turn.completed":
+        return False, data.get("interrupted") is True, False
+    if data and event.kind == "approval.resolved":
+        return False, False, data.get("decision") == "denied"
+    return False, False, False
 
 
 def _clean(text: str) -> str:

@@ -19,11 +19,9 @@ from whyfor.model.conversation import (
     ToolCallItem,
     TurnRange,
 )
-from whyfor.model.events import StoredEvent
+from whyfor.model.events import CallRef, EventHead, StoredEvent
 from whyfor.model.sessions import Session, Tokens
 from whyfor.store.open import OpenStore
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.converse import CallRef, Conversations, EventHead
 from whyfor.story.conversation.items import call_item, items
 from whyfor.story.conversation.kinds import LIMITS, Limits, PageContext
 from whyfor.story.conversation.shape import Outline
@@ -52,11 +50,11 @@ class ConversationReader:
         self.library = library
         self.session = session
         self.limits = limits
-        self.store = Conversations(library.db)
+        self.store = library.conversation
         self.shape = Outline(self.store, session.id)
         self.children = [
             child
-            for child in library.reader.children([session.session_id])
+            for child in library.sessions.children([session.session_id])
             if child.agent == session.agent
         ]
         self.spent = self._spent()
@@ -92,9 +90,10 @@ class ConversationReader:
 
     def files(self) -> tuple[list[ChangedPath], int]:
         """What the session wrote; lines as linking counted them, where it did."""
-        body = self.store.written(self.session.id, _ACTS_MAX)
+        kept = self.library.links.activity(self.session.id, _ACTS_MAX)
         counts: dict[str, tuple[int, int]] = {}
-        for act in msgspec.msgpack.decode(body, type=SessionActivity).written if body else []:
+        written = msgspec.msgpack.decode(kept[1], type=SessionActivity).written if kept else []
+        for act in written:
             added, removed = counts.get(act.path, (0, 0))
             counts[act.path] = (
                 added + len(act.added) // WIDTH,
@@ -165,7 +164,7 @@ class ConversationReader:
         return min((tie.seq for tie in self._about(seq) if tie.kind == "tool.call"), default=seq)
 
     def _about(self, seq: int) -> list[CallRef]:
-        ties = self.store.ties(self.session.id, max(0, seq - _NEAR), seq + _NEAR)
+        ties = self.store.call_refs(self.session.id, max(0, seq - _NEAR), seq + _NEAR)
         idents = {tie.ident for tie in ties if tie.seq == seq}
         return [
             tie
@@ -191,7 +190,7 @@ class ConversationReader:
         around = PageContext(
             self.session,
             results={ident: loaded[tie.seq] for ident, tie in tied.answers.items()},
-            lines=self.store.lines(self.session.id, cut),
+            lines=self.store.line_counts(self.session.id, cut),
             sizes=sizes,
             requests={ident: loaded[seq] for ident, seq in tied.requests.items()},
             known=tied.known,
@@ -203,13 +202,13 @@ class ConversationReader:
         return events, around
 
     def _load(self, seqs: Sequence[int], text_max: int) -> dict[int, StoredEvent]:
-        events = self.store.events(self.session.id, seqs, text_max)
+        events = self.store.events_at(self.session.id, seqs, text_max)
         return {event.seq: event for event in events}
 
     def _ties(self, first: int, last: int) -> list[CallRef]:
         """Of the events of a range and of those around it; a call's result is looked for to the
         end."""
-        ties = self.store.ties(self.session.id, max(0, first - _NEAR), last + _NEAR)
+        ties = self.store.call_refs(self.session.id, max(0, first - _NEAR), last + _NEAR)
         answered = {tie.ident for tie in ties if tie.kind == "tool.result"}
         waiting = [
             tie.ident
@@ -217,7 +216,7 @@ class ConversationReader:
             if tie.kind == "tool.call" and first <= tie.seq <= last and tie.ident not in answered
         ]
         if waiting and last + _NEAR < self.shape.last:
-            ties += self.store.answers(self.session.id, last + _NEAR + 1, waiting)
+            ties += self.store.result_refs(self.session.id, last + _NEAR + 1, waiting)
         return ties
 
     def _marked(self, found: list[Item], beats: Sequence[EventHead]) -> list[Item]:
@@ -239,7 +238,7 @@ class ConversationReader:
     # -- commits, tokens -------------------------------------------------------------------------
 
     def _marks(self) -> list[CommitItem]:
-        found = Checkpoints(self.library.db).of_sessions([self.session.id])
+        found = self.library.checkpoints.of_sessions([self.session.id])
         name = f"{self.session.agent}:{self.session.session_id}"
         ids = {checkpoint.id for checkpoint in found.values()}
         marks = []
@@ -260,7 +259,7 @@ class ConversationReader:
 
     def _spent(self) -> dict[int, Tokens]:
         begun = ((turn.started_at, turn.number) for turn in self.shape.turns.values())
-        return spent(self.store.spent(self.session.id), begun, self.children)
+        return spent(self.store.tokens_by_turn(self.session.id), begun, self.children)
 
     def _tokens(self, turn: TurnRange) -> Tokens:
         return self.spent.get(turn.number, Tokens())
@@ -300,11 +299,11 @@ class ConversationReader:
 
     def _inside(self, child: Session) -> tuple[list[ToolCallItem], str]:
         """A subagent's first calls and last words."""
-        called = self.store.steps(child.id, ("tool.call",), _INSIDE)
-        reach = self.store.steps(child.id, ("tool.call", "tool.result"), 4 * _INSIDE)
-        closing = self.store.last(child.id, "assistant.message")
+        called = self.store.first_of_kinds(child.id, ("tool.call",), _INSIDE)
+        reach = self.store.first_of_kinds(child.id, ("tool.call", "tool.result"), 4 * _INSIDE)
+        closing = self.store.last_of_kind(child.id, "assistant.message")
         wanted = [*called, *reach, *([closing] if closing else [])]
-        loaded = self.store.events(child.id, wanted, RESULT_MAX)
+        loaded = self.store.events_at(child.id, wanted, RESULT_MAX)
         results = {
             str((e.data or {}).get("id")): e for e in reversed(loaded) if e.kind == "tool.result"
         }

@@ -6,8 +6,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from whyfor.model.conversation import TurnRange
-from whyfor.model.events import StoredEvent
-from whyfor.store.sqlite.converse import Conversations, EventHead
+from whyfor.model.events import EventHead, StoredEvent
+from whyfor.store.protocol import ConversationStore
 from whyfor.story.rewinds import abandoned
 
 PAGE_WEIGHT = 40_000  # characters that are shown, about
@@ -31,8 +31,8 @@ class Outline:
     """Where everything is. Pages begin at the same events however far the conversation has come
     since."""
 
-    def __init__(self, store: Conversations, session: int) -> None:
-        self.beats = store.beats(session)
+    def __init__(self, store: ConversationStore, session: int) -> None:
+        self.beats = store.heads(session)
         self.seqs = [beat.seq for beat in self.beats]
         self.turns = _turns(self.beats)
         self.starts = _pages(self.beats)  # the first event of each page
@@ -93,13 +93,13 @@ def _count(turn: TurnRange, beat: EventHead) -> None:
             turn.compacted = True
 
 
-def _left(beats: list[EventHead], store: Conversations, session: int) -> set[int]:
+def _left(beats: list[EventHead], store: ConversationStore, session: int) -> set[int]:
     """Turns that were abandoned. Mostly there are none: each prompt follows what was said right
     before it."""
     taken_back = any(beat.undone is not None or beat.rewound is not None for beat in beats)
     if not taken_back and _straight(beats, store, session):
         return set()
-    places = {seq: (uuid, parent) for seq, uuid, parent in store.places(session)}
+    places = {seq: (uuid, parent) for seq, uuid, parent in store.tree(session)}
     names = store.ids(session, "user.prompt")
     stubs = []
     for beat in beats:
@@ -115,11 +115,11 @@ def _left(beats: list[EventHead], store: Conversations, session: int) -> set[int
     return abandoned(stubs)
 
 
-def _straight(beats: list[EventHead], store: Conversations, session: int) -> bool:
+def _straight(beats: list[EventHead], store: ConversationStore, session: int) -> bool:
     prompts = {beat.seq for beat in beats if beat.kind == "user.prompt"}
     near = {seq - back for seq in prompts for back in range(_BACK)}
     last: str | None = None
-    for seq, uuid, parent in store.places(session, near):
+    for seq, uuid, parent in store.tree(session, near):
         if seq in prompts and uuid is not None and last is not None and parent != last:
             return False
         last = uuid or last

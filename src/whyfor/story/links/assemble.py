@@ -9,10 +9,16 @@ from typing import Any
 import msgspec
 
 from whyfor.git import history
-from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Note, Part, checkpoint_id
+from whyfor.model.checkpoints import (
+    Annotation,
+    ChangedFile,
+    Checkpoint,
+    Note,
+    Part,
+    SeenCommit,
+    checkpoint_id,
+)
 from whyfor.store.journal import NoteEntry, OverrideEntry
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.read import StoreRows
 from whyfor.story import annotate
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
@@ -32,7 +38,7 @@ class LinkOutcome(msgspec.Struct):
     looked: int = 0  # commits judged in this run
     saved: list[Checkpoint] = []  # new or changed
     removed: list[str] = []
-    seen: list[tuple[str, int, int, str | None, str | None]] = []
+    seen: list[SeenCommit] = []
     acts: list[tuple[int, int, bytes]] = []
     linked: list[tuple[int, int]] = []
     tips: list[str] | None = None  # where the refs were: what they reach need not be listed again
@@ -45,8 +51,7 @@ class Assembly:
 
     def __init__(self, sessions: Candidates, unkept: dict[str, str]) -> None:
         self.sessions = sessions
-        self.db = sessions.db
-        self.store = Checkpoints(sessions.db)
+        self.store = sessions.store
         self.repository = sessions.repository
         self.outcome = LinkOutcome(
             self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[]
@@ -69,7 +74,7 @@ class Assembly:
         touched = {link.session for link in proved} | grown
         touched |= {
             row.id
-            for known in self.store.of_commits([*todo, *superseded]).values()
+            for known in self.store.checkpoints.of_commits([*todo, *superseded]).values()
             for part in known.parts
             if (row := self.sessions.find(part.agent, part.session_id))
         }
@@ -92,7 +97,7 @@ class Assembly:
         roots = group_roots(found)
         kept = {**{sha: known.parts for sha, known in stored.items()}, **found}
         merges = {sha: commit for sha, commit in todo.items() if commit.is_merge}
-        stored |= self.store.of_commits(merges)
+        stored |= self.store.checkpoints.of_commits(merges)
         for sha in [*found, *(sha for sha in merges if sha not in found)]:
             before = stored.get(sha)
             own = continue_from(found.get(sha, []), self._parents(todo, before, sha, kept))
@@ -110,8 +115,8 @@ class Assembly:
         """What was said of a commit goes for the one that took its place, unless more was said
         of that."""
         heirs = {old: _last(superseded, old) for old in superseded}
-        known = {_about(entry) for entry in self.store.said(set(heirs.values()))}
-        for entry in self.store.said(heirs):
+        known = {_about(entry) for entry in self.store.checkpoints.said(set(heirs.values()))}
+        for entry in self.store.checkpoints.said(heirs):
             again = msgspec.structs.replace(entry, commit=heirs[entry.commit])
             if _about(again) not in known:
                 known.add(_about(again))
@@ -123,11 +128,11 @@ class Assembly:
             for e in self.outcome.said
             if isinstance(e, NoteEntry) and e.commit == sha
         )
-        return self.store.notes([sha]).get(sha) or next(passed, None)
+        return self.store.checkpoints.notes([sha]).get(sha) or next(passed, None)
 
     def _overridden(self, todo: dict[str, history.Commit], links: list[Link]) -> list[Link]:
         """A person's word counts more than any evidence."""
-        overrides = self.store.overrides(todo)
+        overrides = self.store.checkpoints.overrides(todo)
         for entry in self.outcome.said:
             if isinstance(entry, OverrideEntry) and entry.commit in todo:
                 overrides.setdefault(entry.commit, []).append(
@@ -157,7 +162,7 @@ class Assembly:
         found: dict[str, Checkpoint] = {}
         while fresh := sessions - known:
             known |= fresh
-            found.update(self.store.of_sessions(fresh))
+            found.update(self.store.checkpoints.of_sessions(fresh))
             names = {(part.agent, part.session_id) for c in found.values() for part in c.parts}
             sessions = known | {row.id for name in names if (row := self.sessions.find(*name))}
         return found
@@ -197,7 +202,7 @@ class Assembly:
         for parent in above:
             if parent in kept:
                 yield kept[parent]
-            elif known := self.store.of_commits([parent]).get(parent):
+            elif known := self.store.checkpoints.of_commits([parent]).get(parent):
                 yield known.parts
 
     def _checkpoint(  # noqa: PLR0913 - all that a checkpoint is made of
@@ -260,10 +265,10 @@ class Assembly:
         assert row is not None
         asked = [seq for seq in self.sessions.outline(row.id).prompts if seq <= part.last]
         inside = [seq for seq in asked if seq >= part.first] or asked[-1:]
-        reader = StoreRows(self.db)
-        prompts = [event.text for seq in inside[:1] for event in reader.events(row.id, seq, seq)]
+        events = self.store.conversation.events
+        prompts = [event.text for seq in inside[:1] for event in events(row.id, seq, seq)]
         derived = annotate.derive(
-            subject, body, files, prompts, reader.events(row.id, part.first, part.last)
+            subject, body, files, prompts, events(row.id, part.first, part.last)
         )
         noted = self._noted(sha)
         return annotate.noted(derived, *noted) if noted else derived
@@ -294,7 +299,8 @@ class Assembly:
                 if sha in hints and sha not in found
                 else None
             )
-            self.outcome.seen.append((sha, commit.authored_at, commit.committed_at, reason, nearby))
+            seen = SeenCommit(sha, commit.authored_at, commit.committed_at, reason, nearby)
+            self.outcome.seen.append(seen)
 
 
 def known_links(sessions: Candidates, checkpoint: Checkpoint) -> list[Link]:

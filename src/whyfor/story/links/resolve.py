@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.git import history
 from whyfor.git.run import ask
 from whyfor.model.paths import to_text
 from whyfor.model.progress import Announce
+from whyfor.model.sessions import CandidateSession
+from whyfor.model.signals import CommitSignal
 from whyfor.model.times import DAY
-from whyfor.store.sqlite.checkpoints import Checkpoints
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.forget import ForgetFacet
-from whyfor.store.sqlite.pauses import PauseSet, load_pauses
+from whyfor.store.pauses import PauseSet
+from whyfor.store.protocol import Store
 from whyfor.store.tombstones import STORY
 from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
-from whyfor.story.links.candidates import Candidates, CandidateSession
+from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.infer import Link, Linker, PriorLink
 from whyfor.story.repositories import ALL, Repository, lost
@@ -37,7 +35,7 @@ PAUSED = "capture was paused when it was made"
 
 
 def compute(
-    db: apsw.Connection,
+    store: Store,
     repository: Repository,
     *,
     only: Iterable[str] | None = None,
@@ -49,15 +47,14 @@ def compute(
 
     `only` names commits to judge (again); `again` judges all of them.
     """
-    return _Run(db, repository).run(set(only) if only is not None else None, again, announce)
+    return _Run(store, repository).run(set(only) if only is not None else None, again, announce)
 
 
 class _Run:
-    def __init__(self, db: apsw.Connection, repository: Repository) -> None:
-        self.db = db
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self.store = store
         self.repository = repository
-        self.store = Checkpoints(db)
-        self.sessions = Candidates(db, repository)
+        self.sessions = Candidates(store, repository)
         self._unkept: dict[str, str] = {}  # why commits have no story, if there is more to say
         # commits with a story that no ref reaches any more, since the last look
         self._lost: set[str] = set()
@@ -78,7 +75,7 @@ class _Run:
             paused = self._paused({sha: commits[sha] for sha in judged})
             links = [link for link in links if not paused.get(link.commit)]
             self._unkept.update(dict.fromkeys(paused, PAUSED))
-        forgotten = ForgetFacet(self.db).reasons()
+        forgotten = self.store.forget.reasons()
         links = [link for link in links if forgotten.get(link.commit) != STORY]
         self._unkept.update(forgotten)
         assembly = Assembly(self.sessions, self._unkept)
@@ -103,9 +100,11 @@ class _Run:
         begun = self.sessions.begun
         if begun is None or not history.head_commit(folder):
             return {}
-        before = self.store.tips(self.repository.id)
+        before = self.store.links.tips(self.repository.id)
         if again or before is None:
-            kept = history.resolve_commits(folder, self.store.live(self.repository.id)).values()
+            kept = history.resolve_commits(
+                folder, self.store.checkpoints.live(self.repository.id)
+            ).values()
             found = history.commits(folder, ALL, since=begun - DAY)
         else:
             # a tip that is gone says nothing
@@ -129,7 +128,7 @@ class _Run:
         """Of what these reach, commits whose story has no ref any more, and nothing in its place
         yet."""
         gone = {commit.sha: commit for commit in lost(self.repository.folder, shas)}
-        stored = self.store.of_commits(gone)
+        stored = self.store.checkpoints.of_commits(gone)
         self._lost = {
             sha for sha, known in stored.items() if known.parts and not known.superseded_by
         }
@@ -139,16 +138,11 @@ class _Run:
         """Those that a session may have a part in: made since the first began, or inside one by
         a hook's account."""
         begun = self.sessions.begun
-        told = fetch(
-            self.db,
-            "SELECT sha FROM signals WHERE session_id IS NOT NULL AND sha IN (SELECT value FROM "
-            "json_each(?))",
-            (msgspec.json.encode(list(commits)).decode(),),
-        )
+        told = self.store.signals.made_in_session(commits)
         later = {
             sha for sha, c in commits.items() if begun is not None and c.committed_at >= begun - DAY
         }
-        return later | {row[0] for row in told}
+        return later | told
 
     def _tips(self) -> list[str]:
         listed = ask(self.repository.folder, "rev-parse", *ALL) or ""
@@ -164,16 +158,7 @@ class _Run:
             for sha, _ in made.printed
             if len(sha) >= 7
         }
-        hooked = {
-            row[0]
-            for row in fetch(
-                self.db,
-                "SELECT DISTINCT sha FROM signals WHERE sha IS NOT NULL AND repository IN (SELECT "
-                "value FROM "
-                "json_each(?)) AND sha NOT IN (SELECT sha FROM commits)",
-                (msgspec.json.encode(self.repository.folders).decode(),),
-            )
-        }
+        hooked = self.store.signals.unseen_in(self.repository.folders)
         begins = {sha[:7] for sha in known}
         missing = [
             sha for sha in (*printed, *hooked, *self._rewritten(known)) if sha[:7] not in begins
@@ -199,7 +184,7 @@ class _Run:
     def _todo(self, commits: dict[str, history.Commit]) -> set[str]:
         """What nobody looked at, and what a session did something before that nobody had read
         then."""
-        todo = set(commits) - set(self.store.seen(commits))
+        todo = set(commits) - set(self.store.checkpoints.seen(commits))
         if self._lost:
             todo |= set(commits) - self._lost  # one of them may have taken their place
         if (since := self.sessions.news_since) is not None:
@@ -227,11 +212,12 @@ class _Run:
 
         One that was only rewritten meanwhile keeps its story.
         """
-        pauses = PauseSet(load_pauses(self.db))
+        pauses = PauseSet(self.store.capture.pauses())
         if not pauses:
             return {}
         place = to_text(self.repository.folder)
-        told = {row[0] for row in self._by_git(set(commits))}  # git's hook says nothing in a pause
+        # git's hook says nothing in a pause
+        told = {signal.sha for signal in self.store.signals.of_commits(commits)}
         found: dict[str, bool] = {}
         for sha, commit in commits.items():
             edges = [pauses.covers(commit.authored_at + ms, place, "git", "") for ms in (0, 999)]
@@ -288,11 +274,14 @@ class _Run:
         """Commits that ran inside an agent's process: session, the event to cut at, whether it
         only rewrote."""
         found: dict[str, list[tuple[int, int, bool]]] = {}
-        by_git = self._by_git(todo)
+        by_git = self.store.signals.of_commits(sorted(todo))
         # agents also see what others committed; where git told itself, that counts
-        known = {row[0] for row in by_git}
-        by_agent = [row for row in self._by_agent(todo, commits) if row[0] not in known]
-        for sha, agent, session_id, data, at in [*(row for row in by_git if row[2]), *by_agent]:
+        known = {signal.sha for signal in by_git}
+        by_agent = [signal for signal in self._by_agent(todo, commits) if signal.sha not in known]
+        for signal in (*by_git, *by_agent):
+            sha, agent, session_id = signal.sha, signal.session_agent, signal.session_id
+            if not agent or not session_id:
+                continue
             row = self.sessions.find(agent, session_id)
             if row is None:
                 self._unkept[sha] = (
@@ -305,7 +294,7 @@ class _Run:
             spans = [
                 m
                 for m in (sessions.get(row.id) or self.sessions.acts_of(row)).made
-                if m.called_at <= max(at, when) and when <= m.done_at + 1000
+                if m.called_at <= max(signal.at, when) and when <= m.done_at + 1000
             ]
             named = [m for m in spans if _names(m, commits[sha])]
             cut = (
@@ -313,51 +302,28 @@ class _Run:
                 if spans
                 else self.sessions.outline(row.id).at(when + 999)
             )
-            found.setdefault(sha, []).append(
-                (row.id, cut, bool(msgspec.json.decode(data).get("rebasing")))
-            )
+            found.setdefault(sha, []).append((row.id, cut, bool(signal.data.get("rebasing"))))
         return found
-
-    def _by_git(self, todo: set[str]) -> list[tuple[Any, ...]]:
-        """What git's own hook told: commit, agent and session if there was one around it, facts,
-        when."""
-        return fetch(
-            self.db,
-            "SELECT sha, session_agent, session_id, data, at FROM signals WHERE "
-            "event='post-commit' AND sha IN "
-            "(SELECT value FROM json_each(?)) ORDER BY at",
-            (msgspec.json.encode(sorted(todo)).decode(),),
-        )
 
     def _by_agent(
         self, todo: set[str], commits: dict[str, history.Commit]
-    ) -> Iterator[tuple[Any, ...]]:
+    ) -> Iterator[CommitSignal]:
         """The same from the agents' hooks, which name a commit right after the command that made
         it."""
         begins = {sha[:7]: sha for sha in todo}
-        rows = fetch(
-            self.db,
-            "SELECT session_agent, session_id, data, at FROM signals WHERE json_extract(data, "
-            "'$.made') IS NOT NULL "
-            "AND session_id IS NOT NULL AND at >= ? ORDER BY at",
-            (min(commits[sha].committed_at for sha in todo) - _SLACK,),
-        )
-        for agent, session_id, data, at in rows:
-            for name in msgspec.json.decode(data)["made"]:
-                sha = begins.get(name)
-                if (
-                    sha
-                    and commits[sha].committed_at - _SLACK <= at <= commits[sha].committed_at + DAY
-                ):
-                    yield sha, agent, session_id, data, at
+        first = min(commits[sha].committed_at for sha in todo)
+        for signal in self.store.signals.agent_commits(first - _SLACK):
+            sha = begins.get(signal.sha)
+            if sha is None:
+                continue
+            made = commits[sha].committed_at
+            if made - _SLACK <= signal.at <= made + DAY:
+                yield msgspec.structs.replace(signal, sha=sha)
 
     @cached_property
     def _pairs(self) -> list[tuple[str, str]]:
         """What post-rewrite told: old and new."""
-        rows = fetch(self.db, "SELECT data FROM signals WHERE event='post-rewrite' ORDER BY at, id")
-        return [
-            (old, new) for row in rows for old, new in msgspec.json.decode(row[0]).get("pairs", [])
-        ]
+        return self.store.signals.rewrites()
 
     def _seeds(self, todo: set[str], judged: Iterable[CommitFacts]) -> list[PriorLink]:
         """Links of earlier runs: a commit that is gone may live on in a copy, of the same author
@@ -365,8 +331,8 @@ class _Run:
         since = min(commit.authored_at for commit in judged) - _SLACK
         patches = [commit.patch_id for commit in judged if commit.patch_id]
         found = []
-        alike = self.store.like(self.repository.id, since, patches)
-        for sha, known in {**alike, **self.store.of_commits(self._lost)}.items():
+        alike = self.store.checkpoints.like(self.repository.id, since, patches)
+        for sha, known in {**alike, **self.store.checkpoints.of_commits(self._lost)}.items():
             if sha in todo or not known.parts:
                 continue
             found.append(

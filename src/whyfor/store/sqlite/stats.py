@@ -1,23 +1,30 @@
-"""The read side of questions about all sessions at once. Never writes, and reads indexes rather
-than events."""
+"""Questions about all sessions at once; reads indexes rather than events, never writes."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import msgspec
 
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.read import session_filter
+from whyfor.model.stats import (
+    QUARTER,
+    ApprovalRecord,
+    ApprovalWait,
+    FailedStep,
+    SessionCounts,
+    StatsRow,
+    StoreTotals,
+)
+from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.filters import as_json, session_filter
 
-STEP = 900_000  # ms: a quarter of an hour divides every time zone's days
 # As in the index events_wrong, word for word: SQLite uses it for nothing else.
-_WRONG = """(kind='error' OR kind='turn.completed' AND instr(data, '"interrupted":true')
-  OR kind='approval.resolved' AND instr(data, '"decision":"denied"')
-  OR kind='tool.result' AND instr(data, '"failed":true') AND NOT instr(data, '"rejected":true'))"""
+_WRONG = (
+    "kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied"
+)
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 _NEXT = (
     "(SELECT min(r.created_at) FROM events r INDEXED BY events_{index} WHERE "
@@ -28,39 +35,82 @@ _RETURNED = "r.kind='tool.result'"
 _PROMPTED = "r.kind='user.prompt' AND r.actor='user'"
 
 
-class SessionCounts(NamedTuple):
-    """Of one agent in one project: sessions with the same number of turns each."""
-
-    agent: str
-    project: str | None
-    each: int
-    sessions: int
-    recent: int  # of these: with something said since a moment
-    subagents: int
-    turns: int
-    unknown: int  # turns of sessions whose tokens nobody wrote down
-    tokens: Tokens
-
-
-class ApprovalWait(NamedTuple):
-    """An approval an agent waited for, and when the next thing happened that ends the wait."""
-
-    session: int
-    asked_at: int
-    answered_at: int | None
-
-
-class FailedStep(NamedTuple):
-    session: int
-    turn: int
-    kind: str
-    head: str
-    ran: bool  # it has an exit code
-
-
-class Insights:
+class SqliteStats:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
+
+    def totals(self) -> StoreTotals:
+        row = first(
+            self.db,
+            """
+            SELECT
+              (SELECT count(*) FROM sessions WHERE parent IS NULL),
+              (SELECT count(*) FROM sessions WHERE parent IS NOT NULL),
+              (SELECT coalesce(sum(records), 0) FROM sources),
+              (SELECT coalesce(sum(last_seq), 0) FROM sessions),
+              (SELECT coalesce(sum(g.stop - g.start), 0)
+               FROM segments g JOIN sources o ON o.id=g.source_id
+               WHERE o.agent<>'hook'),
+              (SELECT count(*) FROM unparsed),
+              (SELECT coalesce(sum(records), 0) FROM unknown_types)
+            """,
+        )
+        return StoreTotals(*(row or ()))
+
+    def grouped(self, by: str, filters: Filters) -> list[StatsRow]:
+        group = {
+            "agent": "s.agent",
+            "project": "coalesce(p.identity, '(unknown)')",
+            "model": "coalesce(u.model, '(unknown)')",
+            "day": "strftime('%Y-%m-%d', u.created_at / 1000, 'unixepoch', 'localtime')",
+        }[by]
+        where, values = session_filter(filters)
+        sums = ", ".join(
+            f"sum(u.{f})" for f in ("input", "cache_read", "cache_write", "output", "reasoning")
+        )
+        condition = " AND ".join(["u.counts", *where])
+        tokens = fetch(
+            self.db,
+            f"SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN s.id END), {sums} "
+            "FROM usage u "
+            "JOIN sessions s ON s.id=u.session_id LEFT JOIN projects p ON p.id=s.project_id "
+            f"WHERE {condition} GROUP BY 1",
+            values,
+        )
+        rows = [
+            StatsRow(name or "(unknown)", sessions, None, Tokens(*rest))
+            for name, sessions, *rest in tokens
+        ]
+        if by == "model":
+            return rows
+        return _with_turns(rows, self._turns(by, group, where, values))
+
+    def _turns(
+        self, by: str, group: str, where: list[str], values: list[Any]
+    ) -> dict[str, tuple[int, int]]:
+        """Sessions and prompts by the same groups, also where no tokens are known."""
+        condition = " AND ".join(["s.parent IS NULL", *where])
+        if by == "day":
+            day = group.replace("u.created_at", "e.created_at")
+            sql = (
+                f"SELECT {day}, count(DISTINCT s.id), count(*) FROM events e JOIN sessions s ON "
+                "s.id=e.session_id "
+                "LEFT JOIN projects p ON p.id=s.project_id "
+                f"WHERE e.kind='user.prompt' AND e.actor='user' AND {condition} GROUP BY 1"
+            )
+        else:
+            sql = f"""
+                SELECT {group}, count(*), sum(s.prompts)
+                FROM sessions s
+                LEFT JOIN projects p ON p.id = s.project_id
+                WHERE {condition}
+                GROUP BY 1
+            """
+        return {
+            name: (sessions, turns)
+            for name, sessions, turns in fetch(self.db, sql, values)
+            if name is not None
+        }
 
     def counted(self, filters: Filters, recent: int = 0) -> list[SessionCounts]:
         where, values = _where(filters)
@@ -93,7 +143,6 @@ class Insights:
         ]
 
     def by_model(self, filters: Filters) -> list[tuple[str, int, Tokens]]:
-        """Main sessions and tokens; first by session, as the table lies, which is far cheaper."""
         where, values = _where(filters)
         few = filters.projects is not None
         # from left to right
@@ -111,11 +160,10 @@ class Insights:
         return [(model, sessions, Tokens(*tokens)) for model, sessions, *tokens in rows]
 
     def turns_by_time(self, filters: Filters, since: int, until: int) -> list[tuple[int, int]]:
-        """By quarter of an hour since 1970, in order: how many turns of main sessions began."""
         where, values = _where(filters)
         return fetch(
             self.db,
-            f"SELECT e.created_at / {STEP}, count(*) FROM events e INDEXED BY events_asked JOIN "
+            f"SELECT e.created_at / {QUARTER}, count(*) FROM events e INDEXED BY events_asked JOIN "
             "sessions s "
             "ON s.id=e.session_id WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at "
             "BETWEEN ? AND ? "
@@ -124,7 +172,6 @@ class Insights:
         )
 
     def first_at(self, filters: Filters) -> int | None:
-        """When the oldest thing that is kept happened, whatever the period."""
         where, values = _where(msgspec.structs.replace(filters, since=None, until=None))
         found = fetch(self.db, f"SELECT min(s.started_at) FROM sessions s WHERE {where}", values)[
             0
@@ -132,15 +179,16 @@ class Insights:
         return int(found) if found is not None else None
 
     def wrong(self, filters: Filters) -> list[FailedStep]:
-        """What went wrong in main sessions."""
         where, values = _where(filters)
         rows = fetch(
             self.db,
-            "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120), instr(e.data, "
-            "'\"exit_code\":') FROM "
-            f"(SELECT * FROM events INDEXED BY events_wrong WHERE {_WRONG}) e JOIN sessions s ON "
-            "s.id=e.session_id "
-            f"WHERE s.parent IS NULL AND {where}",
+            f"""
+            SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120),
+                   json_type(e.data, '$.exit_code') IS NOT NULL
+            FROM (SELECT * FROM events INDEXED BY events_wrong WHERE {_WRONG}) e
+            JOIN sessions s ON s.id=e.session_id
+            WHERE s.parent IS NULL AND {where}
+            """,
             values,
         )
         return [
@@ -149,13 +197,11 @@ class Insights:
         ]
 
     def commits(self, filters: Filters, beyond: str) -> tuple[int, int]:
-        """Commits with a story, and all that could have one: no merges, none without it for the
-        reason `beyond`."""
         where: list[str] = ["1"]
         values: list[Any] = []
         if filters.projects is not None:
             where.append("project_id IN (SELECT value FROM json_each(?))")
-            values.append(msgspec.json.encode(filters.projects).decode())
+            values.append(as_json(filters.projects))
         for sign, limit in ((">=", filters.since), ("<=", filters.until)):
             if limit is not None:
                 where.append(f"committed_at {sign} ?")
@@ -177,8 +223,7 @@ class Insights:
 
     # -- approvals -------------------------------------------------------------------------------
 
-    def told_approvals(self, filters: Filters) -> list[tuple[int, str, int, dict[str, Any]]]:
-        """As transcripts tell of them: session, kind, when, data."""
+    def told_approvals(self, filters: Filters) -> list[ApprovalRecord]:
         where, values = _where(filters)
         rows = fetch(
             self.db,
@@ -190,15 +235,13 @@ class Insights:
             values,
         )
         return [
-            (number, kind, at, msgspec.json.decode(data) if data else {})
+            ApprovalRecord(number, kind, at, msgspec.json.decode(data) if data else {})
             for number, kind, at, data in rows
         ]
 
     def announced_approvals(
         self, filters: Filters, questions: frozenset[str]
     ) -> list[ApprovalWait]:
-        """As hooks announce them; they end with the next result in that session, if no prompt
-        comes first."""
         where, values = _where(filters)
         after = {"session": "s.id", "at": "g.at"}
         rows = fetch(
@@ -243,3 +286,12 @@ class Insights:
 def _where(filters: Filters) -> tuple[str, list[Any]]:
     where, values = session_filter(filters)
     return " AND ".join(where) or "1", values
+
+
+def _with_turns(rows: list[StatsRow], turns: dict[str, tuple[int, int]]) -> list[StatsRow]:
+    """Sessions and turns as counted from sessions, also of groups without tokens."""
+    found = []
+    for row in rows:
+        sessions, count = turns.pop(row.name, (row.sessions, 0))
+        found.append(StatsRow(row.name, sessions, count, row.tokens))
+    return found + [StatsRow(name, *counts, Tokens()) for name, counts in turns.items()]

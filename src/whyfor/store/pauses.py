@@ -1,5 +1,4 @@
-"""Pauses as the journal told them, kept beside it so that no ingest has to read the journal
-through; and what falls into them."""
+"""Which records fall into a pause, by their time and place."""
 
 from __future__ import annotations
 
@@ -8,25 +7,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import apsw
-import msgspec
-
 from whyfor.model.paths import below, to_name, to_text
 from whyfor.store.journal import PauseEntry
-from whyfor.store.sqlite.connection import fetch
-
-
-def load_pauses(db: apsw.Connection) -> list[PauseEntry]:
-    return [
-        msgspec.json.decode(body, type=PauseEntry)
-        for (body,) in fetch(db, "SELECT body FROM pauses ORDER BY id")
-    ]
-
-
-def save_pause(db: apsw.Connection, pause: PauseEntry) -> None:
-    db.execute(
-        "INSERT OR REPLACE INTO pauses VALUES(?,?)", (pause.id, msgspec.json.encode(pause).decode())
-    )
 
 
 class PauseSet:

@@ -1,0 +1,11 @@
+"""What is new since a moment, for those who have read the rest."""
+
+from __future__ import annotations
+
+from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sqlite.connection import fetch
+
+
+class SqliteFeed(ChangeLog):
+    def lengths(self) -> dict[int, int]:
+        return dict(fetch(self.db, "SELECT id, last_seq FROM sessions WHERE last_seq > 0"))

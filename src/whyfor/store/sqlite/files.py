@@ -1,0 +1,21 @@
+"""The files a database lies in: the database itself, and what SQLite keeps beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_SUFFIXES = ("", "-wal", "-shm")
+
+
+def set_database_aside(database: Path, stamp: str) -> None:
+    """Keep a damaged database under another name."""
+    for suffix in _SUFFIXES:
+        old = database.with_name(database.name + suffix)
+        if old.exists():
+            old.rename(database.with_name(f"{database.name}.damaged-{stamp}{suffix}"))
+
+
+def remove_database(database: Path) -> None:
+    """Delete a database that was only made for a while."""
+    for suffix in (*_SUFFIXES, "-journal"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)

@@ -1,0 +1,52 @@
+"""Filters as SQL: which sessions, which documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from whyfor.model.events import SEQ_MASK
+from whyfor.model.query import Filters
+
+
+def as_json(value: Any) -> str:
+    """Return a list as `json_each` takes it."""
+    return msgspec.json.encode(value).decode()
+
+
+def doc_filter(filters: Filters) -> tuple[list[str], list[Any]]:
+    """Of documents `d` of sessions `s`: their own time counts, and whether a commit came of
+    them."""
+    where, values = session_filter(filters, "d.created_at")
+    if filters.committed:
+        where.append(
+            f"EXISTS (SELECT 1 FROM parts q WHERE q.session_id = s.id AND (d.id & {SEQ_MASK}) <= "
+            "q.last "
+            "AND d.last_seq >= q.first)"
+        )
+    return where, values
+
+
+def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str], list[Any]]:
+    where: list[str] = []
+    values: list[Any] = []
+    if filters.agent:
+        where.append("s.agent = ?")
+        values.append(filters.agent)
+    if filters.agents:
+        where.append("s.agent IN (SELECT value FROM json_each(?))")
+        values.append(as_json(list(filters.agents)))
+    if filters.projects is not None:
+        where.append("s.project_id IN (SELECT value FROM json_each(?))")
+        values.append(as_json(list(filters.projects)))
+    if filters.branch:
+        where.append("s.branch = ?")
+        values.append(filters.branch)
+    if filters.since is not None:
+        where.append(f"{when or 's.ended_at'} >= ?")
+        values.append(filters.since)
+    if filters.until is not None:
+        where.append(f"{when or 's.started_at'} <= ?")
+        values.append(filters.until)
+    return where, values

@@ -1,0 +1,79 @@
+"""Projects, their places and aliases."""
+
+from __future__ import annotations
+
+import apsw
+
+from whyfor.model.sessions import Project
+from whyfor.store.journal import AliasEntry
+from whyfor.store.sqlite.connection import fetch, first
+
+
+class SqliteProjects:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def known(self) -> list[tuple[int, Project]]:
+        sql = "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects"
+        return [(row[0], Project(*row[1:])) for row in fetch(self.db, sql)]
+
+    def places(self) -> dict[str, int]:
+        return dict(fetch(self.db, "SELECT cwd, project_id FROM places"))
+
+    def active(self) -> dict[int, tuple[int, int | None]]:
+        sql = (
+            "SELECT project_id, count(*), max(ended_at) FROM sessions INDEXED BY sessions_lately "
+            "WHERE parent IS NULL AND project_id IS NOT NULL GROUP BY 1"
+        )
+        return {number: (sessions, last) for number, sessions, last in fetch(self.db, sql)}
+
+    def find(self, identity: str) -> tuple[int, Project] | None:
+        row = first(
+            self.db,
+            "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects WHERE "
+            "identity=?",
+            (identity,),
+        )
+        return (row[0], Project(*row[1:])) if row else None
+
+    def save_alias(self, entry: AliasEntry) -> None:
+        self.db.execute(
+            "INSERT OR REPLACE INTO aliases VALUES(?,?,?)",
+            (entry.path, entry.project.identity, entry.at),
+        )
+
+    def former(self, project: Project) -> list[tuple[str, str | None]]:
+        if project.path is None:
+            return []
+        rows = fetch(
+            self.db,
+            """
+            SELECT identity, root_commit
+            FROM projects
+            WHERE path=? AND identity<>? AND evidence IN ('path', 'root')
+            """,
+            (project.path, project.identity),
+        )
+        return [(identity, root) for identity, root in rows]
+
+    def session_counts(self) -> dict[int, int]:
+        sql = "SELECT project_id, count(*) FROM sessions WHERE parent IS NULL GROUP BY project_id"
+        return dict(fetch(self.db, sql))
+
+    def story_counts(self) -> dict[int, int]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT project_id, count(*)
+            FROM checkpoints
+            WHERE evidence IS NOT NULL
+            GROUP BY project_id
+            """,
+        )
+        return dict(rows)
+
+    def aliases(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path, identity in fetch(self.db, "SELECT path, identity FROM aliases ORDER BY path"):
+            found.setdefault(identity, []).append(path)
+        return found

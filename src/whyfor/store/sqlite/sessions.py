@@ -1,0 +1,303 @@
+"""Sessions as rows: found by name, filter or place; never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+import msgspec
+
+from whyfor.model.errors import Ambiguous, NotFound
+from whyfor.model.query import Filters
+from whyfor.model.sessions import (
+    NamedSession,
+    Session,
+    SessionBrief,
+    SessionFile,
+    SessionPlace,
+    Tokens,
+)
+from whyfor.store.sqlite.connection import fetch, value
+from whyfor.store.sqlite.filters import as_json, session_filter
+
+_SESSION = (
+    "s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title, s.started_at, s.ended_at, "
+    "s.prompts, "
+    "s.messages, s.tool_calls, s.input, s.cache_read, s.cache_write, s.output, s.reasoning, "
+    "s.models, s.parent, "
+    "s.subagent, s.unparsed"
+)
+_FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
+# Whose sessions there are: a step through the index each, however many sessions they have.
+_AGENTS = (
+    "WITH agents(name) AS (SELECT min(agent) FROM sessions UNION ALL "
+    "SELECT (SELECT min(agent) FROM sessions WHERE agent > name) FROM agents WHERE name IS NOT "
+    "NULL)"
+)
+_OLDEST = -(1 << 62)  # stands for an unknown beginning: such sessions come last
+_BRIEF = """
+    SELECT id, agent, session_id, parent, ended_at, last_seq, project_id, branch, title
+    FROM sessions
+"""
+
+
+class SqliteSessions:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
+        where, values = session_filter(filters)
+        if not subagents:
+            where.append("s.parent IS NULL")
+        sql = (
+            f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY s.started_at "
+            "DESC, s.id DESC"
+        )
+        if limit is not None:
+            sql += f" LIMIT {int(limit)}"
+        return [self._session(row) for row in fetch(self.db, sql, values)]
+
+    def children(self, session_ids: list[str]) -> list[Session]:
+        sql = (
+            f"SELECT {_SESSION} {_FROM} WHERE s.parent IN (SELECT value FROM json_each(?)) ORDER "
+            "BY s.started_at, s.id"
+        )
+        return [self._session(row) for row in fetch(self.db, sql, (as_json(session_ids),))]
+
+    def find(self, reference: str, agent: str | None = None) -> Session:
+        sql = (
+            f"{_AGENTS} SELECT {_SESSION} {_FROM} WHERE s.agent IN "
+            f"({'?4' if agent else 'SELECT name FROM agents'}) "
+            "AND s.session_id >= ?1 AND s.session_id < ?2 "
+            "ORDER BY s.session_id<>?3, s.parent IS NOT NULL, s.session_id LIMIT 200"
+        )
+        values = (reference, reference + "\U0010ffff", reference, *([agent] if agent else []))
+        rows = fetch(self.db, sql, values) if reference else []
+        exact = [row for row in rows if row[2] == reference]
+        main = [row for row in rows if row[18] is None]
+        found = exact or main or rows
+        if not found:
+            raise NotFound(
+                f"no session begins with {reference!r}", "List them: whyfor sessions --all"
+            )
+        if len(found) > 1:
+            shown = ", ".join(f"{row[1]}:{row[2]}" for row in found[:5])
+            raise Ambiguous(
+                f"{reference!r} fits {len(found)} sessions: {shown}", "Give more of the id."
+            )
+        return self._session(found[0])
+
+    def by_number(self, ids: list[int]) -> dict[int, Session]:
+        sql = f"SELECT {_SESSION} {_FROM} WHERE s.id IN (SELECT value FROM json_each(?))"
+        return {row[0]: self._session(row) for row in fetch(self.db, sql, (as_json(ids),))}
+
+    def _session(self, row: tuple[Any, ...]) -> Session:
+        files = fetch(
+            self.db,
+            "SELECT path FROM touches WHERE session_id=? AND action='write' GROUP BY path ORDER "
+            "BY min(seq)",
+            (row[0],),
+        )
+        names = (
+            "id",
+            "agent",
+            "session_id",
+            "project",
+            "cwd",
+            "branch",
+            "title",
+            "started_at",
+            "ended_at",
+        )
+        plain = dict(zip((*names, "prompts", "messages", "tool_calls"), row[:12], strict=True))
+        return Session(
+            **plain,
+            tokens=Tokens(*row[12:17]),
+            models=msgspec.json.decode(row[17]),
+            files_modified=[path for (path,) in files],
+            parent_session_id=row[18],
+            subagent=row[19],
+            unparsed=row[20],
+        )
+
+    def page(
+        self, filters: Filters, before: tuple[int, int] | None, limit: int, *, subagents: bool
+    ) -> list[tuple[tuple[int, int], Session]]:
+        where, values = session_filter(filters)
+        if not subagents:
+            where.append("s.parent IS NULL")
+        if before is not None:
+            where.append(f"(coalesce(s.started_at, {_OLDEST}), s.id) < (?, ?)")
+            values += before
+        rows = fetch(
+            self.db,
+            f"SELECT s.id, coalesce(s.started_at, {_OLDEST}) FROM sessions s WHERE "
+            f"{' AND '.join(where) or '1'} "
+            "ORDER BY s.started_at DESC, s.id DESC LIMIT ?",
+            (*values, limit),
+        )
+        found = self.by_number([number for number, _ in rows])
+        return [((began, number), found[number]) for number, began in rows]
+
+    def begun_in(self, cwd: str) -> list[SessionFile]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT s.agent, s.session_id, s.title, s.ended_at, o.path, o.size
+            FROM sessions s
+            JOIN sources o
+              ON o.agent=s.agent AND o.session_id=s.session_id AND o.sidecar IS NULL
+            WHERE s.cwd=? AND s.parent IS NULL
+            ORDER BY s.ended_at DESC
+            """,
+            (cwd,),
+        )
+        return [SessionFile(*row) for row in rows]
+
+    def last_ended(self, agent: str) -> int | None:
+        found = fetch(self.db, "SELECT max(ended_at) FROM sessions WHERE agent=?", (agent,))[0][0]
+        return int(found) if found is not None else None
+
+    def last_started(self, agent: str) -> int | None:
+        found = fetch(
+            self.db,
+            "SELECT max(started_at) FROM sessions WHERE agent=? AND parent IS NULL",
+            (agent,),
+        )[0][0]
+        return int(found) if found is not None else None
+
+    def last_seqs(self, sessions: list[int]) -> dict[int, int]:
+        sql = "SELECT id, last_seq FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(fetch(self.db, sql, (str(sessions),)))
+
+    def names(self, sessions: list[int]) -> dict[int, NamedSession]:
+        sql = (
+            "SELECT s.id, s.agent, s.session_id, s.parent, p.identity FROM sessions s "
+            "LEFT JOIN projects p ON p.id=s.project_id WHERE s.id IN (SELECT value FROM "
+            "json_each(?))"
+        )
+        return {row[0]: NamedSession(*row[1:]) for row in fetch(self.db, sql, (str(sessions),))}
+
+    def numbers(self, names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        rows = fetch(
+            self.db,
+            "SELECT s.agent, s.session_id, s.id FROM json_each(?) j JOIN sessions s ON "
+            "s.agent=json_extract(j.value, '$[0]') AND s.session_id=json_extract(j.value, '$[1]')",
+            (as_json(sorted(set(names))),),
+        )
+        return {(agent, session): number for agent, session, number in rows}
+
+    def others_active(self, sessions: list[int], since: int, until: int) -> bool:
+        rows = fetch(
+            self.db,
+            "SELECT 1 FROM sessions WHERE started_at <= ?3 AND ended_at >= ?2 AND id NOT IN "
+            "(SELECT value FROM "
+            "json_each(?1)) AND project_id IN (SELECT project_id FROM sessions WHERE id IN (SELECT "
+            "value FROM "
+            "json_each(?1))) LIMIT 1",
+            (as_json(sessions), since, until),
+        )
+        return bool(rows)
+
+    def recent(self, project: int, since: int, limit: int) -> list[tuple[int, int]]:
+        return fetch(
+            self.db,
+            "SELECT s.id, coalesce((SELECT max(last) FROM parts q WHERE q.session_id=s.id), 0) "
+            "FROM sessions s "
+            "WHERE s.project_id=? AND s.parent IS NULL AND s.ended_at > ? ORDER BY s.ended_at "
+            "DESC LIMIT ?",
+            (project, since, limit),
+        )
+
+    def count_since(self, project: int, since: int) -> int:
+        sql = "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL"
+        later = (" AND ended_at >= ?", (since,)) if since else ("", ())
+        return int(fetch(self.db, sql + later[0], (project, *later[1]))[0][0])
+
+    def first_started(self, project: int) -> int | None:
+        rows = fetch(self.db, "SELECT min(started_at) FROM sessions WHERE project_id=?", (project,))
+        return int(rows[0][0]) if rows[0][0] is not None else None
+
+    def files_after(self, session: int, after: int) -> set[str]:
+        sql = "SELECT DISTINCT path FROM touches WHERE session_id=? AND action='write' AND seq > ?"
+        return {row[0] for row in fetch(self.db, sql, (session, after))}
+
+    def agent_version(self, session: int) -> str | None:
+        found = value(self.db, "SELECT version FROM sessions WHERE id=?", (session,))
+        return str(found) if found is not None else None
+
+    def places(self) -> list[SessionPlace]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT agent, session_id, cwd
+            FROM sessions
+            WHERE parent IS NULL
+            ORDER BY id
+            """,
+        )
+        return [SessionPlace(*row) for row in rows]
+
+    def written_paths(self, sessions: list[int]) -> set[str]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT path
+            FROM touches
+            WHERE action='write' AND session_id IN (SELECT value FROM json_each(?))
+            """,
+            (as_json(sessions),),
+        )
+        return {path for (path,) in rows}
+
+    def writing_below(self, folders: Iterable[str]) -> set[int]:
+        sql = """
+            SELECT DISTINCT session_id
+            FROM touches
+            WHERE action='write' AND path >= ? AND path < ?
+        """
+        found: set[int] = set()
+        for folder in folders:
+            stem = folder.rstrip("/")
+            found.update(session for (session,) in fetch(self.db, sql, (stem + "/", stem + "0")))
+        return found
+
+    def files_since(self, session: Session, seq: int, since: int) -> set[str]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT path
+            FROM touches
+            WHERE action='write' AND (
+                session_id=? AND seq > ?
+                OR session_id IN (
+                    SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))
+            """,
+            (session.id, seq, session.session_id, session.agent, since),
+        )
+        return {path for (path,) in rows}
+
+    def active_since(self, since: int) -> list[tuple[str, str]]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT agent, session_id
+            FROM sessions
+            WHERE parent IS NULL AND ended_at > ?1
+            UNION
+            SELECT session_agent, session_id
+            FROM signals
+            WHERE session_id IS NOT NULL AND at > ?1
+            """,
+            (since,),
+        )
+        return [(agent, session_id) for agent, session_id in rows]
+
+    def briefs(self, sessions: Iterable[int]) -> list[SessionBrief]:
+        sql = f"{_BRIEF} WHERE id IN (SELECT value FROM json_each(?))"
+        return [SessionBrief(*row) for row in fetch(self.db, sql, (as_json(list(sessions)),))]
+
+    def family(self, agent: str, session_id: str, since: int) -> list[SessionBrief]:
+        sql = f"{_BRIEF} WHERE agent=?1 AND (session_id=?2 OR (parent=?2 AND ended_at>?3))"
+        return [SessionBrief(*row) for row in fetch(self.db, sql, (agent, session_id, since))]

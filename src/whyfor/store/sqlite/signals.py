@@ -1,0 +1,134 @@
+"""What hooks announced; never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+import msgspec
+
+from whyfor.model.signals import CommitSignal, Signal
+from whyfor.store.sqlite.connection import fetch, stepped, value
+from whyfor.store.sqlite.filters import as_json
+
+_SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
+_decode = msgspec.json.decode
+
+
+class SqliteSignals:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+
+    def of_session(self, agent: str, session_id: str) -> list[Signal]:
+        where = "session_agent=? AND session_id=? ORDER BY at, id"
+        return self._signals(where, (agent, session_id))
+
+    def hooked(self, sha: str) -> list[tuple[str, str]]:
+        sql = (
+            "SELECT DISTINCT session_agent, session_id FROM signals WHERE sha=? AND "
+            "event='post-commit' AND "
+            "session_id IS NOT NULL"
+        )
+        return [(agent, session) for agent, session in fetch(self.db, sql, (sha,))]
+
+    def last_heard(self, agent: str) -> int | None:
+        sql = "SELECT at FROM signals WHERE agent=? AND event<>'probe' ORDER BY at DESC LIMIT 1"
+        found = fetch(self.db, sql, (agent,))
+        return int(found[0][0]) if found else None
+
+    def newest(self) -> int:
+        return int(value(self.db, "SELECT coalesce(max(id), 0) FROM signals"))
+
+    def after(self, number: int) -> list[Signal]:
+        return self._signals("id > ? ORDER BY id", (number,))
+
+    def last_of(self, agent: str, session_id: str, limit: int) -> list[Signal]:
+        where = "session_agent=? AND session_id=? ORDER BY at DESC, id DESC LIMIT ?"
+        return self._signals(where, (agent, session_id, limit))
+
+    def _signals(self, where: str, values: tuple[object, ...]) -> list[Signal]:
+        names = _SIGNAL.split(", ")[:-1]
+        found = []
+        for *row, data in stepped(self.db, f"SELECT {_SIGNAL} FROM signals WHERE {where}", values):
+            facts = dict(zip(names, row, strict=True))
+            found.append(Signal(**facts, data=_decode(data)))
+        return found
+
+    def ended_at(self, agent: str, session_id: str) -> int | None:
+        found = value(
+            self.db,
+            """
+            SELECT max(at)
+            FROM signals
+            WHERE session_agent=? AND session_id=? AND event IN ('SessionEnd', 'sessionEnd')
+            """,
+            (agent, session_id),
+        )
+        return int(found) if found is not None else None
+
+    def made_in_session(self, shas: Iterable[str]) -> set[str]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT sha
+            FROM signals
+            WHERE session_id IS NOT NULL AND sha IN (SELECT value FROM json_each(?))
+            """,
+            (as_json(list(shas)),),
+        )
+        return {sha for (sha,) in rows}
+
+    def unseen_in(self, folders: Iterable[str]) -> set[str]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT sha
+            FROM signals
+            WHERE sha IS NOT NULL
+              AND repository IN (SELECT value FROM json_each(?))
+              AND sha NOT IN (SELECT sha FROM commits)
+            """,
+            (as_json(list(folders)),),
+        )
+        return {sha for (sha,) in rows}
+
+    def of_commits(self, shas: Iterable[str]) -> list[CommitSignal]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT sha, session_agent, session_id, data, at
+            FROM signals
+            WHERE event='post-commit' AND sha IN (SELECT value FROM json_each(?))
+            ORDER BY at
+            """,
+            (as_json(list(shas)),),
+        )
+        return [
+            CommitSignal(sha, agent, session_id, _decode(data), at)
+            for sha, agent, session_id, data, at in rows
+        ]
+
+    def agent_commits(self, since: int) -> list[CommitSignal]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT session_agent, session_id, data, at
+            FROM signals
+            WHERE json_extract(data, '$.made') IS NOT NULL
+              AND session_id IS NOT NULL AND at >= ?
+            ORDER BY at
+            """,
+            (since,),
+        )
+        found = []
+        for agent, session_id, body, at in rows:
+            data = _decode(body)
+            found += [CommitSignal(name, agent, session_id, data, at) for name in data["made"]]
+        return found
+
+    def rewrites(self) -> list[tuple[str, str]]:
+        sql = "SELECT data FROM signals WHERE event='post-rewrite' ORDER BY at, id"
+        found = []
+        for (data,) in fetch(self.db, sql):
+            found += [(old, new) for old, new in _decode(data).get("pairs", [])]
+        return found

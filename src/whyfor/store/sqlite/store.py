@@ -1,0 +1,128 @@
+"""The store on SQLite: one connection, one facet for each thing that is asked of it.
+
+What each method promises stands in store/protocol.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from whyfor.store.journal import Journal, JournalMark
+from whyfor.store.sqlite import commit
+from whyfor.store.sqlite.capture import SqliteCapture
+from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
+from whyfor.store.sqlite.connection import StoreConnection, connect, explained, fetch
+from whyfor.store.sqlite.conversation import SqliteConversation
+from whyfor.store.sqlite.feed import SqliteFeed
+from whyfor.store.sqlite.forget import SqliteForget
+from whyfor.store.sqlite.links import SqliteLinks
+from whyfor.store.sqlite.projects import SqliteProjects
+from whyfor.store.sqlite.schema import missing_tables
+from whyfor.store.sqlite.search import SqliteSearch
+from whyfor.store.sqlite.sessions import SqliteSessions
+from whyfor.store.sqlite.signals import SqliteSignals
+from whyfor.store.sqlite.stats import SqliteStats
+
+DRIVER = apsw.sqlite_lib_version()  # whose version doctor shows
+
+
+class SqliteStore:
+    def __init__(
+        self, path: Path, db: StoreConnection | None = None, *, readonly: bool = False
+    ) -> None:
+        self.path = path
+        inode = _inode(path)
+        self.db = connect(path, readonly=readonly) if db is None else db
+        self._inode = inode or _inode(path)
+        self.capture = SqliteCapture(self.db)
+        self.sessions = SqliteSessions(self.db)
+        self.conversation = SqliteConversation(self.db)
+        self.search = SqliteSearch(self.db)
+        self.checkpoints = SqliteCheckpoints(self.db)
+        self.links = SqliteLinks(self.db)
+        self.signals = SqliteSignals(self.db)
+        self.projects = SqliteProjects(self.db)
+        self.feed = SqliteFeed(self.db)
+        self.stats = SqliteStats(self.db)
+        self.forget = SqliteForget(self.db)
+
+    def close(self) -> None:
+        self.db.close(True)
+
+    def version(self) -> int:
+        return int(fetch(self.db, "PRAGMA data_version")[0][0])
+
+    def in_place(self) -> bool:
+        return self._inode == _inode(self.path)
+
+    def check(self) -> list[str]:
+        found = [row[0] for row in fetch(self.db, "PRAGMA quick_check(20)")]
+        return [] if found == ["ok"] else found
+
+    def missing_tables(self) -> set[str]:
+        return missing_tables(self.db)
+
+    def replace_with(self, other: SqliteStore) -> None:
+        with explained(self.path), self.db.backup("main", other.db, "main") as copy:
+            while not copy.done:
+                copy.step(5000)
+
+    # -- marks -----------------------------------------------------------------------------------
+
+    def mark(self, name: str) -> int:
+        return self.checkpoints.mark(name)
+
+    def set_mark(self, name: str, number: int) -> None:
+        self.checkpoints.set_mark(name, number)
+
+    def journal_end(self) -> JournalMark | None:
+        return commit.load_mark(self.db)
+
+    def save_journal_end(self, mark: JournalMark) -> None:
+        commit.save_mark(self.db, mark)
+
+    # -- transactions ----------------------------------------------------------------------------
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.db.in_transaction
+
+    def total_changes(self) -> int:
+        return self.db.total_changes()
+
+    def begin(self) -> None:
+        if not self.db.in_transaction:
+            self.db.execute("BEGIN IMMEDIATE")
+
+    def commit(self, journal: Journal | None = None) -> None:
+        if journal is None:
+            self.db.execute("COMMIT")
+        else:
+            commit.commit_with_journal(self.db, journal)
+
+    def rollback(self) -> None:
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self, journal: Journal | None = None) -> Iterator[None]:
+        self.begin()
+        try:
+            yield
+            self.commit(journal)
+        except BaseException:
+            if journal is not None:
+                journal.forget_pending()
+            self.rollback()
+            raise
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
