@@ -67,3 +67,23 @@ def test_no_public_class_name_means_two_things() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(place)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+_SQL_ROOMS = ("store/sqlite/", "locks.py", "agents/opencode/")
+_SQL = re.compile(
+    r"\bSELECT\b.+\bFROM\b|\bINSERT\b.+\bINTO\b|\bUPDATE\b.+\bSET\b|\bDELETE FROM\b|^\s*PRAGMA\b",
+    re.DOTALL,
+)
+
+
+def test_only_the_store_speaks_sql() -> None:
+    source = REPOSITORY / "src" / "whyfor"
+    guilty = []
+    for path in source.rglob("*.py"):
+        place = path.relative_to(source).as_posix()
+        if place.startswith(_SQL_ROOMS):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                guilty += [f"{place}:{node.lineno}"] if _SQL.search(node.value) else []
+    assert guilty == []
