@@ -325,7 +325,7 @@ def is_unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
         return False
     import exclusions  # type: ignore[import-not-found]  # here: most people have none
 
-    event = exclusions.HookEvent(agent, b"".join(payload))
+    event = exclusions.Announcement(agent, b"".join(payload))
     pauses = [content(paused + b"/" + name) for name in names]
     unwanted: bool = exclusions.is_unwanted(event, excluded, pauses)
     return unwanted

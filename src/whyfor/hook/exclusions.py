@@ -12,7 +12,7 @@ import announce  # type: ignore[import-not-found]
 FILES = b"file_path filePath path notebook_path absolute_path".split()
 
 
-class HookEvent:
+class Announcement:
     """An event, and the places and repositories it is about."""
 
     def __init__(self, agent: bytes, told: bytes) -> None:
@@ -39,7 +39,7 @@ class HookEvent:
         return found
 
 
-def is_unwanted(event: HookEvent, excluded: bytes, pauses: list[bytes]) -> bool:
+def is_unwanted(event: Announcement, excluded: bytes, pauses: list[bytes]) -> bool:
     """Return whether nothing of this event may be written anywhere."""
     agent = event.agent
     if is_excluded(excluded, agent, event.places, event.repositories):
@@ -53,7 +53,7 @@ def is_unwanted(event: HookEvent, excluded: bytes, pauses: list[bytes]) -> bool:
 # -- pauses --------------------------------------------------------------------------------------
 
 
-def is_paused(pause: bytes, event: HookEvent) -> bool:
+def is_paused(pause: bytes, event: Announcement) -> bool:
     """Return whether a pause holds now and for this event: it is of everything, of a repository or
     of one session."""
     lines = [line.partition(b" ")[::2] for line in pause.split(b"\n")]

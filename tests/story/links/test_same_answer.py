@@ -369,7 +369,7 @@ def test_what_reads_waits_for_nobody(shop: Workshop, settings: Settings) -> None
     wanted = everything(shop)
     code = (
         "import sys\nfrom pathlib import Path\nfrom whyfor.locks import ingest_lock\n"
-        "from whyfor.store.sqlite import connect\n"
+        "from whyfor.store.sqlite.connection import connect\n"
         "home = Path(sys.argv[1])\nwith ingest_lock(home, 1):\n    db = connect(home / sys.argv[2])\n"
         "    db.execute('BEGIN IMMEDIATE')\n    db.execute('DELETE FROM checkpoints')\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
