@@ -19,7 +19,7 @@ from whyfor.privacy.engine import Engine
 from whyfor.privacy.redactor import Redactor
 from whyfor.privacy.samples import expand
 from whyfor.privacy.spread import SpreadKey
-from whyfor.service.redact.passes import Text
+from whyfor.privacy.stream import Text
 
 Cli = Callable[..., Result]
 ENGINE = Engine(rules.load())
@@ -210,7 +210,7 @@ def test_a_private_key_over_several_records_goes_line_by_line(shape: str) -> Non
 def test_a_key_goes_too_where_it_lies_across_the_stretches_a_file_is_read_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("whyfor.service.redact.passages.BLOCK", 700)
+    monkeypatch.setattr("whyfor.privacy.passages.BLOCK", 700)
     lines = body(2)
     left = redacted(SHAPES["one line a record"]([BEGIN, *lines, END]))
     assert not [line for line in lines if line in left]

@@ -29,13 +29,13 @@ from whyfor import terminal
 from whyfor.__main__ import main
 from whyfor.cli import COMMANDS
 from whyfor.config import Settings
+from whyfor.live import notify as notifying
+from whyfor.live.notify import Notification, NotifySettings, tell
 from whyfor.model import characters
 from whyfor.model.text import clean, label, one_line
 from whyfor.server import render
-from whyfor.service import notify as notifying
 from whyfor.service.export import prose
 from whyfor.service.ingest import ingest, log_error
-from whyfor.service.notify import Notification, NotifySettings, tell
 
 Cli = Callable[..., Result]
 SOURCE = REPOSITORY / "src" / "whyfor"
@@ -688,7 +688,7 @@ def test_cleaning_long_text_takes_no_longer_than_it_must() -> None:
 LAYER = {"terminal.py", "cli/console.py"}
 REASONS = {
     ("__main__.py", "print"): "--version: answered before anything is imported",
-    ("service/redact/trial.py", "print"): "a number, to the process that started it",
+    ("privacy/rule_check.py", "print"): "a number, to the process that started it",
     ("cli/errors.py", "sys.stdout"): "opened, flushed and closed, not written to",
     ("cli/redact.py", "sys.stdout"): "flushed",
     ("cli/render.py", "sys.stdout"): "flushed",

@@ -21,8 +21,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
 STARTERS = {
     "git/run.py",
     "service/doctor/hooks.py",
-    "service/notify.py",
-    "service/redact/trial.py",
+    "live/notify.py",
+    "privacy/rule_check.py",
 }
 PLUMBING = set(
     "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config "

@@ -17,11 +17,11 @@ from tests.conftest import REPOSITORY, Result
 from tests.pages.sessions import asking, now, standing
 from whyfor import config
 from whyfor.config import Settings
+from whyfor.live import notify as notifying
+from whyfor.live.notify import NoticeFinder, Notification, Notifier, NotifySettings
 from whyfor.model.status import LiveStatus, PendingApproval, Summary
 from whyfor.privacy.samples import expand
-from whyfor.service import notify as notifying
 from whyfor.service.doctor import examine
-from whyfor.service.notify import NoticeFinder, Notification, Notifier, NotifySettings
 
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.
 _WRITER = """

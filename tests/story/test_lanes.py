@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.service.timeline_lanes import (
+from whyfor.service.timeline.lanes import (
     CLOSING,
     IDLE,
     LANES,

@@ -107,7 +107,7 @@ def project(identity: str | None) -> str:
 
 def _named(identity: str) -> str | None:
     from whyfor import config
-    from whyfor.service.project_names import ProjectNames
+    from whyfor.live.project_names import ProjectNames
 
     context = click.get_current_context(silent=True)
     if context is None:

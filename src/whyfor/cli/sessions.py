@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
+from whyfor.capture.exclusions import excluded_note
 from whyfor.cli.render import (
     age,
     agent,
@@ -23,7 +24,6 @@ from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.model.wire.sessions import WireSession, wire_session
 from whyfor.service.agents import AGENT_CHOICE
-from whyfor.service.exclude import excluded_note
 from whyfor.service.sessions import SessionFamily, SessionFilter, sessions
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from whyfor import config
 from whyfor.cli.render import age, console, fitted, json_option, note, print_json, project, table
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
-from whyfor.live.follow import standings
 from whyfor.model.status import LiveStatus
 from whyfor.model.wire.status import WireStatuses, wire_status
+from whyfor.service.top import standings
 
 if TYPE_CHECKING:
     from rich.text import Text

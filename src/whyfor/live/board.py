@@ -24,9 +24,9 @@ from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.text import one_line
 from whyfor.model.turns import Turn
 from whyfor.service.pause import active_pauses, describe_pause
-from whyfor.service.recent_turns import recent_turns
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
+from whyfor.story.recent_turns import recent_turns
 from whyfor.story.summary import summary
 from whyfor.story.turns import counted_kind
 

@@ -19,9 +19,9 @@ from whyfor.model.sessions import Session, SessionBrief, Tokens
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.times import DAY
 from whyfor.processes import Ident, Processes
-from whyfor.service.recent_turns import recent_turns
 from whyfor.store.open import FollowedStore
 from whyfor.store.protocol import Store
+from whyfor.story.recent_turns import recent_turns
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.judge import process, status
 from whyfor.story.status.state import NEW, State, apply

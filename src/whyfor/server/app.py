@@ -18,12 +18,12 @@ from whyfor import __version__
 from whyfor.config import Settings
 from whyfor.live.board import PreviewCache
 from whyfor.live.hub import Hub
+from whyfor.live.project_names import ProjectNames
 from whyfor.model.errors import WhyforError
 from whyfor.server import api, pages, problems
 from whyfor.server.guard import UNTIL, Guard
 from whyfor.server.page import TEMPLATES
 from whyfor.server.render import WEB, environment
-from whyfor.service.project_names import ProjectNames
 from whyfor.service.serve import AccessKeys
 
 

@@ -19,6 +19,7 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Keyword, Literal, Name, Operator
 from pygments.util import ClassNotFound
 
+from whyfor.live.project_names import ProjectNames
 from whyfor.model.characters import show_code, show_hidden, split_code
 from whyfor.model.paths import to_text
 from whyfor.model.sessions import Tokens
@@ -26,7 +27,6 @@ from whyfor.model.text import clean, count, label, one_line, plain, plural
 from whyfor.model.times import to_iso
 from whyfor.service.agents import agent_mark, agent_title
 from whyfor.service.export.prose import mind_hidden
-from whyfor.service.project_names import ProjectNames
 
 WEB = Path(__file__).parent.parent / "web"
 STATUS = {

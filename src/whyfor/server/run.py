@@ -18,12 +18,12 @@ import uvicorn
 from whyfor.config import Settings
 from whyfor.live.hub import Hub
 from whyfor.live.loop import watch
+from whyfor.live.notify import Notifier
 from whyfor.model.errors import Busy
 from whyfor.server.app import create_app
 from whyfor.server.connections import KEYLESS, Connection, Connections
 from whyfor.server.warm import warm
 from whyfor.service import serve as access
-from whyfor.service.notify import Notifier
 from whyfor.terminal import say
 
 HOST = "127.0.0.1"

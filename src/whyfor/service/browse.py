@@ -32,9 +32,9 @@ from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.turns import Turn
 from whyfor.service.log import full_story, stories_of
 from whyfor.service.pause import active_pauses, describe_pause
-from whyfor.service.recent_turns import recent_turns
 from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.recent_turns import recent_turns
 from whyfor.story.repositories import ALL, repository_of
 from whyfor.story.summary import summary
 from whyfor.story.tokens import turns_of

@@ -15,6 +15,7 @@ import msgspec
 from whyfor.capture import spool, tail
 from whyfor.capture.checkout_list import publish_stories
 from whyfor.capture.discover import at_home, at_paths, chosen
+from whyfor.capture.exclusions import excluded, tell_hooks
 from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
 from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
@@ -33,7 +34,6 @@ from whyfor.locks import ingest_lock
 from whyfor.model.errors import CorruptStore, Disagreement, NotFound, StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.progress import Announce
-from whyfor.service.exclude import excluded, tell_hooks
 from whyfor.service.pause import settle
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store

@@ -11,9 +11,9 @@ import pytest
 
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.live.follow import standings
 from whyfor.service.ingest import ingest
 from whyfor.service.serve import alone, announced, serves
+from whyfor.service.top import standings
 
 from .window import TOP, Window
 

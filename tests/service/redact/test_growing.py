@@ -14,9 +14,10 @@ import pytest
 
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.privacy import incremental as growing
+from whyfor.privacy import stream as passes
+from whyfor.privacy.passages import Passage, passages
 from whyfor.privacy.samples import expand
-from whyfor.service.redact import growing, passes
-from whyfor.service.redact.passages import Passage, passages
 
 Cli = Callable[..., Result]
 TOKENS = [expand("ghp_{A36}" + " " * n).strip() for n in range(6)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Result
+from whyfor.privacy import rule_check as trial
 from whyfor.privacy.samples import expand
-from whyfor.service.redact import trial
 
 Cli = Callable[..., Result]
 ACME = """

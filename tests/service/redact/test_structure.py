@@ -16,8 +16,8 @@ import pytest
 from whyfor.privacy import rules
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.samples import expand
+from whyfor.privacy.stream import Text
 from whyfor.privacy.structure import IDENTITIES, SEALED
-from whyfor.service.redact.passes import Text
 
 LABEL = re.compile(r"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]")
 ROOTS = 6  # tests the corpus is divided into

@@ -15,7 +15,7 @@ from whyfor.privacy import rules
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.redactor import Redactor, intact
 from whyfor.privacy.samples import expand
-from whyfor.service.redact.passes import Text
+from whyfor.privacy.stream import Text
 
 LABEL = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]|~")
 ENGINE = Engine(rules.load(personal=True))

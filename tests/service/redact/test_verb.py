@@ -14,8 +14,8 @@ import zstandard
 
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.privacy import passages
 from whyfor.privacy.samples import expand
-from whyfor.service.redact import passages
 
 Cli = Callable[..., Result]
 TOKEN = expand("ghp_{A36}")

@@ -30,10 +30,10 @@ from whyfor.cli.screen.talk import ConversationScreen
 from whyfor.cli.screen.widgets import CleanText
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
-from whyfor.live.follow import follow, standings
 from whyfor.model.errors import WhyforError
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import label
+from whyfor.service.top import follow, standings
 
 ColorSystem = Literal["auto", "standard", "256", "truecolor", "windows"]
 PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"

@@ -34,11 +34,11 @@ from whyfor.service.commit.authorship import (
     PromptReason,
 )
 from whyfor.service.log import as_commit, reverted
-from whyfor.service.story_budget import stories_within
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.conversation.diffs import compare
 from whyfor.story.repositories import Repository, repository_of
+from whyfor.story.story_budget import stories_within
 
 SHOWN = 1200  # lines of a page's diffs, all files together
 SHOWN_EACH = 300  # of one of them

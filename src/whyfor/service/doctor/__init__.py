@@ -15,22 +15,22 @@ from whyfor.agents.base import Agent
 from whyfor.capture import tail
 from whyfor.capture.compare import HINT, compare
 from whyfor.capture.discover import at_home, roots
+from whyfor.capture.exclusions import excluded, excluded_note, passed_over, stored
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.permissions import exposures
 from whyfor.capture.unreadable import Unreadable, UnreadableFiles
 from whyfor.config import Settings
+from whyfor.live.notify import HINT as NOTIFY_HINT
+from whyfor.live.notify import notify_complaints as unsent
 from whyfor.model.errors import CorruptStore, NotFound, StoreError, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.reports import Paused
 from whyfor.model.text import plural
 from whyfor.model.times import DAY, to_iso
+from whyfor.privacy.rule_check import Complaint, rule_complaints
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
-from whyfor.service.exclude import excluded, excluded_note, passed_over, stored
-from whyfor.service.notify import HINT as NOTIFY_HINT
-from whyfor.service.notify import notify_complaints as unsent
 from whyfor.service.pause import active_pauses, describe_pause
-from whyfor.service.redact.trial import Complaint, rule_complaints
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
 from whyfor.store.sqlite.store import DRIVER

@@ -15,6 +15,7 @@ from whyfor.model.errors import BadInput, NotFound, StoreError
 from whyfor.model.stories import CommitStory, FullStory
 from whyfor.model.wire.commits import wire_whole_story
 from whyfor.model.wire.sessions import wire_transcript
+from whyfor.privacy.redacted_text import RedactedSecrets, redacted
 from whyfor.service.export import html, markdown
 from whyfor.service.export.document import (
     Chapter,
@@ -24,7 +25,6 @@ from whyfor.service.export.document import (
     of_session,
     said_lines,
 )
-from whyfor.service.export.redacted import RedactedSecrets, redacted
 from whyfor.service.log import conversation_lines, inside, is_commit, required, stories_of
 from whyfor.service.sessions import conversation
 from whyfor.store.open import OpenStore, reading

@@ -25,7 +25,9 @@ from whyfor.agents.hooks import (
     remove,
     same_but_for_ours,
 )
+from whyfor.capture import manifest as prints
 from whyfor.capture.ingest import wall_clock
+from whyfor.capture.manifest import ChangedByInit, InstallStep, hook_folder, reason
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.git import hooks as git_hooks
@@ -35,8 +37,6 @@ from whyfor.model.errors import BadInput, StoreError, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.service.ingest import IngestReport, ingest
-from whyfor.service.init import manifest as prints
-from whyfor.service.init.manifest import ChangedByInit, InstallStep, hook_folder, reason
 
 SKILL = "whyfor-note"
 

@@ -17,11 +17,11 @@ from whyfor.config import Settings
 from whyfor.files import replacing
 from whyfor.model.errors import StoreError
 from whyfor.model.text import plural
+from whyfor.privacy import incremental as growing
 from whyfor.privacy.engine import Engine
-from whyfor.service.redact import growing
+from whyfor.privacy.own_rules import engine_for, redact_settings, rules_for
+from whyfor.privacy.stream import PRIVATE, Text
 from whyfor.service.redact.inputs import Input, opened
-from whyfor.service.redact.own import engine_for, redact_settings, rules_for
-from whyfor.service.redact.passes import PRIVATE, Text
 
 __all__ = [
     "RedactionResult",

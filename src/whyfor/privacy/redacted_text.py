@@ -13,9 +13,9 @@ from whyfor.config import Settings
 from whyfor.model.text import clean
 from whyfor.privacy import private
 from whyfor.privacy.engine import Engine
+from whyfor.privacy.own_rules import engine_for
 from whyfor.privacy.redactor import Redactor
 from whyfor.privacy.structure import PROTECTED
-from whyfor.service.redact.own import engine_for
 
 _CUT = 190  # a title is cut there or soon after
 _SHORT = 300  # characters of a text that may be the beginning of a longer one: a title, a sentence

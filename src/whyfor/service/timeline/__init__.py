@@ -26,11 +26,11 @@ from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitStory
 from whyfor.service.browse import CommitFilter
 from whyfor.service.log import MERGE, as_commit
-from whyfor.service.story_budget import stories_within
-from whyfor.service.timeline_lanes import LaneSlice, SessionSpan, lanes
+from whyfor.service.timeline.lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 from whyfor.story.repositories import ALL, Repository, repository_of
+from whyfor.story.story_budget import stories_within
 
 WINDOW = 4000  # commits of a branch that are looked through at a time
 PAGE = 40

@@ -18,9 +18,9 @@ from whyfor.hook.private import tags
 from whyfor.model.errors import NotRedacted
 from whyfor.privacy import private
 from whyfor.privacy.engine import Engine, Finding
+from whyfor.privacy.passages import Passage, PassagePiece, is_record, passages, pieces
 from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, joined
 from whyfor.privacy.spread import BEGINS, SpreadKey
-from whyfor.service.redact.passages import Passage, PassagePiece, is_record, passages, pieces
 
 # bytes on either side of a replacement where it may have changed the meaning of the text
 NEAR = 20 << 10

@@ -19,9 +19,9 @@ from whyfor import __version__
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.privacy.engine import Engine
+from whyfor.privacy.passages import BLOCK, LONGEST, is_record
 from whyfor.privacy.redactor import Redactor
-from whyfor.service.redact.passages import BLOCK, LONGEST, is_record
-from whyfor.service.redact.passes import Place, Text
+from whyfor.privacy.stream import Place, Text
 
 PROBE = 1024
 

@@ -23,11 +23,11 @@ import msgspec
 from whyfor import config, files
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
+from whyfor.live.project_names import ProjectNames
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.status import LiveStatus, Status
 from whyfor.model.text import one_line
-from whyfor.service.export.redacted import redacted
-from whyfor.service.project_names import ProjectNames
+from whyfor.privacy.redacted_text import redacted
 from whyfor.story.status.standing import StatusSink
 
 Change = Literal["waiting_approval", "waiting", "failed", "finished"]

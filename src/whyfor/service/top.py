@@ -15,11 +15,11 @@ from contextlib import ExitStack, closing, contextmanager
 
 from whyfor.config import Settings
 from whyfor.live.loop import LOOK, watch
+from whyfor.live.notify import Notifier
 from whyfor.live.tracker import StatusTracker
 from whyfor.locks import hold_lock
 from whyfor.model.errors import NotFound, WhyforError
 from whyfor.model.status import LiveStatus
-from whyfor.service.notify import Notifier
 from whyfor.service.serve import serves
 from whyfor.story.status.standing import StatusSink
 

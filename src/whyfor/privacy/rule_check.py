@@ -17,9 +17,9 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
 from whyfor.privacy.engine import Engine
+from whyfor.privacy.own_rules import own_rule, redact_settings
 from whyfor.privacy.rules import Rule, load
 from whyfor.privacy.samples import SLOT, expand
-from whyfor.service.redact.own import own_rule, redact_settings
 
 SECONDS = 5.0  # a rule has for all hostile texts
 BUSY = 8  # times as long a busy machine may take over it
