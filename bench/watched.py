@@ -20,7 +20,7 @@ from pathlib import Path
 from whyfor import config
 from whyfor.live.feed import FeedItem
 from whyfor.live.hub import Hub, StreamFilter
-from whyfor.live.loop import watch
+from whyfor.service.ingest import watch_agents
 
 MARK = "written at "  # then nanoseconds
 
@@ -32,7 +32,7 @@ def main() -> None:
     heard: list[tuple[int, FeedItem]] = []
     loop = asyncio.new_event_loop()
     listener = threading.Thread(target=loop.run_until_complete, args=(_listen(hub, heard, stop),))
-    watcher = threading.Thread(target=watch, args=(settings, hub, stop))
+    watcher = threading.Thread(target=watch_agents, args=(settings, hub, stop))
     listener.start()
     watcher.start()
     print("ready", flush=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whyfor.config import Settings
-    from whyfor.service.serve import Running
+    from whyfor.live.serve_lock import Running
 
 NOW = calendar.datetime(2026, 3, 5, 14, 32, 20, tzinfo=calendar.UTC)
 IMAGES = Path(__file__).with_name("images")

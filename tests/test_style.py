@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.conftest import REPOSITORY
@@ -87,3 +88,16 @@ def test_only_the_store_speaks_sql() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 guilty += [f"{place}:{node.lineno}"] if _SQL.search(node.value) else []
     assert guilty == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports inside functions count too."""
+    graph = grimp.build_graph("whyfor", cache_dir=None)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(imported) > 300
+    # Take away what imports nothing that is left, until nothing changes: cycles stay.
+    left = dict(imported)
+    while leaves := [module for module in left if not (left[module] & left.keys())]:
+        for module in leaves:
+            del left[module]
+    assert sorted(left) == []

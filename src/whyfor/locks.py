@@ -86,3 +86,6 @@ def file_name(path: Path) -> str:
     UTF-8."""
     name = str(path)
     return name if to_text(name) == name else path.absolute().as_uri()
+
+
+LOCK_WAIT = 120.0

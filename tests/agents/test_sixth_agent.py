@@ -19,7 +19,7 @@ from whyfor.capture import spool
 from whyfor.config import Settings
 from whyfor.live.tracker import StatusTracker
 from whyfor.model.times import to_iso
-from whyfor.service.link import author
+from whyfor.service.statements import author
 
 Cli = Callable[..., Result]
 SCROLL = "9d111000-0000-4000-8000-000000000001"

@@ -26,8 +26,9 @@ from whyfor.agents.base import MAX_DECODED
 from whyfor.capture import decode, tail
 from whyfor.config import Settings
 from whyfor.model.sources import UnparsedRecord
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import raw
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.show import raw_records
 
 Cli = Callable[..., Result]
 MB = 1 << 20
@@ -172,7 +173,7 @@ def test_a_line_that_is_too_large_is_kept_raw_and_counted_once(
     before = derived(settings)
     assert [row[4] for row in before["unparsed"]] == [decode.TOO_LARGE]
     assert stored_bytes(settings) == {str(path): path.read_bytes()}
-    assert b"".join(raw(settings, told.session_id)) == path.read_bytes()
+    assert b"".join(raw_records(settings, told.session_id)) == path.read_bytes()
     assert "what came after" in [row[11] for row in before["events"]]
     rebuild(settings)
     assert_equal(derived(settings), before)

@@ -16,6 +16,7 @@ from tests.story.links.workshop import Agent, Repo, body
 from whyfor import config
 from whyfor.live.loop import LiveLoop
 from whyfor.model.status import LiveStatus
+from whyfor.service.ingest import sweep
 
 Cli = Callable[..., Result]
 BUG = 3  # the exit code of an error nobody expected
@@ -88,7 +89,7 @@ def test_no_verb_runs_a_program_that_a_repository_names(hostile: Hostile, cli: C
 def test_neither_the_live_loop_nor_a_page_runs_one(hostile: Hostile) -> None:
     settings = config.load()
     clock = [1000.0]
-    watching = LiveLoop(settings, Audience(), clock=lambda: clock[0])
+    watching = LiveLoop(settings, Audience(), sweep, clock=lambda: clock[0])
     for _ in range(40):
         clock[0] += max(watching.turn(), 0.05)
     watching.close()

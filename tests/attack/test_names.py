@@ -24,7 +24,8 @@ from whyfor.capture import spool
 from whyfor.config import Settings
 from whyfor.model.paths import to_name, to_path, to_text
 from whyfor.service.doctor import examine
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.open import reading
 
 Cli = Callable[..., Result]

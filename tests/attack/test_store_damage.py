@@ -23,7 +23,8 @@ from whyfor.config import Settings
 from whyfor.model.errors import Disagreement, NewerStore
 from whyfor.model.sessions import Project
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, PauseEntry, PlaceEntry, SegmentEntry
 from whyfor.store.open import reading

@@ -27,6 +27,7 @@ from tests.pages.sessions import asking, standing
 from tests.transcripts import Transcript
 from whyfor import terminal
 from whyfor.__main__ import main
+from whyfor.capture.faults import log_error
 from whyfor.cli import COMMANDS
 from whyfor.config import Settings
 from whyfor.live import notify as notifying
@@ -35,7 +36,7 @@ from whyfor.model import characters
 from whyfor.model.text import clean, label, one_line
 from whyfor.server import render
 from whyfor.service.export import prose
-from whyfor.service.ingest import ingest, log_error
+from whyfor.service.ingest import ingest
 
 Cli = Callable[..., Result]
 SOURCE = REPOSITORY / "src" / "whyfor"

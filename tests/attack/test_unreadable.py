@@ -30,7 +30,8 @@ from whyfor.config import Settings
 from whyfor.live.ingester import IncrementalIngest
 from whyfor.model.errors import StoreError
 from whyfor.service.doctor import examine
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.open import reading
 from whyfor.store.sqlite.connection import translate
 

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from whyfor.config import Settings
+from whyfor.model.query import SessionFilter
 from whyfor.model.wire.sessions import wire_hit
-from whyfor.service.sessions import SessionFilter, search
+from whyfor.service.search import search
 from whyfor.store.blobs import FolderBlobs
 
 Rows = list[tuple[Any, ...]]

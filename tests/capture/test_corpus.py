@@ -16,9 +16,12 @@ from tests.capture.snapshot import assert_equal, common_words, derived, found, o
 from tests.locks import locked
 from whyfor import config
 from whyfor.config import Settings
+from whyfor.model.query import SessionFilter
 from whyfor.privacy import private
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import SessionFilter, raw, sessions
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.sessions import sessions
+from whyfor.service.show import raw_records
 
 LARGEST = 1_500_000  # bytes of a file that is fed piece by piece
 # How many files of each agent: all dialects of the corpus are among them.
@@ -78,7 +81,9 @@ def test_what_is_stored_of_each_file_is_its_bytes(corpus: Path, kept: Settings) 
 def test_show_raw_gives_back_a_file_of_the_agent(corpus: Path, kept: Settings) -> None:
     sources = {without_private(path.read_bytes()) for path in files(corpus)}
     main = [item.session for item in sessions(kept, SessionFilter(), limit=0, everything=False)]
-    given = [b"".join(raw(kept, f"{session.agent}:{session.session_id}")) for session in main]
+    given = [
+        b"".join(raw_records(kept, f"{session.agent}:{session.session_id}")) for session in main
+    ]
     assert len(given) > 200
     assert set(given) <= sources
 

@@ -19,10 +19,13 @@ from tests.transcripts import Transcript
 from whyfor.capture import decode, tail
 from whyfor.config import Settings
 from whyfor.model.findings import Record
+from whyfor.model.query import SessionFilter
 from whyfor.model.sources import UnparsedRecord
 from whyfor.model.wire.sessions import wire_transcript
 from whyfor.service.ingest import ingest
-from whyfor.service.sessions import SessionFilter, conversation, raw, sessions
+from whyfor.service.sessions import sessions
+from whyfor.service.show import raw_records
+from whyfor.story.session_lookup import load_conversation
 
 repeatable = bounded(deadline=None, derandomize=True, max_examples=100)
 BIG = 2_000_000
@@ -261,8 +264,8 @@ def kept(settings: Settings, home: Path, *lines: bytes) -> tuple[Path, dict[str,
     report = ingest(settings)
     assert report.unreadable == []
     assert stored_bytes(settings) == {str(path): path.read_bytes()}
-    assert b"".join(raw(settings, said.session_id)) == path.read_bytes()
-    story = conversation(settings, said.session_id)
+    assert b"".join(raw_records(settings, said.session_id)) == path.read_bytes()
+    story = load_conversation(settings, said.session_id)
     assert [e.text for e in story.events if e.kind in ("user.prompt", "assistant.message")][:1] == [
         "the words before"
     ]
@@ -365,7 +368,7 @@ def test_a_file_that_is_damaged_from_its_first_byte_is_kept_under_its_own_name(
     path.write_bytes(b"\x00" * 100 + b"\n\xff\xfe\n{\n" + b'{"type":' * 5000 + b"\n")
     report = ingest(settings)
     assert (report.sessions, report.unparsed) == (1, 4)
-    assert b"".join(raw(settings, "6f1e0c52")) == path.read_bytes()
+    assert b"".join(raw_records(settings, "6f1e0c52")) == path.read_bytes()
     doctor = cli("doctor", "--json").json
     [claude] = [agent for agent in doctor["agents"] if agent["agent"] == "claude"]
     assert sum(item["lines"] for item in claude["unparsed_files"]) == 4
@@ -398,7 +401,7 @@ def test_any_damage_to_a_transcript_leaves_its_other_lines_read_and_its_bytes_st
     settings = Settings(home=folder / "own", user_home=folder, env={})
     ingest(settings)
     assert stored_bytes(settings) == {str(path): b"".join(damaged)}
-    events = conversation(settings, said.session_id).events
+    events = load_conversation(settings, said.session_id).events
     # its newline is gone: the next line hangs on it
     spoiled = {hurt, hurt + 1} if to == len(line) else {hurt}
     uuids = {(event.data or {}).get("uuid") for event in events}

@@ -20,9 +20,13 @@ from whyfor.capture import ingest as batches
 from whyfor.capture import rebuild as rebuilding
 from whyfor.capture import tail
 from whyfor.config import Settings
+from whyfor.model.query import SessionFilter
 from whyfor.service.doctor import examine
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import SessionFilter, conversation, raw, sessions
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.sessions import sessions
+from whyfor.service.show import raw_records
+from whyfor.story.session_lookup import load_conversation
 
 DAY = 86_400
 
@@ -43,13 +47,13 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 def shown(settings: Settings, session: str) -> bytes:
-    return b"".join(raw(settings, session))
+    return b"".join(raw_records(settings, session))
 
 
 def said_in(settings: Settings, session: str) -> list[str]:
     return [
         e.text
-        for e in conversation(settings, session).events
+        for e in load_conversation(settings, session).events
         if e.kind in ("user.prompt", "assistant.message")
     ]
 
@@ -134,14 +138,14 @@ def test_a_whole_last_line_without_newline_is_read_at_once_and_not_twice(
     data = said.text().encode()
     path = write(said.path(home), data[:-1])
     ingest(settings)
-    at_once = conversation(settings, said.session_id)
+    at_once = load_conversation(settings, said.session_id)
     assert at_once.events[-1].text == "answer 2, with pears"
     before = on_disk(settings.home)
     ingest(settings)
     assert on_disk(settings.home) == before
     write(path, data)
     ingest(settings)
-    later = conversation(settings, said.session_id)
+    later = load_conversation(settings, said.session_id)
     assert later.events == at_once.events
     assert later.session.tokens == at_once.session.tokens
 
@@ -194,7 +198,7 @@ def test_a_folder_that_the_session_went_to_later_is_no_project_of_its_own(
     at_once = Settings(home=tmp_path / "at-once", user_home=home, env={})
     ingest(at_once)
     assert_equal(derived(settings), derived(at_once))
-    assert conversation(settings, said.session_id).session.project == "/code/shop"
+    assert load_conversation(settings, said.session_id).session.project == "/code/shop"
 
 
 def test_how_a_file_is_cut_into_segments_and_batches_makes_no_difference(
@@ -241,12 +245,12 @@ def test_a_line_removed_in_the_middle_loses_nothing_and_doubles_nothing(
     said = story(turns=6)
     path = said.save(home)
     ingest(settings)
-    before = conversation(settings, said.session_id)
+    before = load_conversation(settings, said.session_id)
     lines = said.text().splitlines(keepends=True)
     rest = "".join(lines[:8] + lines[9:])
     write(path, rest)
     ingest(settings)
-    after = conversation(settings, said.session_id)
+    after = load_conversation(settings, said.session_id)
     assert [(e.seq, e.text) for e in after.events] == [(e.seq, e.text) for e in before.events]
     assert after.session.tokens == before.session.tokens
     assert shown(settings, said.session_id) == rest.encode()
@@ -280,7 +284,7 @@ def test_a_file_that_is_read_anew_is_counted_once(settings: Settings, home: Path
     write(path, "".join([*lines[:9], *lines[10:], "{torn\n"]))
     again = ingest(settings)
     assert (again.records, again.unparsed, again.unknown_types) == (len(lines), 1, 1)
-    assert conversation(settings, said.session_id).session.unparsed == 1
+    assert load_conversation(settings, said.session_id).session.unparsed == 1
     write(path, "".join(lines[:9]))
     assert ingest(settings).unparsed == 0
 
@@ -323,7 +327,7 @@ def test_a_document_caught_half_written_is_read_when_it_is_whole(
         ingest(settings)
     assert said_in(settings, session) == ["written in one piece"]
     assert shown(settings, session) == data
-    assert conversation(settings, session).session.unparsed == 0
+    assert load_conversation(settings, session).session.unparsed == 0
 
 
 # -- it went somewhere else ----------------------------------------------------------------------
@@ -635,7 +639,7 @@ def test_an_externalised_result_lands_in_the_turn_of_its_call_and_is_found(
     said.save(home)
     external(said, home, call, "line one\nhippopotamus in the attic\n")
     ingest(settings)
-    events = conversation(settings, said.session_id).events
+    events = load_conversation(settings, said.session_id).events
     [result] = [event for event in events if "hippopotamus" in event.text]
     assert (result.kind, result.turn) == ("tool.result", 1)
     assert [(hit["session_id"], hit["turn"]) for hit in found(settings, "hippopotamus")] == [
@@ -711,7 +715,7 @@ def test_a_legacy_title_reaches_its_session_in_whichever_order_they_come(
     for each in (names, said) if first == "the title" else (said, names):
         each.save(home)
         ingest(settings)
-    assert conversation(settings, said.session_id).session.title == "Pears for the market"
+    assert load_conversation(settings, said.session_id).session.title == "Pears for the market"
     assert [hit["session_id"] for hit in found(settings, "market")] == [said.session_id]
 
 

@@ -23,7 +23,8 @@ from whyfor.capture.ingest import Ingest
 from whyfor.config import Settings
 from whyfor.live.ingester import IncrementalIngest
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.address import parse
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, MergedEntry, SegmentEntry

@@ -17,9 +17,11 @@ from tests.capture.test_ingest import codex_rollout, external, shown, story, wri
 from tests.store.test_journal import of_tomorrow
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import conversation, raw
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.show import raw_records
 from whyfor.store.journal import Journal
+from whyfor.story.session_lookup import load_conversation
 
 PACKED = "019d0000-0000-7000-8000-000000000009"
 
@@ -239,7 +241,9 @@ def test_what_follows_a_lost_segment_is_still_read(settings: Settings, home: Pat
     [gap] = rebuild(settings).gaps
     assert (gap.start, gap.end) == (0, size)
     assert [
-        e.text for e in conversation(settings, said.session_id).events if e.kind == "user.prompt"
+        e.text
+        for e in load_conversation(settings, said.session_id).events
+        if e.kind == "user.prompt"
     ] == ["written after the gap"]
 
 
@@ -396,4 +400,4 @@ def test_an_open_reader_sees_the_old_or_the_new_database_and_nothing_between(
         assert list(db.execute("SELECT count(*) FROM sessions")) == [(sessions,)]
     finally:
         db.close()
-    assert b"".join(raw(lived, PACKED)) == codex_rollout(PACKED)
+    assert b"".join(raw_records(lived, PACKED)) == codex_rollout(PACKED)

@@ -18,10 +18,12 @@ import pytest
 from tests.capture.snapshot import assert_equal, derived
 from tests.hook import Installed, await_that
 from tests.transcripts import Transcript
+from whyfor.capture import faults
 from whyfor.config import Settings
 from whyfor.model.signals import Process
 from whyfor.service import ingest as ingesting
-from whyfor.service.ingest import ingest, ingest_for_hooks, rebuild
+from whyfor.service.ingest import ingest, ingest_for_hooks
+from whyfor.service.rebuild import rebuild
 
 DAY = "2026-05-01"
 AGENT = Process(100, 5000, "claude")
@@ -511,7 +513,7 @@ def test_an_error_goes_to_a_file_that_stays_small(
     ingest_for_hooks(settings)
     ingest_for_hooks(settings)
     assert len(log.read_text().splitlines()) == 2
-    log.write_bytes(b"x" * (ingesting.LOG_BYTES + 1))
+    log.write_bytes(b"x" * (faults.LOG_BYTES + 1))
     ingest_for_hooks(settings)
     assert len(log.read_text().splitlines()) == 1
     assert "x" * 10 not in log.read_text()

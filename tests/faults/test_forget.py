@@ -19,9 +19,11 @@ from tests.service.forget.test_sessions import secret, subagent
 from tests.service.forget.traces import CANARY, in_database, traces
 from whyfor.capture import compact as merge
 from whyfor.config import Settings
+from whyfor.model.query import SessionFilter
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import SessionFilter, sessions
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.sessions import sessions
 from whyfor.store.tombstones import FORGET_MARKER
 
 POINTS = 3

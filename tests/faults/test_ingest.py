@@ -22,8 +22,11 @@ from tests.capture.test_rebuild import change, populate
 from tests.faults.machine import CALLS, SECONDS, SMALL, Done, Kept, Machine, spread, strikes
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import SessionFilter, raw, sessions
+from whyfor.model.query import SessionFilter
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.sessions import sessions
+from whyfor.service.show import raw_records
 
 POINTS = 7  # of each call: where in their sequence it strikes
 DISK_FULL = "No space|disk is full"
@@ -348,7 +351,7 @@ def test_a_reader_works_while_another_process_holds_the_write_lock(machine: Mach
             assert "not yet committed" not in done.out
         assert on_disk(machine.own) == before
         [first, *_] = sessions(machine.settings, SessionFilter(), limit=1, everything=False)
-        assert b"".join(raw(machine.settings, first.session.session_id))
+        assert b"".join(raw_records(machine.settings, first.session.session_id))
     finally:
         writer.close(True)
 

@@ -13,7 +13,7 @@ from typing import Any
 from whyfor.config import Settings
 from whyfor.live.feed import Cursor, FeedItem
 from whyfor.live.hub import Hub, StreamFilter
-from whyfor.live.loop import watch
+from whyfor.service.ingest import watch_agents
 
 SECONDS = 30.0  # until something that should have happened is given up
 
@@ -35,7 +35,9 @@ class Live:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = [
             threading.Thread(target=lambda: asyncio.run(self._listen()), name="listener"),
-            threading.Thread(target=lambda: watch(settings, self.hub, self.stop), name="watcher"),
+            threading.Thread(
+                target=lambda: watch_agents(settings, self.hub, self.stop), name="watcher"
+            ),
         ]
 
     def __enter__(self) -> Live:

@@ -27,7 +27,8 @@ from whyfor.live.loop import LiveLoop
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import NotFound
 from whyfor.model.status import LiveStatus
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest, sweep
+from whyfor.service.rebuild import rebuild
 from whyfor.store.open import reading
 
 from . import Live
@@ -529,7 +530,7 @@ def test_a_killed_agent_is_seen_to_be_gone(settings: Settings, agent: Agent) -> 
 def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent) -> None:
     hook = Installed(settings.home)
     hook.stand_in()
-    watching = LiveLoop(settings, Quiet())
+    watching = LiveLoop(settings, Quiet(), sweep)
     watching.turn()
     hook.run(
         "claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode()
@@ -543,7 +544,7 @@ def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent
 
 def test_it_ends_without_a_trace(settings: Settings, agent: Agent) -> None:
     (settings.home / "hook").mkdir(parents=True)
-    watching = LiveLoop(settings, Quiet())  # what is imported on the way stays open
+    watching = LiveLoop(settings, Quiet(), sweep)  # what is imported on the way stays open
     watching.turn()
     watching.close()
     before, threads = open_files(), threading.active_count()
@@ -561,7 +562,7 @@ def open_files() -> list[str]:
 
 
 def test_it_waits_when_nothing_is_kept_and_nothing_is_there(settings: Settings) -> None:
-    watching = LiveLoop(settings, Quiet())
+    watching = LiveLoop(settings, Quiet(), sweep)
     watching.turn()
     assert watching.turn() > 0.05
     watching.close()
@@ -574,7 +575,7 @@ def test_a_hundred_idle_sessions_cost_a_few_turns_a_second(settings: Settings, h
         os.utime(agent.path, (time.time() - 3600, time.time() - 3600))
     clock = [1000.0]
     hub = Quiet()
-    watching = LiveLoop(config.load(), hub, clock=lambda: clock[0])
+    watching = LiveLoop(config.load(), hub, sweep, clock=lambda: clock[0])
     watching._watch._clock = watching._attending._clock = lambda: clock[0]
     while watching._backlog or not watching._begun:
         clock[0] += watching.turn()
@@ -608,7 +609,7 @@ def test_cards_have_a_title_and_say_what_was_done_last(settings: Settings, agent
 
 def test_somebody_who_holds_the_lock_for_long_is_said(settings: Settings, home: Path) -> None:
     clock, hub = [100.0], Quiet()
-    watching = LiveLoop(settings, hub, clock=lambda: clock[0])
+    watching = LiveLoop(settings, hub, sweep, clock=lambda: clock[0])
     agent = Agent(home, "locked")
     watching.turn()
     told = []

@@ -14,14 +14,14 @@ import pytest
 
 from tests.agents.readers.test_opencode import Writer
 from tests.hook import Installed
-from whyfor.agents.claude.running import Registry
+from whyfor.agents.claude.processes import Registry
 from whyfor.capture import doorbell as wake
 from whyfor.capture.doorbell import Doorbell
 from whyfor.config import Settings
 from whyfor.live.loop import LiveLoop
 from whyfor.live.tracker import ACTIVE, StatusTracker
 from whyfor.model.status import LiveStatus, Summary
-from whyfor.service.ingest import ingest
+from whyfor.service.ingest import ingest, sweep
 from whyfor.store.sqlite.connection import connect, transaction
 
 from .test_ingester import Agent, Quiet
@@ -60,7 +60,7 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         self.hub = Quiet()
-        self.watching = LiveLoop(settings, self.hub)
+        self.watching = LiveLoop(settings, self.hub, sweep)
 
     def sees(self, **phases: str) -> dict[str, LiveStatus]:
         """By the session's title."""

@@ -25,9 +25,10 @@ from tests.conftest import missing_part
 from tests.locks import locked
 from whyfor.config import Settings
 from whyfor.live.hub import Hub
-from whyfor.live.loop import watch
+from whyfor.live.serve_lock import Running
 from whyfor.server.app import create_app
-from whyfor.service.serve import AccessKeys, Running
+from whyfor.service.ingest import watch_agents
+from whyfor.service.serve import AccessKeys
 
 PACKAGE = Path(__file__).with_name("package.json")
 CACHE = Path(__file__).parents[2] / ".cache" / "axe"
@@ -84,7 +85,7 @@ class Site:
         )
         self._stop = threading.Event()
         self._watch = (
-            threading.Thread(target=watch, args=(settings, self.hub, self._stop))
+            threading.Thread(target=watch_agents, args=(settings, self.hub, self._stop))
             if watching
             else None
         )

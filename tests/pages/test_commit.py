@@ -19,7 +19,7 @@ from whyfor.server.pages.commit import alternative, steps
 from whyfor.server.pages.diffs import emphasised, visible
 from whyfor.service.commit import SHOWN_EACH, commit_page
 from whyfor.service.ingest import ingest
-from whyfor.service.link import note
+from whyfor.service.note import note
 
 from .browser import Site, no_sideways
 from .hostile import HOSTILE

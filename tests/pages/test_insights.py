@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
-from whyfor.model.query import Filters
+from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
 from whyfor.model.times import parse_iso
@@ -31,7 +31,6 @@ from whyfor.service.insights import (
     Overview,
     overview,
 )
-from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
 from whyfor.store.sqlite.connection import connect, fetch
 from whyfor.store.sqlite.stats import SqliteStats

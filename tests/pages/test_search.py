@@ -14,11 +14,10 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.story.links.workshop import Agent, Clock, Repo
 from tests.transcripts import Transcript
-from whyfor.model.query import Hit
+from whyfor.model.query import Hit, SessionFilter
 from whyfor.server.pages import search as pages
 from whyfor.service.ingest import ingest
-from whyfor.service.search import CommitHit, SearchPage, SearchRequest, find
-from whyfor.service.sessions import SessionFilter, search
+from whyfor.service.search import CommitHit, SearchPage, SearchRequest, find, search
 
 from .browser import Complaints, Site
 from .hostile import HOSTILE

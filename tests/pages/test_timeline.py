@@ -13,10 +13,11 @@ from playwright.sync_api import Page, expect
 
 from tests.story.links.workshop import Agent, Clock, Repo, body
 from whyfor.model.checkpoints import Note
-from whyfor.service.browse import CommitFilter
+from whyfor.model.stories import CommitFilter
 from whyfor.service.ingest import ingest
-from whyfor.service.link import note, unlink
+from whyfor.service.note import note
 from whyfor.service.timeline import timeline
+from whyfor.service.unlink import unlink
 
 from .browser import Site
 from .conftest import Home

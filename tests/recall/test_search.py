@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.service.sessions import SessionFilter
-from whyfor.service.sessions import search as find
+from whyfor.model.query import SessionFilter
+from whyfor.service.search import search as find
 
 Cli = Callable[..., Result]
 

@@ -23,8 +23,9 @@ from whyfor.live.feed import Feed, FeedItem
 from whyfor.live.hub import _differ
 from whyfor.model.status import LiveStatus
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.link import unlink
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.unlink import unlink
 from whyfor.store.sqlite import changes
 
 

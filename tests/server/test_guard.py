@@ -14,8 +14,9 @@ import pytest
 
 from tests.server.wire import Served
 from whyfor.demo.places import Demo
+from whyfor.model.query import SessionFilter
 from whyfor.server.guard import REFUSED
-from whyfor.service.sessions import SessionFilter, sessions
+from whyfor.service.sessions import sessions
 
 SECRET = "backoff"  # a word of the demo's sessions
 

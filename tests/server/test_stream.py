@@ -288,7 +288,7 @@ def test_a_store_that_comes_into_being_is_heard_from_its_first_event(
 
 
 def test_a_rebuilt_store_is_the_same_place(settings: Settings, home: Path) -> None:
-    from whyfor.service.ingest import rebuild
+    from whyfor.service.rebuild import rebuild
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:
@@ -430,7 +430,7 @@ def test_status_alone_can_be_wanted(settings: Settings, home: Path) -> None:
 def test_a_damaged_store_is_said_and_a_sound_one_found_again(
     settings: Settings, home: Path
 ) -> None:
-    from whyfor.service.ingest import rebuild
+    from whyfor.service.rebuild import rebuild
 
     spoken(settings, home, ("a", ["x"]))
     with served(settings) as server, listening(server) as messages:

@@ -17,9 +17,10 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.live.hub import Hub
+from whyfor.live.serve_lock import Running
 from whyfor.server.app import App, create_app
 from whyfor.server.run import Server, bound
-from whyfor.service.serve import AccessKeys, Running
+from whyfor.service.serve import AccessKeys
 
 
 class Answer(msgspec.Struct):

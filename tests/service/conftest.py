@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.service.init.tools import Spool, git
+from whyfor.capture import hook_files
 from whyfor.config import Settings
-from whyfor.service import init as installing
 
 
 @pytest.fixture
@@ -27,5 +27,5 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def spool(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Spool:
     """What hooks announce, with nobody reading it away: no ingest is started."""
-    monkeypatch.setattr(installing, "launcher", lambda: b"")
+    monkeypatch.setattr(hook_files, "launcher", lambda: b"")
     return Spool(settings.home)

@@ -17,8 +17,8 @@ from tests.transcripts import Transcript
 from whyfor.agents.codex.facts import HOOKS as CODEX
 from whyfor.agents.gemini.facts import HOOKS as GEMINI
 from whyfor.agents.hooks import commands
+from whyfor.capture import hook_files
 from whyfor.config import Settings
-from whyfor.service import init as installing
 
 Cli = Callable[..., Result]
 
@@ -86,7 +86,7 @@ def test_an_interpreter_that_moved_is_named(
 ) -> None:
     (home / ".gemini").mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(installing, "interpreter", lambda: "/code/gone/python3")
+        patch.setattr(hook_files, "interpreter", lambda: "/code/gone/python3")
         cli("init")
     result = cli("doctor", "--json")
     assert result.code == 1
@@ -102,9 +102,9 @@ def test_another_interpreter_that_still_works_is_only_worth_knowing(
 ) -> None:
     (home / ".gemini").mkdir()
     other = tmp_path / "python"
-    other.symlink_to(installing.interpreter())
+    other.symlink_to(hook_files.interpreter())
     with monkeypatch.context() as patch:
-        patch.setattr(installing, "interpreter", lambda: str(other))
+        patch.setattr(hook_files, "interpreter", lambda: str(other))
         cli("init")
     result = cli("doctor", "--json")
     assert (result.code, hooks(result)["gemini"]["state"]) == (0, "stale")

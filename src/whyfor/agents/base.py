@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whyfor.agents.conversation import SessionWriter
 
 __all__ = [
-    "MARKER",
     "MAX_DECODED",
     "TITLE_AGENT",
     "TITLE_DERIVED",
@@ -60,7 +59,6 @@ _LARGE = 1 << 20  # bytes below which memory is not asked for
 _PER_BYTE = 5
 _PER_VALUE = 80  # and for each value
 _MAX_VALUES = 6_000_000  # in one line or document, half a GB of them; real ones have some thousands
-MARKER = "[Whyfor: "  # how a line begins that a restored session has in it and nobody typed
 
 Framing = Literal["lines", "document", "blob", "rows"]
 OnError = Callable[[OSError], None]  # told of each folder that cannot be listed

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from whyfor.agents.base import MARKER
+from whyfor.agents.facts import MARKER
 from whyfor.model.events import StoredEvent
 from whyfor.model.findings import Record
 

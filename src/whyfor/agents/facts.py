@@ -121,3 +121,6 @@ def hook_events(names: str) -> tuple[HookEvent, ...]:
 def folder_from(variable: str, name: str) -> Callable[[Path, Mapping[str, str]], Path]:
     """The folder that a variable names, else one of this name in the user's home."""
     return lambda home, env: Path(env[variable]) if env.get(variable) else home / name
+
+
+MARKER = "[Whyfor: "  # how a line begins that a restored session has in it and nobody typed

@@ -90,10 +90,11 @@ def _serve(demo: Demo, keep: bool, as_json: bool) -> None:
 
 def _json(demo: Demo, keep: bool) -> None:
     from whyfor import config
+    from whyfor.model.query import SessionFilter
     from whyfor.model.wire.answers import WireDemo
     from whyfor.model.wire.sessions import wire_session
     from whyfor.service.ingest import ingest
-    from whyfor.service.sessions import SessionFilter, sessions
+    from whyfor.service.sessions import sessions
 
     settings = config.load()
     report = ingest(settings)

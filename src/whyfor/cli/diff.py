@@ -11,7 +11,7 @@ from whyfor.cli.render import agent, console, fitted, json_option, note, print_j
 from whyfor.model.reports import CommitRange
 from whyfor.model.text import one_line, plural, spent
 from whyfor.model.wire.commits import wire_commit_range
-from whyfor.service.status import between
+from whyfor.service.diff import compare_commits
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(old: str, new: str, as_json: bool) -> None:
       whyfor diff main HEAD
       whyfor diff HEAD~3
     """
-    found = between(config.load(), Path.cwd(), old, new)
+    found = compare_commits(config.load(), Path.cwd(), old, new)
     if as_json:
         print_json(wire_commit_range(found))
         return

@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.capture.manifest import InstallStep
 from whyfor.cli.render import agent, console, fitted, json_option, print_json, progress_bars, table
 from whyfor.model.text import plural
 from whyfor.model.wire.reports import wire_report
-from whyfor.service.init import InitOptions, InitReport, init
+from whyfor.service.init import InitOptions, InitReport, InstallStep, init
 
 SIGN = {
     "installed": ("✓", "green"),

@@ -10,7 +10,7 @@ from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
 from whyfor.model.checkpoints import TAGS, Note
 from whyfor.model.wire.commits import wire_checkpoint
-from whyfor.service.link import note
+from whyfor.service.note import note
 
 
 @click.command()

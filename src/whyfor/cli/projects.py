@@ -12,7 +12,7 @@ from whyfor.model.reports import KnownProject
 from whyfor.model.text import plural
 from whyfor.model.wire.answers import WireAlias
 from whyfor.model.wire.reports import wire_known_project
-from whyfor.service.link import alias, projects
+from whyfor.service.projects import alias, projects
 
 
 @click.group(invoke_without_command=True)

@@ -7,7 +7,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json, progress_bar, size
 from whyfor.model.text import plural
-from whyfor.service.ingest import rebuild
+from whyfor.service.rebuild import rebuild
 
 
 @click.command()

@@ -8,11 +8,11 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import age, agent, console, json_option, note, print_json, project
-from whyfor.model.query import Hit
+from whyfor.model.query import Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
 from whyfor.model.wire.sessions import wire_hit
 from whyfor.service.agents import AGENT_CHOICE
-from whyfor.service.sessions import SessionFilter, search
+from whyfor.service.search import search
 
 _LABEL = {
     "user.prompt": "prompt",

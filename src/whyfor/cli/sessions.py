@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.capture.exclusions import excluded_note
 from whyfor.cli.render import (
     age,
     agent,
@@ -20,11 +19,12 @@ from whyfor.cli.render import (
     project,
     table,
 )
+from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.model.wire.sessions import WireSession, wire_session
 from whyfor.service.agents import AGENT_CHOICE
-from whyfor.service.sessions import SessionFamily, SessionFilter, sessions
+from whyfor.service.sessions import SessionFamily, excluded_note, sessions
 
 if TYPE_CHECKING:
     from rich.text import Text

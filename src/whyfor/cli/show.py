@@ -29,9 +29,15 @@ from whyfor.model.text import clean, label, one_line, plural, spent
 from whyfor.model.turns import Turn
 from whyfor.model.wire.commits import wire_whole_story
 from whyfor.model.wire.sessions import wire_transcript, wire_turns
-from whyfor.service.log import conversation_lines, is_commit, read
-from whyfor.service.sessions import conversation, raw
-from whyfor.story.conversation.transcript import TranscriptFilter, transcript
+from whyfor.service.show import (
+    TranscriptFilter,
+    conversation_lines,
+    is_commit,
+    load_conversation,
+    raw_records,
+    show_commit,
+    transcript,
+)
 from whyfor.terminal import data_stream, write_data
 
 _FOLDED_LINES = 12
@@ -91,10 +97,10 @@ def command(
         raise click.UsageError("--markdown is for commits; for a session: whyfor export SESSION")
     if as_raw:
         stdout = data_stream()
-        for piece in raw(settings, reference):
+        for piece in raw_records(settings, reference):
             stdout.write(piece)
         return
-    found = conversation(settings, reference)
+    found = load_conversation(settings, reference)
     if as_json:
         print_json(wire_turns(found) if as_turns else wire_transcript(found))
     elif as_turns:
@@ -104,7 +110,7 @@ def command(
 
 
 def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdown: bool) -> None:
-    story = read(settings, reference, Path.cwd())
+    story = show_commit(settings, reference, Path.cwd())
     if as_json:
         lines = conversation_lines(settings, story.told)
         print_json(wire_whole_story(story, lines))

@@ -6,10 +6,10 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import console, count, json_option, print_json, project, table
+from whyfor.model.query import SessionFilter
 from whyfor.model.stats import StatsRow
 from whyfor.model.text import plural
 from whyfor.service.agents import AGENT_CHOICE, agent_colour
-from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import Stats, stats
 
 _BAR = 24

@@ -9,7 +9,7 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
 from whyfor.model.wire.answers import WireUnlinked
-from whyfor.service.link import unlink
+from whyfor.service.unlink import unlink
 
 
 @click.command()

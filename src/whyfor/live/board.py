@@ -12,6 +12,7 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.capture.ingest import wall_clock
+from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.config import Settings
 from whyfor.live.approval_text import WHOLE, whole
 from whyfor.model.errors import NotFound
@@ -23,7 +24,6 @@ from whyfor.model.sessions import Session
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.text import one_line
 from whyfor.model.turns import Turn
-from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns

@@ -19,12 +19,12 @@ from whyfor.agents import AGENTS
 from whyfor.capture import tail
 from whyfor.capture.discover import FoundFile, roots
 from whyfor.capture.doorbell import Doorbell, asked
+from whyfor.capture.faults import log_error
 from whyfor.capture.watch import Watch
 from whyfor.config import Settings
 from whyfor.live.ingester import IncrementalIngest, stamp
 from whyfor.live.tracker import StatusTracker
 from whyfor.model.errors import Busy, NotFound, StoreError, WhyforError
-from whyfor.service.ingest import ingest, log_error
 from whyfor.story.status.standing import StatusSink
 
 LOOK = 0.5  # seconds between looks at the spool and at what others wrote to the store
@@ -43,17 +43,20 @@ FIRST_SWEEP = 30.0
 UNREAD = 50
 
 
-def watch(settings: Settings, hub: StatusSink, stop: threading.Event) -> None:
-    """Until somebody stops it; never raises."""
-    LiveLoop(settings, hub).run(stop)
-
-
 class LiveLoop:
+    """The loop. `ingest` is a whole `whyfor ingest`, given the settings and how many seconds it
+    may wait for the lock."""
+
     def __init__(
-        self, settings: Settings, hub: StatusSink, clock: Callable[[], float] = time.monotonic
+        self,
+        settings: Settings,
+        hub: StatusSink,
+        ingest: Callable[[Settings, float], object],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
         self.hub = hub
+        self._ingest = ingest
         self._clock = clock
         self._bell = Doorbell(settings.home)
         self._watch = _watch(settings)
@@ -292,7 +295,7 @@ class LiveLoop:
         self._sweep_due = self._clock() + (FIRST_SWEEP if first else SWEEP)
         if not first:
             self._reload()
-            ingest(self.settings, wait=WAIT)
+            self._ingest(self.settings, WAIT)
 
 
 def _watch(settings: Settings) -> Watch:

@@ -67,3 +67,16 @@ class Hit(msgspec.Struct, frozen=True):
     marks: list[tuple[int, int]]  # where the words stand in the snippet
     score: float
     named: bool = False  # found in the session's title, which the agent wrote
+
+
+class SessionFilter(msgspec.Struct, frozen=True):
+    """Filters as people give them."""
+
+    project: str | None = None
+    agent: str | None = None
+    since: str | None = None
+    until: str | None = None
+    branch: str | None = None
+    fields: str | None = None
+    # a project's, exactly; for clients, whose words must not become paths
+    identity: str | None = None

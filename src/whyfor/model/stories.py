@@ -55,3 +55,31 @@ class FullStory(msgspec.Struct, frozen=True):
     tokens: Tokens
     group: list[Checkpoint]  # all of its group, oldest first
     reverts: CommitStory | None = None
+
+
+class CommitFilter(msgspec.Struct, frozen=True):
+    """Of a project's commits."""
+
+    branch: str | None = None  # none: where HEAD is; "*": all of them
+    author: str | None = None  # part of a name or an address
+    agent: str | None = None
+    tag: str | None = None
+    story: bool | None = None
+    since: int | None = None
+    until: int | None = None
+
+    def fits(self, story: CommitStory) -> bool:
+        commit, checkpoint = story.commit, story.checkpoint
+        parts = checkpoint.parts if checkpoint else []
+        note = checkpoint.annotation if checkpoint else None
+        return (
+            (not self.author or self.author.lower() in f"{commit.author} {commit.email}".lower())
+            and (not self.agent or any(part.agent == self.agent for part in parts))
+            and (not self.tag or (note is not None and note.tag == self.tag))
+            and (self.story is None or bool(parts) == self.story)
+            and (self.since is None or commit.committed_at >= self.since)
+            and (self.until is None or commit.committed_at <= self.until)
+        )
+
+
+MERGE = "context_reset"

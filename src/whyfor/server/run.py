@@ -17,13 +17,13 @@ import uvicorn
 
 from whyfor.config import Settings
 from whyfor.live.hub import Hub
-from whyfor.live.loop import watch
 from whyfor.live.notify import Notifier
 from whyfor.model.errors import Busy
 from whyfor.server.app import create_app
 from whyfor.server.connections import KEYLESS, Connection, Connections
 from whyfor.server.warm import warm
 from whyfor.service import serve as access
+from whyfor.service.ingest import watch_agents
 from whyfor.terminal import say
 
 HOST = "127.0.0.1"
@@ -46,9 +46,9 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
     """Until a signal; or, if a server runs already, just a link into that one."""
     keys = access.AccessKeys(settings)
     try:
-        with access.alone(settings), bound(port) as listener:
+        with access.hold_server(settings), bound(port) as listener:
             number = int(listener.getsockname()[1])
-            with access.announced(settings, number) as running:
+            with access.announce_server(settings, number) as running:
                 hub = Hub(settings)
                 app = create_app(settings, port=number, keys=keys, hub=hub)
                 try:
@@ -66,7 +66,7 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
                 finally:
                     keys.tidy(0)
     except access.AlreadyServed:
-        running = access.running(settings)
+        running = access.running_server(settings)
         ready(running, keys.link(running), True)
 
 
@@ -104,7 +104,7 @@ def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
     stop = threading.Event()
     audience = Notifier(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
     thread = threading.Thread(
-        target=watch, args=(settings, audience, stop), name="whyfor-watch", daemon=True
+        target=watch_agents, args=(settings, audience, stop), name="whyfor-watch", daemon=True
     )
     thread.start()
     try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,41 +15,34 @@ import msgspec
 from whyfor.capture import spool, tail
 from whyfor.capture.checkout_list import publish_stories
 from whyfor.capture.discover import at_home, at_paths, chosen
-from whyfor.capture.exclusions import excluded, tell_hooks
-from whyfor.capture.filters.paused import PauseFilter
-from whyfor.capture.filters.pauses import Pauses
+from whyfor.capture.faults import log_error, writable
+from whyfor.capture.filters.load import load_filters
 from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
 from whyfor.capture.permissions import tighten
 from whyfor.capture.recover import (
     REBUILD_HINT,
-    first_line,
     is_damaged,
-    rebuild_database,
     recover,
     sound,
 )
 from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
-from whyfor.locks import ingest_lock
-from whyfor.model.errors import CorruptStore, Disagreement, NotFound, StoreError
-from whyfor.model.paths import to_text
+from whyfor.locks import LOCK_WAIT, ingest_lock
+from whyfor.model.errors import CorruptStore, Disagreement
 from whyfor.model.progress import Announce
-from whyfor.service.pause import settle
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import require_salt
 from whyfor.story.links.save import link_waiting
+from whyfor.story.status.standing import StatusSink
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from whyfor.agents.base import Agent
-    from whyfor.capture.rebuild import MissingBytes
 
-LOCK_WAIT = 120.0
 # as long as a hook takes a started ingest's word that it will read the spool
 BACKGROUND_WAIT = 600.0
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
-LOG_BYTES = 256 << 10
 
 
 class IngestReport(msgspec.Struct):
@@ -70,16 +63,6 @@ class IngestReport(msgspec.Struct):
     unreadable: list[Unreadable]
     seconds: float
     repairs: list[str] = []  # what was damaged or lost in the store, and what was done about it
-
-
-class RebuildReport(msgspec.Struct):
-    sessions: int
-    records: int
-    events: int
-    bytes: int
-    gaps: list[MissingBytes]
-    seconds: float
-    repairs: list[str] = []
 
 
 def ingest(  # noqa: PLR0913 - two bars, and three ways to be started
@@ -168,14 +151,6 @@ def _ingest(
     )
 
 
-def load_filters(settings: Settings, store: Store) -> PauseFilter:
-    """Pauses and exclusions as they are now; hooks are told the same."""
-    settle(settings, store, journal(settings))
-    found = excluded(settings, store)
-    tell_hooks(settings, found, store)
-    return PauseFilter(Pauses(settings.home, store.capture.pauses()), found)
-
-
 def _retain(settings: Settings, store: Store) -> int:
     """How many sessions were too old."""
     if not settings.retention.limits:
@@ -199,65 +174,21 @@ def _count(store: Store, counts: IngestCounts) -> None:
                 store.set_mark(name, number)
 
 
+def watch_agents(settings: Settings, hub: StatusSink, stop: threading.Event) -> None:
+    """Read what agents write as they write it, until `stop` is set; never raises."""
+    from whyfor.live.loop import LiveLoop  # a plain ingest does without it
+
+    LiveLoop(settings, hub, sweep).run(stop)
+
+
+def sweep(settings: Settings, wait: float) -> None:
+    """Run a whole ingest, also for what is too old to be kept; Busy if others write for long."""
+    ingest(settings, wait=wait)
+
+
 def ingest_for_hooks(settings: Settings) -> None:
     """Nobody is there to be told of an error: it goes to a file of bounded size."""
     try:
         ingest(settings, background=True)
     except Exception as error:  # noqa: BLE001 - written down: a hook's ingest has nobody to tell
         log_error(settings, error)
-
-
-def log_error(settings: Settings, error: Exception) -> None:
-    log = settings.home / "hook" / "errors.log"
-    with suppress(OSError):
-        big = log.exists() and log.stat().st_size > LOG_BYTES
-        with log.open("w" if big else "a", encoding="utf-8") as file:
-            file.write(
-                f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: "
-                f"{first_line(error)}\n"
-            )
-
-
-def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildReport:
-    """Make the database again from journal and segments; the old one serves readers until the
-    new one is whole.
-
-    First the journal is completed from the database, where it was damaged.
-    """
-    begun = time.monotonic()
-    if not settings.journal.exists() and not settings.database.exists():
-        raise NotFound(
-            "there is no journal to rebuild from", "Read what your agents wrote: whyfor ingest"
-        )
-    with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
-        repairs = recover(settings, thorough=True)
-        if not settings.journal.exists():
-            raise NotFound(
-                "there is nothing to rebuild", "Read what your agents wrote: whyfor ingest"
-            )
-        gaps, totals = rebuild_database(settings, announce)
-    return RebuildReport(
-        sessions=totals.sessions,
-        records=totals.records,
-        events=totals.events,
-        bytes=totals.bytes,
-        gaps=gaps,
-        seconds=round(time.monotonic() - begun, 3),
-        repairs=repairs,
-    )
-
-
-@contextmanager
-def writable(settings: Settings) -> Iterator[None]:
-    """The system's errors while writing to our own home, as ours."""
-    try:
-        yield
-    except Exception as error:
-        if not isinstance(error, OSError) and not type(error).__module__.startswith("obstore"):
-            raise
-        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
-            raise  # it is not about our home
-        raise StoreError(
-            f"cannot write to {to_text(settings.home)}: {first_line(error)}",
-            "Nothing was lost. Free some space or check permissions, then: whyfor ingest",
-        ) from error

@@ -12,14 +12,14 @@ import msgspec
 from whyfor.agents.tools import names_of
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput
-from whyfor.model.query import Filters
+from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Tokens
 from whyfor.model.stats import QUARTER, ApprovalWait, SessionCounts
-from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import reading
 from whyfor.store.protocol import StatsStore
 from whyfor.story.failures import KINDS, kind_of
 from whyfor.story.links.assemble import NOT_THEN
+from whyfor.story.session_lookup import parse_filters
 from whyfor.story.tokens import total
 
 BY = ("agent", "project", "model")
@@ -101,7 +101,7 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
     since, until = _period(asking, now)
     with reading(settings) as library:
         where = SessionFilter(since=str(since), until=str(until), identity=asking.project or None)
-        filters = understand(library, where)
+        filters = parse_filters(library, where)
         store = library.stats
         recent = now - timedelta(days=RECENT)
         counted = store.counted(filters, round(recent.timestamp() * 1000))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,13 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.capture import spool
 from whyfor.capture.filters import pauses
+from whyfor.capture.pauses import (
+    _with_new_trees,
+    active_pauses,
+    describe_pause,
+    now_ms,
+    settle_pauses,
+)
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.hook import FILES
@@ -20,9 +26,8 @@ from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.reports import Paused, PauseReport
 from whyfor.model.signals import Process
-from whyfor.store.journal import Journal, PauseEntry
+from whyfor.store.journal import PauseEntry
 from whyfor.store.open import journal, reading
-from whyfor.store.protocol import Store
 
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 366 * 86_400
@@ -55,7 +60,7 @@ def pause(settings: Settings, scope: Scope, seconds: int | None = None) -> Pause
     """From now on; a pause that is longer already stays as it is."""
     from secrets import token_hex
 
-    now = _now()
+    now = now_ms()
     until = None if seconds is None else now + seconds * 1000
     before = next((found for found in active_pauses(settings) if scope.is_of(found)), None)
     if before is None:
@@ -79,7 +84,7 @@ def pause(settings: Settings, scope: Scope, seconds: int | None = None) -> Pause
 
 
 def resume(settings: Settings, scope: Scope) -> PauseReport:
-    now = _now()
+    now = now_ms()
     ended = [
         msgspec.structs.replace(found, until=now, folders=_with_new_trees(found))
         for found in active_pauses(settings)
@@ -89,26 +94,6 @@ def resume(settings: Settings, scope: Scope) -> PauseReport:
         _write(settings, found)
     _settle_soon(settings)
     return PauseReport([describe_pause(found) for found in ended], _told_all(settings))
-
-
-def active_pauses(settings: Settings) -> list[PauseEntry]:
-    now = _now()
-    return [
-        found
-        for found in pauses.pending_pauses(settings.home)
-        if found.until is None or now < found.until
-    ]
-
-
-def describe_pause(found: PauseEntry) -> Paused:
-    if found.session_id:
-        return Paused(
-            "session", found.since, found.until, session=f"{found.agent}:{found.session_id}"
-        )
-    if found.repository:
-        tree = found.folders[0] if found.folders else found.repository
-        return Paused("repository", found.since, found.until, repository=tree)
-    return Paused("everything", found.since, found.until)
 
 
 def _told_all(settings: Settings) -> list[Paused]:
@@ -166,7 +151,7 @@ def _session(settings: Settings, given: str) -> Scope:
     for known in active_pauses(settings):
         if known.session_id.startswith(given):
             return Scope(known.agent, known.session_id)
-    from whyfor.service.sessions import find_session
+    from whyfor.story.session_lookup import find_session
 
     try:
         with reading(settings) as library:
@@ -233,43 +218,15 @@ def _not_a_time(text: str) -> BadInput:
 # -- keeping it ----------------------------------------------------------------------------------
 
 
-def settle(settings: Settings, store: Store, record: Journal) -> None:
-    """What began or ended since goes to the journal; hooks need not look at what is over. Under
-    the ingest lock."""
-    fresh = pauses.pending_pauses(settings.home)
-    if not fresh:
-        return
-    before = {found.id: found for found in store.capture.pauses()}
-    now = _now()
-    with store.transaction(record):
-        for found in pauses.merge_pauses(before.values(), fresh):
-            if found.until is None or now < found.until:
-                found = msgspec.structs.replace(found, folders=_with_new_trees(found))
-            if before.get(found.id) != found:
-                record.add(found)
-                store.capture.save_pause(found)
-    for found in fresh:
-        if found.until is not None and found.until <= now:
-            (settings.home / pauses.FOLDER / found.id).unlink(missing_ok=True)
-
-
 def _settle_soon(settings: Settings) -> None:
     """At once if nobody else is writing; else the next ingest does it. Hooks know already."""
     if not settings.database.exists():
         return
     try:
         with writing(settings, 0) as store:
-            settle(settings, store, journal(settings))
+            settle_pauses(settings, store, journal(settings))
     except (Busy, StoreError):
         pass  # said by whoever reads or writes the store next; the pause itself is in effect
-
-
-def _with_new_trees(found: PauseEntry) -> list[str]:
-    """Work trees made since are of the same repository, also when they are gone again at the
-    next ingest."""
-    if not found.repository:
-        return found.folders
-    return list(dict.fromkeys([*found.folders, *pauses.work_trees(found.repository)]))
 
 
 def _write(settings: Settings, found: PauseEntry) -> None:
@@ -285,10 +242,6 @@ def _write(settings: Settings, found: PauseEntry) -> None:
 def _current_hook(settings: Settings) -> None:
     """A hook installed by an older version knows nothing of pauses."""
     if (settings.home / "hook" / FILES[0]).exists():
-        from whyfor.service.init import place_hook
+        from whyfor.capture.hook_files import place_hook
 
         place_hook(settings)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -20,8 +20,8 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.findings import Sink
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
-from whyfor.service.show import session_named
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.session_lookup import session_named
 
 LARGEST = 12 << 20  # bytes
 _HINTS = (b"base64", b"data:image", b"inlineData", b"image/")

@@ -16,13 +16,14 @@ from whyfor.agents import AGENTS
 from whyfor.config import Settings
 from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.query import FIELDS, Filters, Hit, Query, TurnMatch
+from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, TurnMatch
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.search import HitRange, held, marked, page
-from whyfor.service.sessions import SessionFilter, understand
+from whyfor.recall.search import search as search_turns
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.session_lookup import parse_filters
 
 __all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "find"]
 
@@ -177,7 +178,7 @@ def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters
     _check(wanted)
     where = SessionFilter(identity=wanted.project or None, since=wanted.when or None)
     filters = msgspec.structs.replace(
-        understand(library, where),
+        parse_filters(library, where),
         agents=wanted.agents,
         committed=wanted.committed,
         fields=(wanted.kind,) if wanted.kind in FIELDS else (),
@@ -388,3 +389,13 @@ def _by_when(places: list[TurnMatch]) -> dict[str, int | None]:
         inside = [place for place in places if not since or (place.created_at or 0) >= since]
         counts[when] = _turns(inside) if len(places) <= COUNTED else None
     return counts
+
+
+def search(
+    settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool
+) -> list[Hit]:
+    query = queries.parse(words)
+    with reading(settings) as library:
+        return search_turns(
+            library, query, parse_filters(library, where), limit=limit, newest=newest
+        )

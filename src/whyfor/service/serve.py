@@ -15,24 +15,24 @@ import msgspec
 
 from whyfor import files
 from whyfor.config import Settings
-from whyfor.locks import hold_lock, is_held
+from whyfor.live.serve_lock import Running, serve_file
+from whyfor.locks import hold_lock
 from whyfor.model.errors import Busy, StoreError
 from whyfor.processes import exists
+
+__all__ = [
+    "AccessKeys",
+    "AlreadyServed",
+    "Running",
+    "announce_server",
+    "hold_server",
+    "running_server",
+    "same_text",
+]
 
 ONCE_SECONDS = 60
 _SPACE = "Check its permissions and free space."
 _WAIT = 5.0  # for a server that has just begun to say where it is
-
-
-class Running(msgspec.Struct, frozen=True):
-    """A server that runs: $WHYFOR_HOME/serve.json."""
-
-    pid: int
-    port: int
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
 
 class AlreadyServed(Busy):
@@ -114,7 +114,7 @@ def _token(path: Path) -> str:
 
 
 @contextmanager
-def alone(settings: Settings) -> Iterator[None]:
+def hold_server(settings: Settings) -> Iterator[None]:
     """Hold the lock that the system drops when its holder dies; AlreadyServed if another has it."""
     with _usable(settings.home):
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,14 +124,14 @@ def alone(settings: Settings) -> Iterator[None]:
         raise AlreadyServed("a server is running already", "Open its page: whyfor serve") from None
     with closing(lock):
         with _usable(settings.home):
-            _path(settings).unlink(missing_ok=True)  # of one that was killed
+            serve_file(settings).unlink(missing_ok=True)  # of one that was killed
         yield
 
 
 @contextmanager
-def announced(settings: Settings, port: int) -> Iterator[Running]:
+def announce_server(settings: Settings, port: int) -> Iterator[Running]:
     """While it runs, others find it."""
-    path = _path(settings)
+    path = serve_file(settings)
     running = Running(os.getpid(), port)
     with _usable(settings.home):
         files.replace(path, msgspec.json.encode(running) + b"\n")
@@ -141,33 +141,18 @@ def announced(settings: Settings, port: int) -> Iterator[Running]:
         path.unlink(missing_ok=True)
 
 
-def running(settings: Settings) -> Running:
+def running_server(settings: Settings) -> Running:
     """The server that holds the lock, as soon as it says where it is."""
     deadline = time.monotonic() + _WAIT
     while time.monotonic() < deadline:
         try:
-            found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
+            found = msgspec.json.decode(serve_file(settings).read_bytes(), type=Running)
         except (FileNotFoundError, msgspec.DecodeError):
             found = None
         if found and exists(found.pid, 0) is not False:
             return found
         time.sleep(0.05)
     raise Busy("a server is starting or stopping", "Try again in a moment: whyfor serve")
-
-
-def serves(settings: Settings) -> bool:
-    """Whether somebody does; one that is just beginning is not kept from its lock by the
-    question."""
-    try:
-        found = msgspec.json.decode(_path(settings).read_bytes(), type=Running)
-    except (OSError, msgspec.DecodeError):
-        return False
-    # a pid may be somebody else's by now; a lock is dropped with its holder
-    return exists(found.pid, 0) is not False and is_held(settings.home / "serve.lock")
-
-
-def _path(settings: Settings) -> Path:
-    return settings.home / "serve.json"
 
 
 @contextmanager

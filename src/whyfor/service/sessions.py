@@ -1,42 +1,28 @@
-"""sessions, show and search: the verbs that give things back."""
+"""sessions: list them, and read one page by page, as the pages and the API show it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.capture import decode
+from whyfor.capture.exclusions import excluded_note as excluded_note
 from whyfor.config import Settings
-from whyfor.git.identity import identify, normalise
-from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.query import FIELDS, Filters, Hit
-from whyfor.model.reports import Conversation
+from whyfor.model.cursor import open_cursor, seal_cursor
+from whyfor.model.errors import NotFound
+from whyfor.model.events import StoredEvent
+from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Session
-from whyfor.model.times import parse_when
-from whyfor.recall import query as queries
-from whyfor.recall.search import search as find
+from whyfor.model.status import LiveStatus, Status, Summary
+from whyfor.model.turns import Turn
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
-from whyfor.story.rewinds import abandoned
+from whyfor.story.recent_turns import recent_turns
+from whyfor.story.session_lookup import parse_filters
+from whyfor.story.summary import summary
 from whyfor.story.tokens import turns_of
-
-
-class SessionFilter(msgspec.Struct, frozen=True):
-    """Filters as people give them."""
-
-    project: str | None = None
-    agent: str | None = None
-    since: str | None = None
-    until: str | None = None
-    branch: str | None = None
-    fields: str | None = None
-    # a project's, exactly; for clients, whose words must not become paths
-    identity: str | None = None
 
 
 class SessionFamily(msgspec.Struct, frozen=True):
@@ -51,7 +37,7 @@ def sessions(
 ) -> list[SessionFamily]:
     """Newest first; subagents under their parent."""
     with reading(settings) as library:
-        filters = understand(library, where)
+        filters = parse_filters(library, where)
         found = library.sessions.matching(filters, limit=limit or None, subagents=False)
         children: dict[str, list[Session]] = {}
         if everything:
@@ -73,114 +59,101 @@ def _orphans(store: Store, filters: Filters, listed: list[SessionFamily]) -> lis
     ]
 
 
-def conversation(settings: Settings, reference: str) -> Conversation:
-    with reading(settings) as library:
-        session = find_session(library, reference)
-        events = list(library.conversation.events(session.id))
-        children = library.sessions.children([session.session_id])
-        return Conversation(
-            session, events, turns_of(library, session, events), abandoned(events), children
-        )
-
-
-def raw(settings: Settings, reference: str) -> Iterator[bytes]:
-    """The stored records of a session's transcript, byte for byte, piece by piece; a word stands
-    for private ones."""
-    with reading(settings) as library:
-        session = find_session(library, reference)
-        segments = library.capture.segments(session)
-        if not segments:
-            raise NotFound(
-                f"{session.session_id} has no transcript of its own",
-                f"It was told by its parent: whyfor show {session.parent_session_id} --raw",
-            )
-        main = segments[0][0]
-        for path, stored in segments:
-            if path == main:
-                data = library.blobs.get(stored.address)
-                yield decode.whole(data, stored.start, stored.gaps)
-
-
-def find_session(library: OpenStore, reference: str) -> Session:
-    agent, _, rest = reference.partition(":")
-    return (
-        library.sessions.find(rest, agent)
-        if agent in AGENTS and rest
-        else library.sessions.find(reference)
-    )
-
-
-def search(
-    settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool
-) -> list[Hit]:
-    query = queries.parse(words)
-    with reading(settings) as library:
-        return find(library, query, understand(library, where), limit=limit, newest=newest)
-
-
 # -- filters -------------------------------------------------------------------------------------
 
 
-def understand(store: Store, where: SessionFilter) -> Filters:
-    if where.agent and where.agent not in AGENTS:
-        raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
-    now = datetime.now().astimezone()
-    return Filters(
-        agent=where.agent,
-        projects=_chosen(store, where),
-        since=parse_when(where.since, now) if where.since else None,
-        until=parse_when(where.until, now, end=True) if where.until else None,
-        branch=where.branch,
-        fields=_fields(where.fields),
+EVENTS_BYTES = 4 << 20  # of text and data in one page of events; one event at least
+
+
+_AT_REST = Status("idle", "nothing was heard of it lately", "low")
+
+
+_Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
+
+
+class SessionPage(msgspec.Struct, frozen=True):
+    items: list[Session]
+    next: str | None
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    session: Session
+    items: list[StoredEvent]
+    more: bool  # there are events after the last of these
+
+
+def session_page(
+    settings: Settings,
+    where: SessionFilter,
+    *,
+    limit: int,
+    after: str | None = None,
+    subagents: bool = False,
+) -> SessionPage:
+    """Newest first."""
+    before = open_cursor(after, tuple[_Whole, _Whole]) if after else None
+    with reading(settings) as library:
+        filters = parse_filters(library, where)
+        found = library.sessions.page(filters, before, limit + 1, subagents=subagents)
+    more = len(found) > limit
+    return SessionPage(
+        [session for _, session in found[:limit]],
+        seal_cursor(found[limit - 1][0]) if more else None,
     )
 
 
-def _fields(text: str | None) -> tuple[str, ...]:
-    names = tuple(name for name in re.split(r"[,\s]+", text or "") if name)
-    for name in names:
-        if name not in FIELDS:
-            raise BadInput(f"nothing to search in: {name}", f"Search in: {', '.join(FIELDS)}.")
-    return names
+def one_session(settings: Settings, agent: str, session_id: str) -> tuple[Session, list[Session]]:
+    """A session and its subagents."""
+    with reading(settings) as library:
+        session = _session(library, agent, session_id)
+        children = library.sessions.children([session.session_id])
+    return session, [child for child in children if child.agent == agent]
 
 
-def _chosen(store: Store, where: SessionFilter) -> tuple[int, ...] | None:
-    if where.identity:
-        found = tuple(
-            number
-            for number, project in store.projects.known()
-            if project.identity == where.identity
-        )
-        if not found:
-            raise NotFound(
-                f"no project is called {where.identity[:200]!r}",
-                "See which there are: whyfor projects",
-            )
-        return found
-    return _projects(store, where.project) if where.project else None
+def event_page(
+    settings: Settings, agent: str, session_id: str, *, after: int, limit: int
+) -> EventPage:
+    """Events after a seq, in order, as many as fit."""
+    with reading(settings) as library:
+        session = _session(library, agent, session_id)
+        found: list[StoredEvent] = []
+        size = 0
+        for event in library.conversation.events(session.id, after + 1):
+            size += len(event.text) + len(msgspec.json.encode(event.data))
+            if len(found) >= limit or (found and size > EVENTS_BYTES):
+                return EventPage(session, found, more=True)
+            found.append(event)
+        return EventPage(session, found, more=False)
 
 
-def _projects(store: Store, text: str) -> tuple[int, ...]:
-    """By folder, identity, remote URL or name; else by any part of the identity."""
-    known = store.projects.known()
-    given = Path(text).expanduser()
-    if text.startswith((".", "/", "~")) and given.exists():
-        identity = identify(str(given.resolve()), named=True).identity
-        if found := [number for number, project in known if project.identity == identity]:
-            return tuple(found)
-    wanted = {
-        text,
-        normalise(text),
-        str(given.absolute()) if text.startswith((".", "/", "~")) else text,
-    }
-    exact = [
-        n
-        for n, p in known
-        if {p.identity, p.path, p.remote} & wanted or p.name.lower() == text.lower()
-    ]
-    exact += [number for cwd, number in store.projects.places().items() if cwd in wanted]
-    found = exact or [
-        n for n, p in known if text.lower() in p.identity.lower() or text.lower() in p.name.lower()
-    ]
-    if not found:
-        raise NotFound(f"no project fits {text!r}", "See which there are: whyfor stats")
-    return tuple(dict.fromkeys(found))
+def turn_page(
+    settings: Settings, agent: str, session_id: str, *, after: int, limit: int
+) -> tuple[list[Turn], bool]:
+    """Turns after one, and whether there are more."""
+    with reading(settings) as library:
+        session = _session(library, agent, session_id)
+        found = [
+            turn
+            for turn in turns_of(library, session, library.conversation.events(session.id))
+            if turn.turn > after
+        ]
+    return found[:limit], len(found) > limit
+
+
+def summary_of(
+    settings: Settings, agent: str, session_id: str, standings: Iterable[LiveStatus]
+) -> Summary:
+    """A session's last turns in three lines: as it stands, if anybody attends to it."""
+    with reading(settings) as library:
+        session = _session(library, agent, session_id)
+        standing = next((each for each in standings if each.session.id == session.id), None)
+        if standing and standing.summary:
+            return standing.summary
+        found, _ = recent_turns(library, session.id)
+    return summary(found, standing.status if standing else _AT_REST)
+
+
+def _session(library: OpenStore, agent: str, session_id: str) -> Session:
+    if agent not in AGENTS:
+        raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
+    return library.sessions.find(session_id, agent)

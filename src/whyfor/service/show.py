@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from pathlib import Path
 
 from whyfor.agents import AGENTS
+from whyfor.capture import decode
 from whyfor.config import Settings
+from whyfor.git.place import name_place
 from whyfor.model.conversation import (
     Fragment,
     Item,
@@ -13,9 +17,28 @@ from whyfor.model.conversation import (
 )
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Session
+from whyfor.model.stories import FullStory
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_lookup import is_commit, require_commit
+from whyfor.story.commit_stories import conversation_lines, full_story, stories_of
 from whyfor.story.conversation.kinds import WHOLE
 from whyfor.story.conversation.reader import ConversationReader
+from whyfor.story.conversation.transcript import TranscriptFilter, transcript
+from whyfor.story.session_lookup import find_session, load_conversation, session_named
+
+__all__ = [
+    "TranscriptFilter",
+    "conversation_lines",
+    "is_commit",
+    "load_conversation",
+    "raw_records",
+    "resume_command",
+    "session_item",
+    "session_part",
+    "session_view",
+    "show_commit",
+    "transcript",
+]
 
 
 def session_view(settings: Settings, agent: str, session_id: str, at: int | None = None) -> View:
@@ -65,17 +88,6 @@ def session_item(settings: Settings, agent: str, session_id: str, seq: int) -> t
         return reader.session, found[0]
 
 
-def session_named(library: OpenStore, agent: str, session_id: str) -> Session:
-    if agent not in AGENTS:
-        raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
-    session = library.sessions.find(session_id, agent)
-    if session.session_id != session_id:
-        raise NotFound(
-            f"no session is called {session_id[:80]!r}", "List them: whyfor sessions --all"
-        )
-    return session
-
-
 def resume_command(session: Session) -> str | None:
     """What resumes it in its agent; a subagent has no life of its own."""
     if session.parent_session_id is not None:
@@ -92,3 +104,28 @@ def _parent(library: OpenStore, session: Session) -> Session | None:
         return library.sessions.find(session.parent_session_id, session.agent)
     except NotFound:
         return None  # its transcript was never here, or is forgotten
+
+
+def show_commit(settings: Settings, reference: str | None, cwd: Path) -> FullStory:
+    here = name_place(cwd)
+    with reading(settings) as library:
+        told = stories_of(library, here, [require_commit(library, reference, here)])[0]
+        return full_story(library, here, told)
+
+
+def raw_records(settings: Settings, reference: str) -> Iterator[bytes]:
+    """The stored records of a session's transcript, byte for byte, piece by piece; a word stands
+    for private ones."""
+    with reading(settings) as library:
+        session = find_session(library, reference)
+        segments = library.capture.segments(session)
+        if not segments:
+            raise NotFound(
+                f"{session.session_id} has no transcript of its own",
+                f"It was told by its parent: whyfor show {session.parent_session_id} --raw",
+            )
+        main = segments[0][0]
+        for path, stored in segments:
+            if path == main:
+                data = library.blobs.get(stored.address)
+                yield decode.whole(data, stored.start, stored.gaps)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from whyfor.config import Settings
+from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Tokens
 from whyfor.model.stats import StatsRow
-from whyfor.service.sessions import SessionFilter, understand
 from whyfor.store.open import reading
+from whyfor.story.session_lookup import parse_filters
 from whyfor.story.tokens import total
 
 
@@ -26,7 +27,7 @@ class Stats(msgspec.Struct, frozen=True):
 def stats(settings: Settings, where: SessionFilter) -> Stats:
     """Return the figures of the sessions that fit, in all and by group."""
     with reading(settings) as library:
-        filters = understand(library, where)
+        filters = parse_filters(library, where)
         grouped = library.stats.grouped
         agents = _rows(grouped("agent", filters))
         projects = _rows(grouped("project", filters))

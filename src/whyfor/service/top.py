@@ -14,13 +14,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from whyfor.config import Settings
-from whyfor.live.loop import LOOK, watch
+from whyfor.live.loop import LOOK
 from whyfor.live.notify import Notifier
+from whyfor.live.serve_lock import serves
 from whyfor.live.tracker import StatusTracker
 from whyfor.locks import hold_lock
 from whyfor.model.errors import NotFound, WhyforError
 from whyfor.model.status import LiveStatus
-from whyfor.service.serve import serves
+from whyfor.service.ingest import watch_agents
 from whyfor.story.status.standing import StatusSink
 
 ASK = 2.0  # seconds between two questions who reads
@@ -53,7 +54,7 @@ def follow(
             if not serves(settings) and stack.enter_context(_first(settings)):
                 audience = Notifier(settings, hub, say, looked_at)
                 stack.callback(audience.close)
-                watch(settings, audience, _Until(stop, lambda: serves(settings)))
+                watch_agents(settings, audience, _Until(stop, lambda: serves(settings)))
             else:
                 _look_on(
                     settings, hub, _Until(stop, lambda: not serves(settings) and _free(settings))

@@ -14,10 +14,10 @@ from concurrent.futures import Future
 from whyfor.config import Settings
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import WhyforError
-from whyfor.model.stories import Commit, CommitStory
+from whyfor.model.stories import MERGE, Commit, CommitStory
 from whyfor.model.times import DAY
-from whyfor.service.log import MERGE, stories_of
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_stories import stories_of
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"

@@ -19,15 +19,16 @@ from hypothesis import strategies as st
 from tests.conftest import Result
 from whyfor import config
 from whyfor.agents.base import SourceShape
-from whyfor.agents.claude import AGENT, subagent_id
+from whyfor.agents.claude import AGENT
+from whyfor.agents.claude.places import subagent_id
 from whyfor.capture import decode
 from whyfor.model.events import Event
 from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Record, Sink
 from whyfor.model.reports import Conversation
 from whyfor.model.sources import UnparsedRecord
-from whyfor.service.sessions import conversation
 from whyfor.store.sqlite.connection import connect
 from whyfor.store.sqlite.write import EventWriter
+from whyfor.story.session_lookup import load_conversation
 
 Cli = Callable[..., Result]
 Keep = Callable[..., None]
@@ -183,7 +184,7 @@ def keep(home: Path, cli: Cli) -> Keep:
 
 
 def kept(session_id: str = SESSION) -> Conversation:
-    return conversation(config.load(), session_id)
+    return load_conversation(config.load(), session_id)
 
 
 def abandoned() -> list[str]:

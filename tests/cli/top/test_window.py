@@ -11,8 +11,9 @@ import pytest
 
 from tests.transcripts import Transcript
 from whyfor.config import Settings
+from whyfor.live.serve_lock import serves
 from whyfor.service.ingest import ingest
-from whyfor.service.serve import alone, announced, serves
+from whyfor.service.serve import announce_server, hold_server
 from whyfor.service.top import standings
 
 from .window import TOP, Window
@@ -113,7 +114,7 @@ def test_while_a_server_runs_it_only_looks(
     settings: Settings, home: Path, kept: Transcript
 ) -> None:
     ingest(settings)
-    with alone(settings), announced(settings, 1):
+    with hold_server(settings), announce_server(settings, 1):
         assert serves(settings)
         with Window(TOP, env(), 80, 24) as window:
             window.see("Count the quokkas")
@@ -133,7 +134,7 @@ def test_when_the_server_is_gone_it_reads_itself(
 ) -> None:
     ingest(settings)
     with Window(TOP, env(), 80, 24) as window:
-        with alone(settings), announced(settings, 1):
+        with hold_server(settings), announce_server(settings, 1):
             window.see("Count the quokkas")
         window.press("\r")
         window.see("Bash ls quokkas")
@@ -142,7 +143,7 @@ def test_when_the_server_is_gone_it_reads_itself(
 
 
 def test_what_a_killed_server_left_is_not_believed(settings: Settings) -> None:
-    with alone(settings), announced(settings, 1):
+    with hold_server(settings), announce_server(settings, 1):
         pass
     (settings.home / "serve.json").write_text(f'{{"pid": {os.getpid()}, "port": 1}}')
     assert not serves(settings), "this process lives, but holds no lock"

@@ -22,9 +22,10 @@ from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.config import Settings
 from whyfor.service.forget import ForgetArguments, carry_out, forget
 from whyfor.service.forget.records import ForgetRequest
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import conversation
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.open import open_store
+from whyfor.story.session_lookup import load_conversation
 
 CODEX = "019d0000-0000-7000-8000-000000000001"
 STAYS = "a word about apples"
@@ -195,7 +196,7 @@ def test_a_forgotten_text_stays_forgotten_when_the_session_goes_on(
     grow()
     ingest(settings)
     assert traces(settings.home) == []
-    texts = [event.text for event in conversation(settings, ident).events]
+    texts = [event.text for event in load_conversation(settings, ident).events]
     assert STAYS in texts
     assert "more of it, 0" in texts
     assert ingest(settings).new_records == 0
@@ -209,7 +210,7 @@ def test_records_of_some_events_go_and_stay_away(
 ) -> None:
     """As for a commit, whatever the agent's format."""
     ident, _ = agent
-    found = conversation(settings, ident)
+    found = load_conversation(settings, ident)
     name = (found.session.agent, ident)
     _hide(
         settings,
@@ -220,7 +221,7 @@ def test_records_of_some_events_go_and_stay_away(
     after = derived(settings)
     rebuild(settings)
     assert_equal({**derived(settings), "sources": []}, {**after, "sources": []})
-    assert STAYS in [event.text for event in conversation(settings, ident).events]
+    assert STAYS in [event.text for event in load_conversation(settings, ident).events]
     ingest(settings)
     assert traces(settings.home) == []
 

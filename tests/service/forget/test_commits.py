@@ -17,7 +17,8 @@ from tests.story.links.conftest import hooked, plain, repo, shop
 from tests.story.links.workshop import Agent, Repo, Workshop, body, linked
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.tombstones import SESSION, STORY
 
 __all__ = ["hooked", "plain", "repo", "shop"]

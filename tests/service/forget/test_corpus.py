@@ -12,7 +12,8 @@ from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.service.forget.traces import traces
 from whyfor.config import Settings
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 
 WORD = "npm install"  # in many sessions, in prompts, commands and what tools printed
 OWN = ("events", "usage", "touches", "docs")

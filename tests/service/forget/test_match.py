@@ -19,8 +19,9 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput, StoreError
 from whyfor.service.doctor import examine
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import conversation
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.story.session_lookup import load_conversation
 
 Cli = Callable[..., Any]
 WORD = "vxhiddenxv"  # in every shape, so that any part of it that is left is found
@@ -68,9 +69,9 @@ def test_the_rest_is_readable_and_every_event_keeps_its_place(
     said = mixed(CANARY)
     said.save(home)
     ingest(settings)
-    before = [(e.seq, e.turn, e.kind) for e in conversation(settings, said.session_id).events]
+    before = [(e.seq, e.turn, e.kind) for e in load_conversation(settings, said.session_id).events]
     forget(settings, Path.cwd(), ForgetArguments(match=CANARY))
-    after = conversation(settings, said.session_id).events
+    after = load_conversation(settings, said.session_id).events
     assert [(e.seq, e.turn, e.kind) for e in after] == before
     texts = [e.text for e in after]
     assert "an innocent question about apples" in texts
@@ -135,7 +136,9 @@ def test_nothing_brings_it_back(how: str, settings: Settings, home: Path) -> Non
     if how in ("again", "moved", "rebuilt", "lost"):
         assert derived(settings)["events"] == events
     if how == "grown":
-        assert conversation(settings, said.session_id).events[-1].text == "one more about melons"
+        assert (
+            load_conversation(settings, said.session_id).events[-1].text == "one more about melons"
+        )
         assert len(derived(settings)["events"]) == len(events) + 1
     assert ingest(settings).new_records == 0
 
@@ -168,7 +171,7 @@ def test_a_line_that_was_being_written_stays_forgotten_when_it_is_whole(
     write(path, said.text())
     ingest(settings)
     assert traces(settings.home) == []
-    assert conversation(settings, said.session_id).events[-1].text == "after it, about melons"
+    assert load_conversation(settings, said.session_id).events[-1].text == "after it, about melons"
 
 
 def test_without_its_salt_nothing_is_read_until_somebody_decides(

@@ -19,7 +19,8 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.service.forget import ForgetArguments, forget
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import ForgottenEntry, Journal
 

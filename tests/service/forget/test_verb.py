@@ -21,7 +21,8 @@ from tests.service.forget.traces import CANARY, traces
 from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.config import Settings
-from whyfor.service.ingest import ingest, rebuild
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
 
 Cli = Callable[..., Any]
 

@@ -136,7 +136,7 @@ def test_with_any_part_of_ours_gone_theirs_still_run_and_decide(
 ) -> None:
     script(repo / ".git" / "hooks" / "post-commit", f'echo ran >"{tmp_path}/ran"')
     if broken == "python":
-        monkeypatch.setattr("whyfor.service.init.interpreter", lambda: "/code/gone/python3")
+        monkeypatch.setattr("whyfor.capture.hook_files.interpreter", lambda: "/code/gone/python3")
     cli("init")
     if broken == "hook":
         (settings.home / "hook" / "hook.py").unlink()

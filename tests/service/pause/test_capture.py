@@ -20,9 +20,12 @@ from tests.service.pause.canary import assert_nowhere, kept
 from tests.transcripts import Transcript
 from whyfor.capture.filters import pauses
 from whyfor.config import Settings
-from whyfor.service.ingest import ingest, rebuild
-from whyfor.service.sessions import SessionFilter, conversation, sessions
+from whyfor.model.query import SessionFilter
+from whyfor.service.ingest import ingest
+from whyfor.service.rebuild import rebuild
+from whyfor.service.sessions import sessions
 from whyfor.store.journal import PauseEntry
+from whyfor.story.session_lookup import load_conversation
 
 Cli = Callable[..., Result]
 
@@ -57,7 +60,7 @@ def in_the_middle(**more: Any) -> Transcript:
 def told(settings: Settings, session: str) -> list[str]:
     return [
         e.text
-        for e in conversation(settings, session).events
+        for e in load_conversation(settings, session).events
         if e.kind in ("user.prompt", "assistant.message")
     ]
 

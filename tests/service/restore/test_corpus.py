@@ -10,11 +10,10 @@ from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
-from whyfor.model.query import Filters
+from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.service.ingest import ingest
 from whyfor.service.restore import RestoredSource, RestoreReport
-from whyfor.service.sessions import SessionFilter
 from whyfor.service.stats import stats
 from whyfor.store.open import OpenStore, reading
 

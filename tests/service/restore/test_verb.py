@@ -19,9 +19,9 @@ from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.times import to_iso
-from whyfor.service import log as stories
 from whyfor.service import restore as restoring
 from whyfor.service.restore import RestoredSource, wanted
+from whyfor.story import commit_stories as stories
 
 Cli = Callable[..., Result]
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from whyfor.agents.base import FileAgent, OnError, RecordReader, SourceShape, head_records, walk
 from whyfor.agents.claude.facts import FACTS
+from whyfor.agents.claude.places import projects_folder, subagent_id
 from whyfor.model.findings import Record
 
 if TYPE_CHECKING:
-    from whyfor.agents.claude.running import Registry
+    from whyfor.agents.claude.processes import Registry
     from whyfor.agents.conversation import SessionWriter
 from whyfor.agents.base import RecordStamp
 from whyfor.agents.claude.stamp import stamp
@@ -23,8 +24,7 @@ class Claude(FileAgent):
     facts = FACTS
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        override = env.get("CLAUDE_CONFIG_DIR")
-        return [(Path(override) if override else home / ".claude") / "projects"]
+        return [projects_folder(home, env)]
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
         transcripts: list[Path] = []
@@ -88,7 +88,7 @@ class Claude(FileAgent):
         return WRITER
 
     def processes(self, home: Path, env: Mapping[str, str]) -> Registry:
-        from whyfor.agents.claude.running import Registry
+        from whyfor.agents.claude.processes import Registry
 
         return Registry(home, env)
 
@@ -96,11 +96,6 @@ class Claude(FileAgent):
         """Copilot and Cursor run hooks from Claude's settings too, under session ids of their
         own."""
         return not payload or "transcript_path" in payload
-
-
-def subagent_id(agent_id: str, parent: str) -> str:
-    """Subagent ids are short and repeat across sessions, so the parent's id goes with them."""
-    return f"agent-{agent_id.removeprefix('agent-')}@{parent}"
 
 
 def _sidecar_parent(path: Path) -> str | None:

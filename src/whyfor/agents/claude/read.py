@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from whyfor.agents.base import MARKER, as_dict, as_int, as_list, as_str, flatten
-from whyfor.agents.claude import subagent_id
+from whyfor.agents.base import as_dict, as_int, as_list, as_str, flatten
 from whyfor.agents.claude.facts import QUESTION, SUBAGENTS
+from whyfor.agents.claude.places import subagent_id
+from whyfor.agents.facts import MARKER
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes

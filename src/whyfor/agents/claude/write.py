@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from whyfor.agents.base import as_dict, as_list, as_str
-from whyfor.agents.claude import AGENT
+from whyfor.agents.claude.places import projects_folder
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
 from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
@@ -212,7 +212,7 @@ def _title(place: NewSession) -> Record:
 
 
 def _folder(place: NewSession) -> Path:
-    return AGENT.roots(place.home, place.env)[0] / project_folder(
+    return projects_folder(place.home, place.env) / project_folder(
         os.path.realpath(place.cwd), place.env
     )
 

@@ -19,6 +19,7 @@ from whyfor.agents.base import (
     walk,
 )
 from whyfor.agents.codex.facts import FACTS
+from whyfor.agents.codex.places import session_folders
 from whyfor.agents.codex.records import RECORDS, is_bare_item, is_bare_meta, parent
 from whyfor.model.findings import Record
 
@@ -38,9 +39,7 @@ class Codex(FileAgent):
     lists = ("items", "replacement_history")
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        override = env.get("CODEX_HOME")
-        base = Path(override) if override else home / ".codex"
-        return [base / "sessions", base / "archived_sessions"]
+        return session_folders(home, env)
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
         return walk(root, (".jsonl", ".jsonl.zst", ".json"), onerror)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from whyfor.agents.base import MARKER, as_dict, as_int, as_list, as_str
+from whyfor.agents.base import as_dict, as_int, as_list, as_str
 from whyfor.agents.codex.content import decoded, image, texts
 from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
 from whyfor.agents.codex.thread import Thread
+from whyfor.agents.facts import MARKER
 from whyfor.model.findings import Record
 from whyfor.model.ids import fold
 

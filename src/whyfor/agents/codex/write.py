@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from whyfor.agents.base import as_dict, as_int, as_list, as_str
-from whyfor.agents.codex import AGENT
+from whyfor.agents.codex.places import session_folders
 from whyfor.agents.codex.prompts import INJECTED
 from whyfor.agents.codex.records import CALLS, OUTPUTS, unwrapped
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
@@ -124,7 +124,9 @@ class CodexWriter:
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         when = datetime.fromtimestamp(place.now / 1000)
-        folder = AGENT.roots(place.home, place.env)[0] / f"{when:%Y}" / f"{when:%m}" / f"{when:%d}"
+        folder = (
+            session_folders(place.home, place.env)[0] / f"{when:%Y}" / f"{when:%m}" / f"{when:%d}"
+        )
         return [
             NewFile(
                 folder / f"rollout-{when:%Y-%m-%dT%H-%M-%S}-{place.session_id}.jsonl",

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from whyfor.agents.base import MARKER, SourceShape, as_dict, as_int, as_list, as_str, flatten
+from whyfor.agents.base import SourceShape, as_dict, as_int, as_list, as_str, flatten
+from whyfor.agents.facts import MARKER
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes

@@ -12,7 +12,7 @@ import msgspec
 
 from whyfor.agents.base import as_dict, as_list, as_str
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
-from whyfor.agents.gemini import AGENT
+from whyfor.agents.gemini.facts import own_folder
 from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
@@ -110,7 +110,7 @@ class GeminiWriter:
     # -- files -----------------------------------------------------------------------------------
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
-        root = AGENT.roots(place.home, place.env)[0]
+        root = own_folder(place.home, place.env) / "tmp"
         registry = root.parent / "projects.json"
         known = _registry(registry)
         projects = {

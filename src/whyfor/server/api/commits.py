@@ -7,14 +7,16 @@ from typing import Annotated
 
 from litestar.params import FromQuery, QueryParameter
 
+from whyfor.model.stories import CommitFilter
 from whyfor.model.times import parse_when
 from whyfor.model.wire.base import ItemList, SeqPage
 from whyfor.model.wire.commits import WireLine, WireStory, WireTimeline, wire_commit, wire_story
 from whyfor.model.wire.reports import WireListedProject, wire_listed_project
 from whyfor.server.api.params import After, Agent, Limit, Name, Seq, Text, When, read
 from whyfor.server.page import Kept
-from whyfor.service.browse import CommitFilter, projects, story_of, timeline
-from whyfor.service.log import conversation_lines
+from whyfor.service.commits import commit_page, find_story
+from whyfor.service.projects import project_summaries
+from whyfor.service.show import conversation_lines
 
 Identity = Annotated[
     str, QueryParameter(min_length=1, max_length=400, description="A project's identity.")
@@ -26,7 +28,7 @@ def list_projects(settings: Kept) -> ItemList[WireListedProject]:
     """Projects; the one that was worked in last comes first."""
     found = [
         wire_listed_project(item.project, item.sessions, item.last_at, here=item.folder is not None)
-        for item in projects(settings)
+        for item in project_summaries(settings)
     ]
     return ItemList(found)
 
@@ -58,7 +60,7 @@ def list_commits(
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now, end=True) if until else None,
     )
-    found = timeline(settings, project, which, limit=limit, after=after)
+    found = commit_page(settings, project, which, limit=limit, after=after)
     items = [wire_commit(told) for told in found.items]
     return WireTimeline(found.project.identity, found.branches, items, found.next)
 
@@ -67,7 +69,7 @@ def list_commits(
 def one(settings: Kept, sha: Name) -> WireStory:
     """A commit by its whole hash, and its story: what was asked, answered and said for it, and
     how we know."""
-    story, _ = story_of(settings, sha)
+    story, _ = find_story(settings, sha)
     return wire_story(story)
 
 
@@ -76,7 +78,7 @@ def conversation(
     settings: Kept, sha: Name, after: Seq = 0, limit: Limit = 100
 ) -> SeqPage[WireLine]:
     """Everything in the ranges of a commit's sessions, by time."""
-    story, _ = story_of(settings, sha)
+    story, _ = find_story(settings, sha)
     found = conversation_lines(settings, story.told)
     end = after + limit
     return SeqPage(found[after:end], end if end < len(found) else None)

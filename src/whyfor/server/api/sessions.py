@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from litestar.params import FromQuery
 
+from whyfor.model.query import SessionFilter
 from whyfor.model.wire.base import ItemPage, SeqPage, copy_fields
 from whyfor.model.wire.sessions import (
     WireEvent,
@@ -17,8 +18,7 @@ from whyfor.model.wire.sessions import (
 from whyfor.model.wire.status import WireSessionDetail, wire_status
 from whyfor.server.api.params import After, Agent, Limit, Name, Project, Seq, Text, When, read
 from whyfor.server.page import Kept, Live
-from whyfor.service.browse import event_page, one_session, session_page, summary_of, turn_page
-from whyfor.service.sessions import SessionFilter
+from whyfor.service.sessions import event_page, one_session, session_page, summary_of, turn_page
 
 _ONE = "/sessions/{agent:str}/{session_id:str}"
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from litestar.params import FromQuery, QueryParameter
 
 from whyfor import __version__
+from whyfor.model.query import SessionFilter
 from whyfor.model.wire.base import ItemList
 from whyfor.model.wire.reports import WireServerHealth, wire_pause, wire_titled_capture
 from whyfor.model.wire.sessions import WireMarkedHit, wire_marked_hit
@@ -14,9 +15,9 @@ from whyfor.model.wire.status import WireStatus, wire_status
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, read
 from whyfor.server.page import Kept, Live
 from whyfor.service.agents import agent_title
-from whyfor.service.browse import capture
-from whyfor.service.sessions import SessionFilter, search
+from whyfor.service.search import search
 from whyfor.service.stats import Stats, stats
+from whyfor.service.status import capture_health
 
 Words = Annotated[
     str, QueryParameter(min_length=1, max_length=400, description="As in whyfor search.")
@@ -67,7 +68,7 @@ def statuses(hub: Live) -> ItemList[WireStatus]:
 @read("/health")
 def health(settings: Kept, hub: Live) -> WireServerHealth:
     """When each agent was last heard of, what is paused, and whether this server is up to date."""
-    found = capture(settings)
+    found = capture_health(settings)
     agents = [wire_titled_capture(each, agent_title(each.agent)) for each in found.agents]
     trouble = [hub.error.message] if hub.error else []
     trouble += [hub.trouble] if hub.trouble else []

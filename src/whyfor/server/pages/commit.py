@@ -13,11 +13,11 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from whyfor.model.checkpoints import Annotation
+from whyfor.model.stories import MERGE
 from whyfor.server.page import Kept, Live, page
 from whyfor.server.pages.diffs import painted
 from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page, diff_rows
 from whyfor.service.commit.authorship import AuthorLabel
-from whyfor.service.log import MERGE
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with

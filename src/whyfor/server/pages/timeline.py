@@ -12,10 +12,11 @@ from litestar.response import Template
 
 from whyfor.model.checkpoints import TAGS
 from whyfor.model.errors import BadInput
+from whyfor.model.stories import CommitFilter
 from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, page
 from whyfor.service.agents import agent_names, agent_title
-from whyfor.service.browse import CommitFilter, projects
+from whyfor.service.projects import project_summaries
 from whyfor.service.timeline import SHORT_REASONS, TimelineView, related, timeline
 
 SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
@@ -39,7 +40,7 @@ def show(
 ) -> Template:
     cursor = str(hub.cursor)
     if not project:
-        known = projects(settings)
+        known = project_summaries(settings)
         if not known:
             return page(
                 "timeline/projects.html", here="timeline", projects=known, home=settings.user_home
@@ -99,7 +100,7 @@ def choose(settings: Kept) -> Template:
     return page(
         "timeline/projects.html",
         here="timeline",
-        projects=projects(settings),
+        projects=project_summaries(settings),
         home=settings.user_home,
     )
 

@@ -33,9 +33,9 @@ from whyfor.service.commit.authorship import (
     Pens,
     PromptReason,
 )
-from whyfor.service.log import as_commit, reverted
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_stories import as_commit, reverted_story
 from whyfor.story.conversation.diffs import compare
 from whyfor.story.repositories import Repository, repository_of
 from whyfor.story.story_budget import stories_within
@@ -209,7 +209,7 @@ class _Page:
                 if isinstance(entry, NoteEntry)
             ],
             tokens=self.library.checkpoints.spent(spans),
-            reverts=reverted(self.library, self.repository.folder, self.told)
+            reverts=reverted_story(self.library, self.repository.folder, self.told)
             if self.repository
             else None,
         )

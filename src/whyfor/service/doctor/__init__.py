@@ -18,6 +18,7 @@ from whyfor.capture.discover import at_home, roots
 from whyfor.capture.exclusions import excluded, excluded_note, passed_over, stored
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.ingest import wall_clock
+from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.capture.permissions import exposures
 from whyfor.capture.unreadable import Unreadable, UnreadableFiles
 from whyfor.config import Settings
@@ -30,7 +31,6 @@ from whyfor.model.text import plural
 from whyfor.model.times import DAY, to_iso
 from whyfor.privacy.rule_check import Complaint, rule_complaints
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
-from whyfor.service.pause import active_pauses, describe_pause
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
 from whyfor.store.sqlite.store import DRIVER

@@ -16,11 +16,11 @@ from whyfor.agents.facts import Hookable
 from whyfor.agents.hooks import Unmergeable, commands, hookable, turned_off
 from whyfor.capture import manifest as prints
 from whyfor.capture import spool
+from whyfor.capture.hook_files import caller, hook_command, hook_files, interpreter
 from whyfor.capture.manifest import ChangedByInit, hook_folder
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
 from whyfor.model.paths import to_path, to_text
-from whyfor.service.init import caller, hook_command, hook_files, interpreter
 from whyfor.store.open import OpenStore
 
 ARRIVES = 2.0  # seconds an announcement may take

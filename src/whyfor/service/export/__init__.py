@@ -25,9 +25,10 @@ from whyfor.service.export.document import (
     of_session,
     said_lines,
 )
-from whyfor.service.log import conversation_lines, inside, is_commit, required, stories_of
-from whyfor.service.sessions import conversation
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_lookup import is_commit, require_checkout, require_commit
+from whyfor.story.commit_stories import conversation_lines, stories_of
+from whyfor.story.session_lookup import load_conversation
 
 
 class ExportRequest(msgspec.Struct, frozen=True):
@@ -86,8 +87,8 @@ def commit_markdown(story: FullStory) -> str:
 def _commits(library: OpenStore, reference: str, cwd: GitPlace) -> list[CommitStory]:
     """Oldest first."""
     if ".." not in reference:
-        return stories_of(library, cwd, [required(library, reference, cwd)])
-    folder = inside(cwd, "Go to one, or export a session: whyfor sessions")
+        return stories_of(library, cwd, [require_commit(library, reference, cwd)])
+    folder = require_checkout(cwd, "Go to one, or export a session: whyfor sessions")
     if reference.startswith("-"):
         raise BadInput(f"not a range: {reference}", "Give one such as main..HEAD.")
     found = history.commits(folder, [reference])
@@ -108,7 +109,7 @@ def _title(reference: str, cwd: GitPlace, told: list[CommitStory]) -> str:
 
 
 def _session(settings: Settings, reference: str, wanted: ExportRequest) -> Exported:
-    found = conversation(settings, reference)
+    found = load_conversation(settings, reference)
     if wanted.form == "json":
         return _as_json(settings, wire_transcript(found), wanted, found.session.session_id)
     return _rendered(

@@ -16,11 +16,11 @@ from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
 from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
-from whyfor.model.stories import CommitStory, FullStory
+from whyfor.model.stories import MERGE, CommitStory, FullStory
 from whyfor.model.text import label, one_line, plain, plural, spent
 from whyfor.service.agents import agent_title
-from whyfor.service.log import MERGE, reverted, said_in
 from whyfor.store.open import OpenStore
+from whyfor.story.commit_stories import reverted_story, story_lines
 from whyfor.story.conversation.transcript import TranscriptFilter, transcript
 
 _LONG = 200  # lines of a diff or a result; the rest is counted
@@ -94,7 +94,7 @@ class Narrator:
     def story(self, told: CommitStory) -> FullStory:
         parts = told.checkpoint.parts if told.checkpoint else []
         sessions = {part.name: self._session(part) for part in parts}
-        said = [line for part in parts for line in said_in(part, self._events(part))]
+        said = [line for part in parts for line in story_lines(part, self._events(part))]
         spans = [(sessions[part.name].id, part.first, part.last) for part in parts]
         group = self._group(told.checkpoint) if told.checkpoint else []
         return FullStory(
@@ -103,7 +103,7 @@ class Narrator:
             sessions,
             self.library.checkpoints.spent(spans),
             group,
-            reverted(self.library, self.cwd, told),
+            reverted_story(self.library, self.cwd, told),
         )
 
     def lines(self, story: FullStory) -> list[DocumentLine]:

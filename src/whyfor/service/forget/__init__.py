@@ -12,11 +12,12 @@ import msgspec
 
 from whyfor.capture import spool
 from whyfor.capture.compare import require_agreement
+from whyfor.capture.faults import writable
 from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import recover
 from whyfor.config import Settings
-from whyfor.locks import ingest_lock
+from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.checkpoints import Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
@@ -26,13 +27,12 @@ from whyfor.model.times import DAY, parse_when
 from whyfor.service.forget.apply import apply_plan
 from whyfor.service.forget.plan import ForgetPlan, ForgetPlanner
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, named_messages
-from whyfor.service.ingest import LOCK_WAIT, writable
-from whyfor.service.log import is_commit, required
-from whyfor.service.sessions import find_session
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import OpenStore, journal, reading
 from whyfor.store.protocol import ForgetStore, Store
 from whyfor.store.tombstones import Tombstones, make_salt, require_salt
+from whyfor.story.commit_lookup import is_commit, require_commit
+from whyfor.story.session_lookup import find_session
 
 RETAINED = "retained"  # when it was last looked what is too old
 _SHORTEST = 3  # characters: a text that stands everywhere would take everything with it
@@ -176,7 +176,7 @@ def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> Forget
         return ForgetRequest(sessions=facet.descendants(facet.sessions_before(when)))
     assert asked.reference is not None
     if is_commit(library.settings, asked.reference, cwd):
-        return _behind_commit(library, required(library, asked.reference, cwd))
+        return _behind_commit(library, require_commit(library, asked.reference, cwd))
     session = find_session(library, asked.reference)
     name = (session.agent, session.session_id)
     if session.parent_session_id and not facet.has_transcript(name):

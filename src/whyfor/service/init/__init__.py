@@ -3,9 +3,6 @@ everything."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
@@ -16,7 +13,6 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.agents.facts import Hookable, HookEvent
 from whyfor.agents.hooks import (
-    MARK,
     Unmergeable,
     commands,
     hookable,
@@ -26,14 +22,14 @@ from whyfor.agents.hooks import (
     same_but_for_ours,
 )
 from whyfor.capture import manifest as prints
+from whyfor.capture.hook_files import caller, hook_command, place_hook, quote_word
 from whyfor.capture.ingest import wall_clock
-from whyfor.capture.manifest import ChangedByInit, InstallStep, hook_folder, reason
+from whyfor.capture.manifest import ChangedByInit, hook_folder, reason
+from whyfor.capture.manifest import InstallStep as InstallStep
 from whyfor.config import Settings
-from whyfor.files import make_folders, replace
 from whyfor.git import hooks as git_hooks
-from whyfor.hook import FILES
 from whyfor.model import former_name
-from whyfor.model.errors import BadInput, StoreError, WhyforError
+from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.service.ingest import IngestReport, ingest
@@ -57,54 +53,6 @@ class UninstallReport(msgspec.Struct):
 
 
 # -- what runs -----------------------------------------------------------------------------------
-
-
-def interpreter() -> str:
-    """Return the real path of the interpreter, not a link in a virtual environment or a shim that
-    may disappear."""
-    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-
-
-def launcher() -> bytes:
-    """Return the command that starts an ingest, one word per line."""
-    return os.fsencode(
-        "\n".join([sys.executable, "-I", "-m", "whyfor", "ingest", "--background", ""])
-    )
-
-
-def hook_command(settings: Settings, agent: str, on: HookEvent, annotate: bool) -> str:
-    python, hook = _quoted(interpreter()), _quoted(str(hook_folder(settings) / "hook.py"))
-    asks = "--annotate " if annotate and on.annotate else ""
-    return (
-        f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; "
-        f"exit 0 {MARK}"
-    )
-
-
-def _quoted(word: str) -> str:
-    """Quote a word for a shell. Settings are JSON, so bytes that are not UTF-8 are written as
-    printf's octal escapes."""
-    if to_text(word) == word:
-        return shlex.quote(word)
-    safe = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
-    escaped = "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in os.fsencode(word))
-    return f"\"$(printf '{escaped}')\""
-
-
-def hook_files() -> dict[str, bytes]:
-    """Return the files of our hook directory, by name."""
-    copied = {name: files("whyfor").joinpath("hook", name).read_bytes() for name in FILES}
-    return {**copied, "launch": launcher()}
-
-
-def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:
-    awaited = (agent.facts.awaited_variable for agent in AGENTS.values())
-    return git_hooks.Caller(
-        interpreter(),
-        hook_folder(settings) / "hook.py",
-        notice,
-        tuple(filter(None, awaited)),
-    )
 
 
 # -- init ----------------------------------------------------------------------------------------
@@ -154,17 +102,6 @@ def init(
     if not options.dry_run:
         report.ingest = ingest(settings, announce=announce, linking=linking)
     return report
-
-
-def place_hook(settings: Settings) -> None:
-    folder = hook_folder(settings)
-    try:
-        make_folders(folder)
-        for name, content in hook_files().items():
-            replace(folder / name, content)
-    except OSError as error:
-        hint = "Check its permissions, or set WHYFOR_HOME. Nothing was installed."
-        raise StoreError(f"cannot write to {folder}: {error.strerror}", hint) from None
 
 
 class _Init:
@@ -351,7 +288,7 @@ def uninstall(
 def _recall(settings: Settings, footprint: prints.InstallManifest) -> None:
     """Record our entries in agents' settings that the manifest lacks, because somebody deleted our
     directory."""
-    ours = _quoted(str(hook_folder(settings) / "hook.py"))
+    ours = quote_word(str(hook_folder(settings) / "hook.py"))
     for agent in hookable().values():
         path = agent.folder(settings.user_home, settings.env) / agent.file
         if to_text(path) in footprint.files or not path.is_file():

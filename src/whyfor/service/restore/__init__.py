@@ -111,9 +111,9 @@ def _taken(
             return [
                 RestoredSource(chosen.agent, chosen.session_id)
             ], f"Restored: {chosen.title or chosen.session_id[:8]}"
-    from whyfor.service.log import story  # here: a session alone needs no git
+    from whyfor.story.commit_stories import require_checkpoint
 
-    checkpoint = story(settings, commit, cwd)
+    checkpoint = require_checkpoint(settings, commit, cwd)
     parts = checkpoint.parts
     if session is not None:
         parts = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import MARKER
 from whyfor.agents.conversation import NewFile, NewSession, SessionWriter, SpokenLine, spoken_turns
+from whyfor.agents.facts import MARKER
 from whyfor.capture import decode
 from whyfor.capture.records import Cut, SegmentPiece, cut, records
 from whyfor.model.errors import NotFound

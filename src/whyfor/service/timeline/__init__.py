@@ -23,11 +23,10 @@ from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import SpokenWord
 from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project, Session
-from whyfor.model.stories import CommitStory
-from whyfor.service.browse import CommitFilter
-from whyfor.service.log import MERGE, as_commit
+from whyfor.model.stories import MERGE, CommitFilter, CommitStory
 from whyfor.service.timeline.lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_stories import as_commit
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 from whyfor.story.repositories import ALL, Repository, repository_of
 from whyfor.story.story_budget import stories_within

@@ -11,6 +11,7 @@ from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, SourceHealth, StoredSegment
 from whyfor.store.journal import Entry, PauseEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch, first, stepped
+from whyfor.store.sqlite.entries import all_entries, pause_entries, segment_entries
 from whyfor.store.sqlite.segments import stored_segment
 from whyfor.store.sqlite.write import EventWriter
 
@@ -114,8 +115,7 @@ class SqliteCapture:
     # -- pauses ----------------------------------------------------------------------------------
 
     def pauses(self) -> list[PauseEntry]:
-        rows = fetch(self.db, "SELECT body FROM pauses ORDER BY id")
-        return [msgspec.json.decode(body, type=PauseEntry) for (body,) in rows]
+        return pause_entries(self.db)
 
     def save_pause(self, pause: PauseEntry) -> None:
         body = msgspec.json.encode(pause).decode()
@@ -124,11 +124,7 @@ class SqliteCapture:
     # -- for the journal and a rebuild -----------------------------------------------------------
 
     def segment_entries(self) -> list[SegmentEntry]:
-        from whyfor.store.sqlite.entries import segment_entries
-
         return segment_entries(self.db)
 
     def all_entries(self) -> list[Entry]:
-        from whyfor.store.sqlite.entries import all_entries
-
         return all_entries(self.db)

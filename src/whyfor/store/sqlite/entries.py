@@ -25,7 +25,6 @@ from whyfor.store.journal import (
     PlaceEntry,
     SegmentEntry,
 )
-from whyfor.store.sqlite.capture import SqliteCapture
 from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.segments import decode_gaps
@@ -112,7 +111,8 @@ def said_entries(db: apsw.Connection) -> list[OverrideEntry | NoteEntry]:
 
 
 def pause_entries(db: apsw.Connection) -> list[PauseEntry]:
-    return SqliteCapture(db).pauses()
+    rows = fetch(db, "SELECT body FROM pauses ORDER BY id")
+    return [msgspec.json.decode(body, type=PauseEntry) for (body,) in rows]
 
 
 def forgotten_entries(db: apsw.Connection) -> list[ForgottenEntry]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents.base import RegisteredProcess, as_dict, as_int, as_str
-from whyfor.agents.claude import AGENT
+from whyfor.agents.claude.places import projects_folder
 
 
 class Registry:
@@ -57,7 +57,7 @@ class Registry:
 
 
 def _folder(home: Path, env: Mapping[str, str]) -> Path:
-    return AGENT.roots(home, env)[0].parent / "sessions"
+    return projects_folder(home, env).parent / "sessions"
 
 
 def _registered(path: Path) -> RegisteredProcess | None:

@@ -1,0 +1,78 @@
+"""The files and commands that agents and git run, as `whyfor init` installs them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from importlib.resources import files
+
+from whyfor.agents import AGENTS
+from whyfor.agents.facts import HookEvent
+from whyfor.agents.hooks import MARK
+from whyfor.capture.manifest import hook_folder
+from whyfor.config import Settings
+from whyfor.files import make_folders, replace
+from whyfor.git import hooks as git_hooks
+from whyfor.hook import FILES
+from whyfor.model.errors import StoreError
+from whyfor.model.paths import to_text
+
+
+def interpreter() -> str:
+    """Return the real path of the interpreter, not a link in a virtual environment or a shim that
+    may disappear."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def launcher() -> bytes:
+    """Return the command that starts an ingest, one word per line."""
+    return os.fsencode(
+        "\n".join([sys.executable, "-I", "-m", "whyfor", "ingest", "--background", ""])
+    )
+
+
+def hook_command(settings: Settings, agent: str, on: HookEvent, annotate: bool) -> str:
+    python, hook = quote_word(interpreter()), quote_word(str(hook_folder(settings) / "hook.py"))
+    asks = "--annotate " if annotate and on.annotate else ""
+    return (
+        f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; "
+        f"exit 0 {MARK}"
+    )
+
+
+def quote_word(word: str) -> str:
+    """Quote a word for a shell. Settings are JSON, so bytes that are not UTF-8 are written as
+    printf's octal escapes."""
+    if to_text(word) == word:
+        return shlex.quote(word)
+    safe = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
+    escaped = "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in os.fsencode(word))
+    return f"\"$(printf '{escaped}')\""
+
+
+def hook_files() -> dict[str, bytes]:
+    """Return the files of our hook directory, by name."""
+    copied = {name: files("whyfor").joinpath("hook", name).read_bytes() for name in FILES}
+    return {**copied, "launch": launcher()}
+
+
+def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:
+    awaited = (agent.facts.awaited_variable for agent in AGENTS.values())
+    return git_hooks.Caller(
+        interpreter(),
+        hook_folder(settings) / "hook.py",
+        notice,
+        tuple(filter(None, awaited)),
+    )
+
+
+def place_hook(settings: Settings) -> None:
+    folder = hook_folder(settings)
+    try:
+        make_folders(folder)
+        for name, content in hook_files().items():
+            replace(folder / name, content)
+    except OSError as error:
+        hint = "Check its permissions, or set WHYFOR_HOME. Nothing was installed."
+        raise StoreError(f"cannot write to {folder}: {error.strerror}", hint) from None

@@ -1,0 +1,115 @@
+"""Find sessions: by id, by part of an id, or by the filters people give."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+from whyfor.agents import AGENTS
+from whyfor.config import Settings
+from whyfor.git.identity import identify, normalise
+from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.query import FIELDS, Filters, SessionFilter
+from whyfor.model.reports import Conversation
+from whyfor.model.sessions import Session
+from whyfor.model.times import parse_when
+from whyfor.store.open import OpenStore, reading
+from whyfor.store.protocol import Store
+from whyfor.story.rewinds import abandoned
+from whyfor.story.tokens import turns_of
+
+
+def load_conversation(settings: Settings, reference: str) -> Conversation:
+    with reading(settings) as library:
+        session = find_session(library, reference)
+        events = list(library.conversation.events(session.id))
+        children = library.sessions.children([session.session_id])
+        return Conversation(
+            session, events, turns_of(library, session, events), abandoned(events), children
+        )
+
+
+def find_session(library: OpenStore, reference: str) -> Session:
+    agent, _, rest = reference.partition(":")
+    return (
+        library.sessions.find(rest, agent)
+        if agent in AGENTS and rest
+        else library.sessions.find(reference)
+    )
+
+
+def parse_filters(store: Store, where: SessionFilter) -> Filters:
+    if where.agent and where.agent not in AGENTS:
+        raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
+    now = datetime.now().astimezone()
+    return Filters(
+        agent=where.agent,
+        projects=_chosen(store, where),
+        since=parse_when(where.since, now) if where.since else None,
+        until=parse_when(where.until, now, end=True) if where.until else None,
+        branch=where.branch,
+        fields=_fields(where.fields),
+    )
+
+
+def _fields(text: str | None) -> tuple[str, ...]:
+    names = tuple(name for name in re.split(r"[,\s]+", text or "") if name)
+    for name in names:
+        if name not in FIELDS:
+            raise BadInput(f"nothing to search in: {name}", f"Search in: {', '.join(FIELDS)}.")
+    return names
+
+
+def _chosen(store: Store, where: SessionFilter) -> tuple[int, ...] | None:
+    if where.identity:
+        found = tuple(
+            number
+            for number, project in store.projects.known()
+            if project.identity == where.identity
+        )
+        if not found:
+            raise NotFound(
+                f"no project is called {where.identity[:200]!r}",
+                "See which there are: whyfor projects",
+            )
+        return found
+    return _projects(store, where.project) if where.project else None
+
+
+def _projects(store: Store, text: str) -> tuple[int, ...]:
+    """By folder, identity, remote URL or name; else by any part of the identity."""
+    known = store.projects.known()
+    given = Path(text).expanduser()
+    if text.startswith((".", "/", "~")) and given.exists():
+        identity = identify(str(given.resolve()), named=True).identity
+        if found := [number for number, project in known if project.identity == identity]:
+            return tuple(found)
+    wanted = {
+        text,
+        normalise(text),
+        str(given.absolute()) if text.startswith((".", "/", "~")) else text,
+    }
+    exact = [
+        n
+        for n, p in known
+        if {p.identity, p.path, p.remote} & wanted or p.name.lower() == text.lower()
+    ]
+    exact += [number for cwd, number in store.projects.places().items() if cwd in wanted]
+    found = exact or [
+        n for n, p in known if text.lower() in p.identity.lower() or text.lower() in p.name.lower()
+    ]
+    if not found:
+        raise NotFound(f"no project fits {text!r}", "See which there are: whyfor stats")
+    return tuple(dict.fromkeys(found))
+
+
+def session_named(library: OpenStore, agent: str, session_id: str) -> Session:
+    if agent not in AGENTS:
+        raise NotFound(f"no such agent: {agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
+    session = library.sessions.find(session_id, agent)
+    if session.session_id != session_id:
+        raise NotFound(
+            f"no session is called {session_id[:80]!r}", "List them: whyfor sessions --all"
+        )
+    return session
