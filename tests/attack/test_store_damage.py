@@ -386,6 +386,10 @@ def of_before(settings: Settings) -> list[bytes]:
 def database_of_before(settings: Settings) -> None:
     db = apsw.Connection(str(settings.database))
     db.execute("DROP TABLE journal")
+    db.execute("DROP INDEX events_wrong")
+    for column in ("failed", "interrupted", "denied"):
+        db.execute(f"ALTER TABLE events DROP COLUMN {column}")
+    db.execute("CREATE INDEX events_wrong ON events(session_id)")
     db.pragma("user_version", 8)
     db.close()
 

@@ -32,5 +32,6 @@ def shown(demo: Demo) -> config.Settings:
 
 @pytest.fixture(scope="session")
 def server(shown: config.Settings) -> Iterator[Served]:
-    with served(shown) as running:
+    # as long as the session: threads of other tests come and go meanwhile
+    with served(shown, beside=True) as running:
         yield running

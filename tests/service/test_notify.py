@@ -136,6 +136,7 @@ def test_what_stood_before_and_what_is_old_is_no_news(settings: Settings, tmp_pa
     told.stand(asks("before", "ls"), asks("found late", "ls", now() - 600_000))
     told.stand(fresh("new", "waiting"))
     assert [notice["session"] for notice in told.count(1)] == ["claude:new"]
+    told.watcher.close()
 
 
 @pytest.mark.parametrize(

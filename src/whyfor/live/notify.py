@@ -254,8 +254,8 @@ class Notifier:
         self._begin()
         self._put((settings, wished, notice))
 
-    def _put(self, item: tuple[Settings, NotifySettings, Notification]) -> None:
-        """Queue a notice; the oldest is dropped if too many wait."""
+    def _put(self, item: tuple[Settings, NotifySettings, Notification] | None) -> None:
+        """Queue a notice, or None for the end; the oldest is dropped if too many wait."""
         while True:
             try:
                 self._queue.put_nowait(item)
@@ -289,8 +289,7 @@ class Notifier:
     def close(self) -> None:
         """What waits is still told, if it does not take long."""
         if self._thread is not None:
-            with suppress(queue.Full):
-                self._queue.put_nowait(None)
+            self._put(None)
             self._thread.join(1.0)
 
     def _failed(self, words: str) -> None:

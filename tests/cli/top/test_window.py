@@ -16,7 +16,7 @@ from whyfor.service.ingest import ingest
 from whyfor.service.serve import announce_server, hold_server
 from whyfor.service.top import standings
 
-from .window import TOP, Window
+from .window import SECONDS, TOP, Window
 
 CRASHES = """
 import os
@@ -168,3 +168,15 @@ def test_of_two_one_reads_and_both_show(settings: Settings, home: Path, kept: Tr
 def test_nothing_is_written_to_look_once(settings: Settings) -> None:
     assert standings(settings) == []
     assert not settings.home.exists()
+
+
+def test_it_ends_when_its_window_is_closed(settings: Settings, kept: Transcript) -> None:
+    """Whoever closes a window need not send a signal: the terminal is gone, that is all."""
+    ingest(settings)
+    window = Window(TOP, env(), 80, 24)
+    try:
+        window.see("Count the quokkas")
+        window.close_terminal()
+        window.process.wait(SECONDS)
+    finally:
+        window.kill()

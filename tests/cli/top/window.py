@@ -51,9 +51,15 @@ class Window:
     def __exit__(
         self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
+        self.kill()
+        self.close_terminal()
+
+    def kill(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(SECONDS)
+
+    def close_terminal(self) -> None:
         os.close(self.keys)
         os.close(self._screen)
 

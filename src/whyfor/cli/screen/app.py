@@ -270,6 +270,10 @@ class Top(App[None]):
     def on_unmount(self) -> None:
         self._stop.set()
 
+    def _has_lost_terminal(self) -> bool:
+        """Whether the window was closed: not everybody who closes one sends a signal."""
+        return not self.is_headless and sys.__stdin__ is not None and not sys.__stdin__.isatty()
+
     def notify(
         self, message: str, *, title: str = "", markup: bool = False, **options: Any
     ) -> None:
@@ -442,6 +446,8 @@ class Top(App[None]):
             row.set_class(name == self.chosen, "-chosen")
 
     def _tick(self) -> None:
+        if self._has_lost_terminal():
+            self.exit()
         for row in self.rows.values():
             row.tick()
 
