@@ -8,6 +8,7 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -150,3 +151,15 @@ def test_the_lists_of_structural_keys_differ_only_where_they_are_meant_to() -> N
         "leafuuid parentsessionid sourcetooluseid thread_id threadid created_at updated_at branch "
         "sha commit commit_hash hash checksum integrity snapshotid interactionid".split()
     )
+
+
+@pytest.mark.parametrize("odd", [b"NaN", b"-Infinity", b"'one'", b"{", b"1 2"])
+def test_of_a_hollow_record_nothing_stays_after_what_is_no_json(odd: bytes) -> None:
+    """Python's decoder reads some of these: the record is one, so its words must go."""
+    line = b'{"type":"user","cost":' + odd + b',"message":{"content":"hidden words"}}\n'
+    left = line
+    for start, stop in reversed(private.everything(line)):
+        left = left[:start] + left[stop:]
+    assert b"hidden" not in left
+    assert left.startswith(b'{"type":"user","cost')
+    assert left.endswith(b"\n")

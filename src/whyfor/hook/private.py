@@ -67,10 +67,13 @@ def text_spans(data: bytes) -> list[tuple[int, int]]:
 
 
 def everything(data: bytes) -> list[tuple[int, int]]:
-    """All that is said in a JSON text; what is left is its structure."""
-    return merged(
-        [(part[0], part[1]) for part in Json(data, frozenset()).strings if is_said(data, part)]
-    )
+    """All that is said in a JSON text; what is left is its structure. Where it stops being JSON,
+    all that follows counts as said."""
+    text = Json(data, frozenset())
+    said = [(part[0], part[1]) for part in text.strings if is_said(data, part)]
+    if not text.sound:
+        said.append((max([part[1] for part in text.strings] or [0]), len(data.rstrip(b"\r\n"))))
+    return merged(said)
 
 
 def elements(data: bytes, lists: frozenset[bytes]) -> list[tuple[int, int]]:

@@ -51,7 +51,7 @@ def commits(monkeypatch: pytest.MonkeyPatch, *parts: Part) -> None:
         None,
         None,
     )
-    monkeypatch.setattr(stories, "story", lambda *_: found)
+    monkeypatch.setattr(stories, "require_checkpoint", lambda *_: found)
 
 
 def listing(folder: Path) -> dict[str, bytes]:
