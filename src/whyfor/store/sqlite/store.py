@@ -7,25 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from whyfor.store.journal import Journal, JournalMark
 from whyfor.store.sqlite import commit
-from whyfor.store.sqlite.capture import SqliteCapture
 from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
 from whyfor.store.sqlite.connection import StoreConnection, connect, explained, fetch
-from whyfor.store.sqlite.conversation import SqliteConversation
-from whyfor.store.sqlite.feed import SqliteFeed
-from whyfor.store.sqlite.forget import SqliteForget
-from whyfor.store.sqlite.links import SqliteLinks
-from whyfor.store.sqlite.projects import SqliteProjects
 from whyfor.store.sqlite.schema import missing_tables
-from whyfor.store.sqlite.search import SqliteSearch
 from whyfor.store.sqlite.sessions import SqliteSessions
-from whyfor.store.sqlite.signals import SqliteSignals
-from whyfor.store.sqlite.stats import SqliteStats
+
+if TYPE_CHECKING:
+    from whyfor.store.sqlite.capture import SqliteCapture
+    from whyfor.store.sqlite.conversation import SqliteConversation
+    from whyfor.store.sqlite.feed import SqliteFeed
+    from whyfor.store.sqlite.forget import SqliteForget
+    from whyfor.store.sqlite.links import SqliteLinks
+    from whyfor.store.sqlite.projects import SqliteProjects
+    from whyfor.store.sqlite.search import SqliteSearch
+    from whyfor.store.sqlite.signals import SqliteSignals
+    from whyfor.store.sqlite.stats import SqliteStats
 
 DRIVER = apsw.sqlite_lib_version()  # whose version doctor shows
 
@@ -38,17 +42,64 @@ class SqliteStore:
         inode = _inode(path)
         self.db = connect(path, readonly=readonly) if db is None else db
         self._inode = inode or _inode(path)
-        self.capture = SqliteCapture(self.db)
         self.sessions = SqliteSessions(self.db)
-        self.conversation = SqliteConversation(self.db)
-        self.search = SqliteSearch(self.db)
         self.checkpoints = SqliteCheckpoints(self.db)
-        self.links = SqliteLinks(self.db)
-        self.signals = SqliteSignals(self.db)
-        self.projects = SqliteProjects(self.db)
-        self.feed = SqliteFeed(self.db)
-        self.stats = SqliteStats(self.db)
-        self.forget = SqliteForget(self.db)
+
+    # Facets that a command does not need are not imported either: most commands need three.
+
+    @cached_property
+    def capture(self) -> SqliteCapture:
+        from whyfor.store.sqlite.capture import SqliteCapture
+
+        return SqliteCapture(self.db)
+
+    @cached_property
+    def conversation(self) -> SqliteConversation:
+        from whyfor.store.sqlite.conversation import SqliteConversation
+
+        return SqliteConversation(self.db)
+
+    @cached_property
+    def search(self) -> SqliteSearch:
+        from whyfor.store.sqlite.search import SqliteSearch
+
+        return SqliteSearch(self.db)
+
+    @cached_property
+    def links(self) -> SqliteLinks:
+        from whyfor.store.sqlite.links import SqliteLinks
+
+        return SqliteLinks(self.db)
+
+    @cached_property
+    def signals(self) -> SqliteSignals:
+        from whyfor.store.sqlite.signals import SqliteSignals
+
+        return SqliteSignals(self.db)
+
+    @cached_property
+    def projects(self) -> SqliteProjects:
+        from whyfor.store.sqlite.projects import SqliteProjects
+
+        return SqliteProjects(self.db)
+
+    @cached_property
+    def feed(self) -> SqliteFeed:
+        from whyfor.store.sqlite.feed import SqliteFeed
+
+        return SqliteFeed(self.db)
+
+    @cached_property
+    def stats(self) -> SqliteStats:
+        from whyfor.store.sqlite.stats import SqliteStats
+
+        return SqliteStats(self.db)
+
+    @cached_property
+    def forget(self) -> SqliteForget:
+        from whyfor.store.sqlite.forget import SqliteForget
+
+        return SqliteForget(self.db)
 
     def close(self) -> None:
         self.db.close(True)
