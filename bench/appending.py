@@ -15,7 +15,7 @@ from statistics import median
 
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.redactor import Redactor
-from whyfor.privacy.rules import load
+from whyfor.privacy.rules import load_rules
 
 from throughput import plain_record, planted_record
 
@@ -32,7 +32,7 @@ def _typical(redactor: Redactor, lines: Iterable[bytes]) -> float:
 
 
 def main() -> None:
-    rng, redactor = Random("appended"), Redactor(Engine(load()))
+    rng, redactor = Random("appended"), Redactor(Engine(load_rules()))
     redactor.jsonl(Path(sys.argv[1]).read_bytes())
     for record in (plain_record, planted_record):
         print(_typical(redactor, [record(rng) for _ in range(_TIMES)]))

@@ -36,9 +36,9 @@ def whyfor() -> Callable[[list[str]], Iterator[Redacted]]:
     from whyfor.model.errors import NotRedacted
     from whyfor.privacy.engine import Engine
     from whyfor.privacy.redactor import Redactor
-    from whyfor.privacy.rules import load
+    from whyfor.privacy.rules import load_rules
 
-    engine = Engine(load())
+    engine = Engine(load_rules())
 
     def redact(texts: list[str]) -> Iterator[Redacted]:
         for text in texts:

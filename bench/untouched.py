@@ -79,9 +79,9 @@ def look(home: Path) -> Untouched:
     # here, because the benchmark imports this file for its structs and must stay small itself
     from whyfor.privacy.engine import Engine
     from whyfor.privacy.redactor import Redactor
-    from whyfor.privacy.rules import load
+    from whyfor.privacy.rules import load_rules
 
-    engine, total = Engine(load()), Untouched()
+    engine, total = Engine(load_rules()), Untouched()
     for path in transcripts(home):
         if path.suffix != ".jsonl":
             continue

@@ -17,9 +17,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     gc.disable()  # a short life: looking for cycles costs a tenth of start-up and finds nothing
     os.umask(0o077)  # everything we write is its owner's alone
-    from whyfor.cli.errors import run
+    from whyfor.cli.errors import run_command
 
-    return run(args)
+    return run_command(args)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def test_it_is_restored_in_its_own_format(scroll: Scroll, cli: Cli, tmp_path: Pa
 
 
 def test_its_variables_say_whose_session_a_command_is_in(settings: Settings) -> None:
-    assert spool.named({"QUILL_SCROLL": SCROLL}) == [("quill", SCROLL)]
+    assert spool.named_sessions({"QUILL_SCROLL": SCROLL}) == [("quill", SCROLL)]
     env = {**settings.env, "QUILL_SCROLL": SCROLL}
     assert author(msgspec.structs.replace(settings, env=env)) == "quill"
 

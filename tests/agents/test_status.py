@@ -22,7 +22,7 @@ from whyfor.model.status import Status
 from whyfor.store.open import reading
 from whyfor.store.sqlite.connection import fetch
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import process, status, told
+from whyfor.story.status.judge import fold_inputs, judge_status, process
 from whyfor.story.status.state import NEW, apply
 
 from . import AGENTS, Call, Reply, Request, Say
@@ -80,9 +80,9 @@ class Watcher:
 
     def look(self, *, registry: bool) -> Status:
         self.desk.whyfor("ingest")
-        state = told([*self.signs(), *(self.registry() if registry else [])])
+        state = fold_inputs([*self.signs(), *(self.registry() if registry else [])])
         pid = process(state)
-        return status(state, int(time.time() * 1000), alive=_alive(*pid) if pid else None)
+        return judge_status(state, int(time.time() * 1000), alive=_alive(*pid) if pid else None)
 
     def see(self, wanted: Callable[[Status], object], *, registry: bool = False) -> Status:
         deadline = time.monotonic() + PATIENCE
@@ -95,7 +95,7 @@ class Watcher:
         state, found = NEW, []
         for sign in sorted(self.signs(), key=lambda sign: (sign.at, sign.order)):
             state = apply(state, sign)
-            found.append((sign.at, status(state, sign.at).phase))
+            found.append((sign.at, judge_status(state, sign.at).phase))
         begun = [next(same) for _, same in groupby(found, key=lambda told: told[1])]
         ends = [at for at, _ in begun[1:]] + [begun[-1][0] + shortest]
         lasting = [
@@ -246,7 +246,7 @@ def test_a_question_waits_for_its_answer_and_a_killed_process_has_exited(desk: D
         _wait_for(desk.repo / "begun")
         busy = watcher.see(lambda now: now.activity == f"Bash: {command}")
         assert (busy.phase, busy.questions) == ("running", [])
-        pid = process(told(watcher.signs()))
+        pid = process(fold_inputs(watcher.signs()))
         assert pid and _alive(*pid)
         os.kill(pid[0], signal.SIGKILL)
         terminal.leave()
@@ -274,7 +274,7 @@ def test_a_subagent_at_work_is_told(desk: Desk) -> None:
     watcher, known, seen = Watcher(desk, "claude"), NEW, []
     for sign in sorted(watcher.signs(), key=lambda sign: (sign.at, sign.order)):
         known = apply(known, sign)
-        now = status(known, sign.at)
+        now = judge_status(known, sign.at)
         seen.append((now.phase, now.subagent, now.activity))
     assert ("running", True, "Agent: Look around") in seen
     assert seen[-1] == ("exited", False, None)

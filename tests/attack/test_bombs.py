@@ -98,13 +98,13 @@ def test_what_was_refused_is_not_opened_again_until_it_changes(
     story("behind").save(home)
     ingest(settings)
     opened: list[Path] = []
-    original = tail.opened
+    original = tail.open_source
 
     def noted(path: Path) -> AbstractContextManager[BinaryIO]:
         opened.append(path)
         return original(path)
 
-    monkeypatch.setattr(tail, "opened", noted)
+    monkeypatch.setattr(tail, "open_source", noted)
     assert [item.path for item in ingest(settings).unreadable] == [str(bomb)]
     assert opened == []
     told = [{"id": "real"}, {"id": "real", "cwd": "/w"}]
@@ -199,12 +199,12 @@ def test_private_text_in_a_line_that_was_cut_is_not_kept(settings: Settings, hom
 
 @pytest.mark.parametrize("depth", [100, 900, 990, 1000, 100_000, 10_000_000])
 def test_json_of_any_depth_is_decoded_or_refused(depth: int) -> None:
-    found = decode.records(b'{"a":' * depth + b"1" + b"}" * depth, 0)
+    found = decode.decode_line(b'{"a":' * depth + b"1" + b"}" * depth, 0)
     assert isinstance(found, list) or found.reason in ("nested too deeply", decode.TOO_LARGE)
 
 
 def test_json_that_would_fill_the_memory_is_refused() -> None:
-    found = decode.records(b'{"a":[' + b"{}," * (7 * MB) + b"{}]}", 0)
+    found = decode.decode_line(b'{"a":[' + b"{}," * (7 * MB) + b"{}]}", 0)
     assert isinstance(found, UnparsedRecord)
     assert found.reason == "too large for the memory there is"
 

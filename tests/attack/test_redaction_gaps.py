@@ -22,7 +22,7 @@ from whyfor.privacy.spread import SpreadKey
 from whyfor.privacy.stream import Text
 
 Cli = Callable[..., Result]
-ENGINE = Engine(rules.load())
+ENGINE = Engine(rules.load_rules())
 VALUE = "kX9mQ2vLp8RtZ4wYb7NcJ5sD"
 KEY_ID, SECRET = "AKIAY3KDLQPWMZ7XN2VB", "wJ4lrXUtnF9MI/K7MDnG/bPxRfiCYqzTvL8sEKq2"
 GITHUB = expand("ghp_{A36}")

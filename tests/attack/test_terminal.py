@@ -31,7 +31,7 @@ from whyfor.capture.faults import log_error
 from whyfor.cli import COMMANDS
 from whyfor.config import Settings
 from whyfor.live import notify as notifying
-from whyfor.live.notify import Notification, NotifySettings, tell
+from whyfor.live.notify import Notification, NotifySettings, send_notice
 from whyfor.model import characters
 from whyfor.model.text import clean, label, one_line
 from whyfor.server import render
@@ -478,7 +478,7 @@ def test_a_page_names_what_is_hidden_whatever_filter_was_forgotten(kind: str) ->
         "<title>{{ name }}</title><code>{{ name | exact }}</code>"
     )
     assert foreign(made.render(name=attack)) == []
-    shown_ = str(render.prose(f"{attack}\n\n```python\nx = 1 # {attack}\n```\n`{attack}`"))
+    shown_ = str(render.render_prose(f"{attack}\n\n```python\nx = 1 # {attack}\n```\n`{attack}`"))
     assert (
         foreign(shown_ + str(render.highlight(attack, "python")) + str(render.typed(attack))) == []
     )
@@ -489,8 +489,8 @@ def test_a_page_names_what_is_hidden_whatever_filter_was_forgotten(kind: str) ->
 def test_code_on_a_page_shows_what_hides_in_it() -> None:
     trojan = "if admin\u202e \u2066# check\u2069 \u2066: pass"
     for made in (
-        render.prose(f"```python\n{trojan}\n```"),
-        render.prose(f"`{trojan}`"),
+        render.render_prose(f"```python\n{trojan}\n```"),
+        render.render_prose(f"`{trojan}`"),
         render.highlight(trojan),
     ):
         words = re.sub(r"<[^>]+>", "", str(made))
@@ -509,7 +509,10 @@ def test_a_notice_holds_no_option_and_nothing_hidden(settings: Settings, tmp_pat
     )
     wished = NotifySettings(command=[sys.executable, "-c", program])
     bad = f"--urgency=critical {EVERYTHING}{LINE}\ud800"
-    assert tell(settings, wished, Notification("waiting", f"-x:{EVERYTHING}", bad, bad, bad)) == []
+    assert (
+        send_notice(settings, wished, Notification("waiting", f"-x:{EVERYTHING}", bad, bad, bad))
+        == []
+    )
     given = json.loads(kept.read_text())
     assert len(given) == 5
     for value in given.values():
@@ -658,10 +661,10 @@ def test_a_sequence_without_an_end_hides_no_words() -> None:
 
 def test_hidden_characters_cannot_change_the_shape_of_an_export() -> None:
     for sign in ("\u2028", "\u2029", "\x85", "\x0b", "\u200b"):
-        assert prose.prose(f"| a |\n|---|\n| x{sign}# b |").count("\n") == 2
-        assert "@\u200bnobody" not in prose.prose(
+        assert prose.agent_prose(f"| a |\n|---|\n| x{sign}# b |").count("\n") == 2
+        assert "@\u200bnobody" not in prose.agent_prose(
             f"@{sign}nobody"
-        ) and "@nobody" not in prose.prose(f"@{sign}nobody")
+        ) and "@nobody" not in prose.agent_prose(f"@{sign}nobody")
 
 
 def test_cleaning_long_text_takes_no_longer_than_it_must() -> None:

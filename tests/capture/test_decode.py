@@ -35,8 +35,8 @@ def read(data: bytes, start: int = 0) -> tuple[list[Record], list[UnparsedRecord
     """All records and all problems of a run of lines."""
     records: list[Record] = []
     problems: list[UnparsedRecord] = []
-    for offset, line in decode.lines(data, start):
-        result = decode.records(line, offset)
+    for offset, line in decode.split_lines(data, start):
+        result = decode.decode_line(line, offset)
         if isinstance(result, UnparsedRecord):
             problems.append(result)
         else:
@@ -74,7 +74,7 @@ def read(data: bytes, start: int = 0) -> tuple[list[Record], list[UnparsedRecord
     ids=str,
 )
 def test_a_careless_line_is_still_read(line: bytes, wanted: list[Record]) -> None:
-    assert decode.records(line, 0) == wanted
+    assert decode.decode_line(line, 0) == wanted
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_a_careless_line_is_still_read(line: bytes, wanted: list[Record]) -> Non
     ids=lambda value: str(value)[:30],
 )
 def test_a_line_that_cannot_be_read_says_why_and_where(line: bytes, reason: str) -> None:
-    assert decode.records(line, 40) == UnparsedRecord(40, len(line), reason)
+    assert decode.decode_line(line, 40) == UnparsedRecord(40, len(line), reason)
 
 
 @pytest.mark.parametrize("depth", [300, 600, 900, 990])
 @pytest.mark.parametrize("after", [b"", b"\x00", b" {}"])
 def test_nesting_is_read_or_reported_at_every_depth(depth: int, after: bytes) -> None:
     line = b'{"a":' * depth + b'"\\ud800"' + b"}" * depth + after
-    result = decode.records(line, 0)
+    result = decode.decode_line(line, 0)
     assert isinstance(result, list) or result.reason == "nested too deeply"
 
 
@@ -129,11 +129,11 @@ def test_crlf_and_blank_lines_are_no_damage() -> None:
 
 
 def test_a_document_may_be_pretty_printed_or_a_list_or_torn() -> None:
-    assert decode.document(json.dumps({"a": [1]}, indent=2).encode()) == [{"a": [1]}]
-    assert decode.document(b'[{"a":1}, 7, {"b":2}]') == [{"a": 1}, {"b": 2}]
-    assert decode.document(b'\xef\xbb\xbf[{"a":"\\ud800 \xff"}]') == [{"a": "\ufffd \ufffd"}]
-    assert decode.document(b"[1, 2]") == UnparsedRecord(0, 6, "not an object")
-    assert decode.document(b'{"a":[{"b":') == UnparsedRecord(0, 11, "truncated")
+    assert decode.decode_document(json.dumps({"a": [1]}, indent=2).encode()) == [{"a": [1]}]
+    assert decode.decode_document(b'[{"a":1}, 7, {"b":2}]') == [{"a": 1}, {"b": 2}]
+    assert decode.decode_document(b'\xef\xbb\xbf[{"a":"\\ud800 \xff"}]') == [{"a": "\ufffd \ufffd"}]
+    assert decode.decode_document(b"[1, 2]") == UnparsedRecord(0, 6, "not an object")
+    assert decode.decode_document(b'{"a":[{"b":') == UnparsedRecord(0, 11, "truncated")
 
 
 # -- any damage ----------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_damage_to_one_line_leaves_the_others_readable(
 @given(st.binary(max_size=400), st.integers(0, 10_000))
 def test_every_byte_is_in_a_line_or_is_a_line_end(data: bytes, start: int) -> None:
     rest = bytearray(data)
-    for offset, line in decode.lines(data, start):
+    for offset, line in decode.split_lines(data, start):
         at = offset - start
         assert data[at : at + len(line)] == line
         rest[at : at + len(line)] = b" " * len(line)
@@ -206,7 +206,7 @@ def test_every_byte_is_in_a_line_or_is_a_line_end(data: bytes, start: int) -> No
 )
 def test_what_was_read_can_always_be_stored_as_text(line: bytes, cut: int) -> None:
     for piece in (line, line[:cut], line[cut:], line[cut:] + line[:cut]):
-        result = decode.records(piece, 0)
+        result = decode.decode_line(piece, 0)
         if not isinstance(result, UnparsedRecord):
             json.dumps(result, ensure_ascii=False).encode()
 

@@ -25,7 +25,7 @@ from whyfor.live.ingester import IncrementalIngest
 from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
-from whyfor.store.address import parse
+from whyfor.store.address import parse_address
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, MergedEntry, SegmentEntry
 from whyfor.store.open import open_store, reading
@@ -41,7 +41,9 @@ def objects(settings: Settings) -> set[str]:
 def named(settings: Settings) -> set[str]:
     """Objects that the journal says something is in."""
     entries = Journal(settings.journal).entries()
-    return {parse(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)}
+    return {
+        parse_address(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)
+    }
 
 
 class Growing:

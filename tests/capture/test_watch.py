@@ -309,8 +309,8 @@ def test_every_hook_rings_and_leaves_its_ingest_to_whoever_serves(hook: Installe
     hook.run("claude", "Stop")
     hook.run("claude", "Stop")
     assert bell.wait(10) and not bell.wait(0)
-    assert wake.asked(hook.home) and wake.answer(hook.home)
-    assert not wake.asked(hook.home) and not hook.pending.exists()
+    assert wake.is_asked(hook.home) and wake.answer(hook.home)
+    assert not wake.is_asked(hook.home) and not hook.pending.exists()
     bell.close()
     assert hook.started() == []
     hook.run("claude", "Stop")
@@ -328,7 +328,7 @@ def test_one_who_was_told_and_does_not_come_is_not_waited_for(hook: Installed) -
     os.utime(hook.pending, (when, when))
     hook.run("claude", "Stop")
     await_that(lambda: len(hook.started()) == 1)
-    assert not wake.asked(hook.home), "an ingest's own word is not taken away"
+    assert not wake.is_asked(hook.home), "an ingest's own word is not taken away"
     bell.close()
     hook.let_go()
 
@@ -341,7 +341,7 @@ def test_one_who_was_killed_before_it_came_is_not_waited_for(hook: Installed) ->
     for fd in bell._outer:
         os.close(fd)
     bell._outer = ()
-    assert (hook.home / wake.FILE).exists() and wake.asked(hook.home)
+    assert (hook.home / wake.FILE).exists() and wake.is_asked(hook.home)
     hook.run("claude", "Stop")
     await_that(lambda: len(hook.started()) == 1)
     bell.close()

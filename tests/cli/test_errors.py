@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Result
 from tests.transcripts import Transcript
-from whyfor.cli.errors import run
+from whyfor.cli.errors import run_command
 
 Cli = Callable[..., Result]
 
@@ -131,6 +131,6 @@ def test_without_a_stdout_a_command_does_its_work(
 ) -> None:
     for args in (["sessions"], ["stats", "--json"], ["ingest"]):
         monkeypatch.setattr("sys.stdout", None)
-        assert run(args) == 0
+        assert run_command(args) == 0
         assert sys.stdout is not None
         sys.stdout.close()

@@ -12,10 +12,10 @@ import pytest
 from whyfor.git import history
 from whyfor.git.history import (
     FileChange,
-    changes,
     commits,
     head_commit,
     patch_id,
+    read_changes,
     resolve_commits,
 )
 from whyfor.git.place import GitDir
@@ -23,7 +23,7 @@ from whyfor.model.errors import BadInput
 
 
 def patch_ids(folder: Path, shas: list[str]) -> dict[str, str]:
-    found = {sha: patch_id(changed) for sha, changed in changes(folder, shas)}
+    found = {sha: patch_id(changed) for sha, changed in read_changes(folder, shas)}
     return {sha: known for sha, known in found.items() if known is not None}
 
 
@@ -62,7 +62,7 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def changed(self, sha: str) -> list[FileChange]:
-        ((_, found),) = changes(self.folder, [sha])
+        ((_, found),) = read_changes(self.folder, [sha])
         return found
 
 
@@ -111,7 +111,7 @@ def test_parents_come_before_children_in_a_merge(repository: Repository) -> None
     assert all(place[parent] < place[commit.sha] for commit in found for parent in commit.parents)
     assert found[-1].is_merge
     assert side in found[-1].parents
-    assert dict(changes(repository.folder, [found[-1].sha])) == {found[-1].sha: []}
+    assert dict(read_changes(repository.folder, [found[-1].sha])) == {found[-1].sha: []}
 
 
 def test_ranges_limits_and_times_narrow_the_list(repository: Repository) -> None:
@@ -305,8 +305,11 @@ def test_line_ends_and_missing_ones_are_no_part_of_a_line(repository: Repository
 
 def test_empty_commits_have_an_answer_too(repository: Repository) -> None:
     first, second = repository.commit("One"), repository.commit("Two")
-    assert list(changes(repository.folder, [second, first, second])) == [(second, []), (first, [])]
-    assert list(changes(repository.folder, [])) == []
+    assert list(read_changes(repository.folder, [second, first, second])) == [
+        (second, []),
+        (first, []),
+    ]
+    assert list(read_changes(repository.folder, [])) == []
 
 
 def test_a_huge_commit_keeps_its_size_but_not_all_lines(
@@ -346,7 +349,7 @@ def test_a_commit_that_cannot_be_read_spoils_no_other(repository: Repository) ->
     (repository.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     found = {
         sha: [change.path for change in changed]
-        for sha, changed in changes(repository.folder, shas)
+        for sha, changed in read_changes(repository.folder, shas)
     }
     assert found == {shas[0]: ["a.txt"], shas[1]: [], shas[2]: ["c.txt"]}
 
@@ -365,7 +368,8 @@ def test_where_a_shallow_clone_ends_nothing_seems_added(
         ["git", "clone", "-q", "--depth", "2", f"file://{repository.folder}", clone], check=True
     )
     found = {
-        sha: [change.path for change in changed] for sha, changed in changes(clone, [edge, last])
+        sha: [change.path for change in changed]
+        for sha, changed in read_changes(clone, [edge, last])
     }
     assert found == {edge: [], last: ["c.txt"]}
 
@@ -383,7 +387,7 @@ def test_peoples_settings_change_nothing(
     repository.commit("Subject")
     plain = (
         commits(repository.folder, ["HEAD"]),
-        list(changes(repository.folder, [head_commit(repository.folder) or ""])),
+        list(read_changes(repository.folder, [head_commit(repository.folder) or ""])),
     )
     settings = {
         "diff.external": "false",
@@ -416,7 +420,7 @@ def test_peoples_settings_change_nothing(
         monkeypatch.setenv(name, value)
     assert (
         commits(repository.folder, ["HEAD"]),
-        list(changes(repository.folder, [plain[1][0][0]])),
+        list(read_changes(repository.folder, [plain[1][0][0]])),
     ) == plain
 
 
@@ -454,10 +458,12 @@ def test_a_bare_repository_and_a_worktree_answer_too(
     repository.git("config", "--file", str(tmp_path / "bare.git" / "config"), "core.bare", "true")
     for folder in (tmp_path / "tree", GitDir(tmp_path / "bare.git")):
         assert [commit.sha for commit in commits(folder, ["HEAD"])] == [sha]
-        assert [change.path for _, found in changes(folder, [sha]) for change in found] == ["a.txt"]
+        assert [change.path for _, found in read_changes(folder, [sha]) for change in found] == [
+            "a.txt"
+        ]
     with pytest.raises(BadInput, match="not a git repository"):
         commits(tmp_path / "bare.git", ["HEAD"])
-    assert list(changes(tmp_path / "bare.git", [sha])) == [(sha, [])], "nobody named it"
+    assert list(read_changes(tmp_path / "bare.git", [sha])) == [(sha, [])], "nobody named it"
 
 
 # -- patch ids -----------------------------------------------------------------------------------

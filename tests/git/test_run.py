@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from whyfor.git.place import GitDir, find_work_tree, name_place
-from whyfor.git.run import NO_GIT, ask, find_git, read, run, stream
+from whyfor.git.run import NO_GIT, ask, find_git, read_output, run_git, stream
 
 SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
 # What may start processes at all: git, hooks that are tried out, commands of notifications, a
@@ -159,7 +159,7 @@ def test_nothing_is_inherited_but_where_the_accounts_configuration_lies(
         "GIT_ASKPASS",
     ):
         monkeypatch.setenv(name, "/evil")
-    told = run(folder, "rev-parse", "HEAD").text.splitlines()
+    told = run_git(folder, "rev-parse", "HEAD").text.splitlines()
     assert not [line for line in told if "/evil" in line]
     assert told[0] == "/"
     variables = dict(line.partition("=")[::2] for line in told if line.startswith("GIT_"))
@@ -198,7 +198,7 @@ def test_git_is_not_taken_from_the_current_folder(
     assert find_git(".::bin") is None
     assert find_git(str(tmp_path)) == str(tmp_path / "git")
     monkeypatch.setenv("PATH", ".")
-    assert run(None, "version") is NO_GIT
+    assert run_git(None, "version") is NO_GIT
 
 
 # -- where ---------------------------------------------------------------------------------------
@@ -256,10 +256,10 @@ def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_git_that_does_not_end_is_ended(folder: Path, stuck: None) -> None:
     begun = time.monotonic()
-    answer = run(folder, "rev-parse", "HEAD", seconds=0.3)
+    answer = run_git(folder, "rev-parse", "HEAD", seconds=0.3)
     assert (answer.code, answer.complaint) == (None, "git took more than 0 s")
-    assert read(folder, ["rev-parse"], most=100, seconds=0.3) == (b"one\n", False)
-    assert read(folder, ["rev-parse"], most=2, seconds=30) == (b"on", False)
+    assert read_output(folder, ["rev-parse"], most=100, seconds=0.3) == (b"one\n", False)
+    assert read_output(folder, ["rev-parse"], most=2, seconds=30) == (b"on", False)
     with stream(folder, ["rev-parse"], given=b"", seconds=0.3) as git:
         assert list(git.lines) == [b"one\n"]
         assert not git.ok
@@ -284,4 +284,4 @@ def test_a_stream_says_whether_git_ended_well(folder: Path) -> None:
 
 @pytest.mark.parametrize("argument", ["a\0b", "\ud800"])
 def test_an_argument_no_process_takes_is_an_answer(argument: str, folder: Path) -> None:
-    assert run(folder, "rev-parse", argument).code is None
+    assert run_git(folder, "rev-parse", argument).code is None

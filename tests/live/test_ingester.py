@@ -535,7 +535,7 @@ def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent
     hook.run(
         "claude", "Stop", payload=f'{{"session_id":"{agent.id}","transcript_path":"x"}}'.encode()
     )
-    assert wake.asked(settings.home)
+    assert wake.is_asked(settings.home)
     watching.close()
     assert not hook.pending.exists()
     with reading(settings) as library:

@@ -13,7 +13,14 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from whyfor import config
-from whyfor.server.render import age, ago, duration, exact, hinted, inline
+from whyfor.server.render import (
+    ago,
+    hinted,
+    render_age,
+    render_duration,
+    render_exact,
+    render_inline,
+)
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, unheard
 from .hostile import HOSTILE
@@ -236,14 +243,14 @@ def test_script_and_server_tell_time_in_the_same_words(site: Site, page: Page) -
     )
     zone = page.evaluate("new Date().getTimezoneOffset()")
     assert zone == -time.localtime().tm_gmtoff / 60
-    expected = [[age(m, now), None, duration(int(now * 1000) - m)] for m in moments]
+    expected = [[render_age(m, now), None, render_duration(int(now * 1000) - m)] for m in moments]
     assert [[one[0], None, one[2]] for one in told] == expected
-    assert told[0][1] == "now" and told[3][1] == "59 s ago" == f"{age(moments[3], now)} ago"
+    assert told[0][1] == "now" and told[3][1] == "59 s ago" == f"{render_age(moments[3], now)} ago"
     assert ago(int(time.time() * 1000)) == "now"
 
 
 def test_nothing_stays_unseen_in_what_a_person_must_judge() -> None:
-    assert str(exact("a\x1b[8m<b>\u202e\u200d\r\n\tc")) == (
+    assert str(render_exact("a\x1b[8m<b>\u202e\u200d\r\n\tc")) == (
         'a<span class="unseen" title="a control character">U+001B</span>[8m&lt;b&gt;'
         '<span class="unseen" title="right-to-left override">U+202E</span>'
         '<span class="unseen" title="zero width joiner">U+200D</span>\n\tc'
@@ -261,8 +268,8 @@ def test_a_command_in_advice_is_code_and_advice_is_data() -> None:
 
 
 def test_a_line_of_markdown_keeps_its_code_and_nothing_else() -> None:
-    assert str(inline("**Done**: `a<b>` and `c")) == "Done: <code>a&lt;b&gt;</code> and `c"
-    assert str(inline("`x` `y`")) == "<code>x</code> <code>y</code>"
+    assert str(render_inline("**Done**: `a<b>` and `c")) == "Done: <code>a&lt;b&gt;</code> and `c"
+    assert str(render_inline("`x` `y`")) == "<code>x</code> <code>y</code>"
 
 
 # -- what is shipped -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from whyfor.model.conversation import DiffRow, FileDiff
 from whyfor.model.events import StoredEvent
 from whyfor.server.pages.diffs import painted
-from whyfor.story.conversation.diffs import changes, compare
+from whyfor.story.conversation.diffs import file_diffs, mark_differences
 
 
 def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") -> StoredEvent:
@@ -19,7 +19,7 @@ def _event(kind: str, name: str | None, data: dict[str, Any], text: str = "") ->
 
 def told(name: str, given: Any, outcome: dict[str, Any] | None = None) -> list[FileDiff]:
     text = given if isinstance(given, str) else ""
-    return changes(
+    return file_diffs(
         _event("tool.call", name, {"input": given}, text),
         _event("tool.result", None, outcome or {}),
     )
@@ -137,7 +137,7 @@ def test_odd_shapes_are_no_diff_and_no_error(odd: Any) -> None:
 
 def test_words_that_differ_are_marked_and_nothing_in_them_is_markup() -> None:
     rows = [DiffRow("-", "price = <b>(1) & tax"), DiffRow("+", "price = <b>(22) & tax")]
-    compare(rows)
+    mark_differences(rows)
     assert [[row.text[a:b] for a, b in row.marks] for row in rows] == [["1"], ["22"]]
     for path in ("f.py", "", "f.unknown"):
         old, new = painted(rows, path)
@@ -147,7 +147,7 @@ def test_words_that_differ_are_marked_and_nothing_in_them_is_markup() -> None:
         DiffRow("-", "    return ends_after_three(server)"),
         DiffRow("+", "        return ends_after_four(server)"),
     ]
-    compare(moved)
+    mark_differences(moved)
     assert [[row.text[a:b] for a, b in row.marks] for row in moved] == [["three"], ["four"]], (
         "an indent is no word"
     )

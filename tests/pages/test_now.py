@@ -26,7 +26,7 @@ from whyfor.service.ingest import ingest
 from whyfor.service.pause import Scope, pause
 from whyfor.store.open import reading
 from whyfor.story.status.inputs import StatusInput, of_event
-from whyfor.story.status.judge import status, told
+from whyfor.story.status.judge import fold_inputs, judge_status
 from whyfor.story.status.state import apply
 
 from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
@@ -182,8 +182,8 @@ def test_a_very_long_command_is_folded_and_whole_all_the_same(tmp_path: Path, pa
     ingest(settings)
     with reading(settings) as library:
         (session,) = library.sessions.matching(Filters(), limit=None, subagents=False)
-        seen = told(of_event(event) for event in library.conversation.events(session.id))
-    asked = status(
+        seen = fold_inputs(of_event(event) for event in library.conversation.events(session.id))
+    asked = judge_status(
         apply(seen, StatusInput("asked", now(), "PermissionRequest hook", "hook", tool="Bash")),
         now(),
     ).approval

@@ -17,7 +17,7 @@ from tests.transcripts import Transcript
 from whyfor.model.query import Hit, SessionFilter
 from whyfor.server.pages import search as pages
 from whyfor.service.ingest import ingest
-from whyfor.service.search import CommitHit, SearchPage, SearchRequest, find, search
+from whyfor.service.search import CommitHit, SearchPage, SearchRequest, search, search_page
 
 from .browser import Complaints, Site
 from .hostile import HOSTILE
@@ -76,7 +76,7 @@ def test_the_hits_are_those_of_the_command_in_the_same_order(shop: Shop, words: 
     told = search(shop.settings, words, SessionFilter(), limit=PAGE, newest=False)
     found = [
         hit
-        for hit in find(shop.settings, SearchRequest(words), limit=PAGE).hits
+        for hit in search_page(shop.settings, SearchRequest(words), limit=PAGE).hits
         if isinstance(hit, Hit)
     ]
     assert told
@@ -89,19 +89,19 @@ def test_pages_follow_each_other_without_a_gap_or_a_hit_twice(shop: Shop) -> Non
     seen: list[tuple[str, int]] = []
     after: int | None = 0
     while after is not None:
-        found = find(shop.settings, SearchRequest("seagulls", after=after), limit=7)
+        found = search_page(shop.settings, SearchRequest("seagulls", after=after), limit=7)
         seen += [(hit.session.session_id, hit.turn) for hit in found.hits if isinstance(hit, Hit)]
         after = found.next
-    whole = find(shop.settings, SearchRequest("seagulls"), limit=500)
+    whole = search_page(shop.settings, SearchRequest("seagulls"), limit=500)
     assert len(seen) == len(set(seen)) == len(turns(whole)) == 30
 
 
 def test_counts_are_what_one_would_count_oneself(shop: Shop) -> None:
     def number(**chosen: object) -> int:
-        found = find(shop.settings, SearchRequest("seagulls", **chosen), limit=500)  # type: ignore[arg-type]
+        found = search_page(shop.settings, SearchRequest("seagulls", **chosen), limit=500)  # type: ignore[arg-type]
         return len(turns(found))
 
-    counts = find(shop.settings, SearchRequest("seagulls"), limit=5).counts
+    counts = search_page(shop.settings, SearchRequest("seagulls"), limit=5).counts
     assert counts is not None
     assert counts.turns == counts.kinds[""] == counts.whens[""] == number() == 30
     assert counts.sessions == 30
@@ -116,7 +116,7 @@ def test_more_than_can_be_counted_is_not_given_a_number(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("whyfor.service.search.COUNTED", 10)
-    counts = find(shop.settings, SearchRequest("seagulls"), limit=5).counts
+    counts = search_page(shop.settings, SearchRequest("seagulls"), limit=5).counts
     assert counts is not None
     assert (counts.turns, counts.sessions, counts.agents["claude"], counts.whens[""]) == (
         None,
@@ -127,26 +127,28 @@ def test_more_than_can_be_counted_is_not_given_a_number(
 
 
 def test_a_commit_with_a_story_is_found_by_its_message(shop: Shop) -> None:
-    found = find(shop.settings, SearchRequest("gateway times out", kind="commits"), limit=PAGE)
+    found = search_page(
+        shop.settings, SearchRequest("gateway times out", kind="commits"), limit=PAGE
+    )
     assert [hit.sha for hit in found.hits if isinstance(hit, CommitHit)] == [shop.commits["keys"]]
     hit = found.hits[0]
     assert isinstance(hit, CommitHit)
     assert {hit.subject[a:b].lower() for a, b in hit.subject_marks} == {"gateway", "times", "out"}
     assert hit.agents == ["claude"] and hit.evidence in ("hook", "output")
-    among = find(shop.settings, SearchRequest("gateway times out"), limit=PAGE).hits
+    among = search_page(shop.settings, SearchRequest("gateway times out"), limit=PAGE).hits
     assert [type(one) for one in among].count(CommitHit) == 1
 
 
 def test_a_commit_that_was_replaced_or_that_no_agent_took_part_in_is_not(shop: Shop) -> None:
     for words in ("Log failed charges", "Fix a typo"):
-        found = find(shop.settings, SearchRequest(f'"{words}"', kind="commits"), limit=PAGE)
+        found = search_page(shop.settings, SearchRequest(f'"{words}"', kind="commits"), limit=PAGE)
         assert found.hits == []
 
 
 def test_only_turns_that_a_commit_came_of(shop: Shop) -> None:
-    every = turns(find(shop.settings, SearchRequest("gateway OR webhooks"), limit=500))
+    every = turns(search_page(shop.settings, SearchRequest("gateway OR webhooks"), limit=500))
     led = turns(
-        find(shop.settings, SearchRequest("gateway OR webhooks", committed=True), limit=500)
+        search_page(shop.settings, SearchRequest("gateway OR webhooks", committed=True), limit=500)
     )
     assert led < every
     assert {name for name, _ in every - led} >= {shop.sessions["open"].session_id}
@@ -169,39 +171,43 @@ def test_only_turns_that_a_commit_came_of(shop: Shop) -> None:
     ],
 )
 def test_what_is_typed_as_a_filter_is_one(shop: Shop, typed: str, number: int) -> None:
-    assert len(turns(find(shop.settings, SearchRequest(typed), limit=500))) == number
+    assert len(turns(search_page(shop.settings, SearchRequest(typed), limit=500))) == number
 
 
 @pytest.mark.parametrize("typed", ["agent:smith", "before:lunch", "project:nowhere-at-all"])
 def test_what_only_looks_like_a_filter_is_searched_for(shop: Shop, typed: str) -> None:
-    found = find(shop.settings, SearchRequest(f"seagulls {typed}"), limit=PAGE)
+    found = search_page(shop.settings, SearchRequest(f"seagulls {typed}"), limit=PAGE)
     assert not found.hits and not found.trouble
 
 
 def test_the_beginning_of_a_word_is_enough_if_nothing_has_the_word_itself(shop: Shop) -> None:
-    found = find(shop.settings, SearchRequest("idempot"), limit=PAGE)
+    found = search_page(shop.settings, SearchRequest("idempot"), limit=PAGE)
     assert found.hits and found.begun == "idempot*"
-    assert find(shop.settings, SearchRequest("idempotency"), limit=PAGE).begun == ""
-    typed = find(shop.settings, SearchRequest("branch:side seagul"), limit=PAGE)
+    assert search_page(shop.settings, SearchRequest("idempotency"), limit=PAGE).begun == ""
+    typed = search_page(shop.settings, SearchRequest("branch:side seagul"), limit=PAGE)
     assert typed.begun == "branch:side seagul*" and typed.next == PAGE
-    assert len(turns(find(shop.settings, SearchRequest(typed.begun, after=PAGE), limit=PAGE))) == 10
-    assert find(shop.settings, SearchRequest("branch:main seagul"), limit=PAGE).hits == []
+    assert (
+        len(turns(search_page(shop.settings, SearchRequest(typed.begun, after=PAGE), limit=PAGE)))
+        == 10
+    )
+    assert search_page(shop.settings, SearchRequest("branch:main seagul"), limit=PAGE).hits == []
 
 
 def test_a_word_that_is_written_wrong_is_put_right(shop: Shop) -> None:
     assert (
-        find(shop.settings, SearchRequest("idempotncy key"), limit=PAGE).meant == "idempotency key"
+        search_page(shop.settings, SearchRequest("idempotncy key"), limit=PAGE).meant
+        == "idempotency key"
     )
     assert (
-        find(shop.settings, SearchRequest("branch:main idempotncy"), limit=PAGE).meant
+        search_page(shop.settings, SearchRequest("branch:main idempotncy"), limit=PAGE).meant
         == "branch:main idempotency"
     )
-    assert find(shop.settings, SearchRequest("xylophones"), limit=PAGE).meant == ""
+    assert search_page(shop.settings, SearchRequest("xylophones"), limit=PAGE).meant == ""
 
 
 @pytest.mark.parametrize("words", ['"open', "-only", "OR", "a OR", "x" * 501, "a*", "to be " * 17])
 def test_a_query_that_cannot_be_understood_says_why(shop: Shop, words: str) -> None:
-    found = find(shop.settings, SearchRequest(words), limit=PAGE)
+    found = search_page(shop.settings, SearchRequest(words), limit=PAGE)
     assert found.trouble and not found.hits
 
 
@@ -210,7 +216,7 @@ def test_a_query_that_cannot_be_understood_says_why(shop: Shop, words: str) -> N
     [{"kind": "x"}, {"sort": "x"}, {"when": "x"}, {"agents": ("x",)}, {"project": "/etc/passwd"}],
 )
 def test_a_choice_that_is_none_is_refused(shop: Shop, chosen: dict[str, object]) -> None:
-    assert find(shop.settings, SearchRequest("seagulls", **chosen), limit=PAGE).trouble  # type: ignore[arg-type]
+    assert search_page(shop.settings, SearchRequest("seagulls", **chosen), limit=PAGE).trouble  # type: ignore[arg-type]
 
 
 # -- in a browser --------------------------------------------------------------------------------
@@ -258,7 +264,7 @@ def test_lines_of_code_keep_their_numbers(site: Site, page: Page) -> None:
 
 def test_what_an_agent_wrote_is_not_shown_as_typed_nor_with_its_signs(shop: Shop) -> None:
     (found,) = search(shop.settings, "idempotency", SessionFilter(), limit=1, newest=False)
-    lines = pages.code(msgspec.structs.replace(found, snippet="\n\n  two\n", marks=[(4, 7)]))
+    lines = pages.code_lines(msgspec.structs.replace(found, snippet="\n\n  two\n", marks=[(4, 7)]))
     assert [str(line) for _, line in lines] == ["  <mark>two</mark>", ""]
     text = "A **bold** word: ```python 2**n ``` and *two*"
     assert pages.spoken(text, [(11, 15)]) == "A bold <mark>word</mark>: 2**n and *two*"
@@ -476,7 +482,9 @@ def test_nothing_that_is_typed_acts(hostile: Site, page: Page, text: str) -> Non
 
 def test_ids_of_clients_are_never_paths(shop: Shop, tmp_path: Path) -> None:
     for project in (str(tmp_path), ".", "~", "../..", str(shop.repo.path)):
-        assert find(shop.settings, SearchRequest("seagulls", project=project), limit=1).trouble
+        assert search_page(
+            shop.settings, SearchRequest("seagulls", project=project), limit=1
+        ).trouble
 
 
 def test_a_home_without_anything_says_what_to_do(

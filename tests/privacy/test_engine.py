@@ -13,7 +13,7 @@ import pytest
 
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.redactor import Redactor
-from whyfor.privacy.rules import load
+from whyfor.privacy.rules import load_rules
 from whyfor.privacy.samples import expand
 
 SECRET = expand("{A32}")  # of no provider: only what stands around it gives it away
@@ -23,7 +23,7 @@ HEX = expand("{h40}")
 
 @cache
 def engine() -> Engine:
-    return Engine(load())
+    return Engine(load_rules())
 
 
 def left(text: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from whyfor import hook
 from whyfor.hook import private as rules
 from whyfor.privacy import private
-from whyfor.privacy.json_spans import literals, members, strings, words
+from whyfor.privacy.json_spans import literals, members, strings, word_spans
 from whyfor.privacy.structure import IDENTITIES, KEPT_IN_PAUSE, SEALED, STRUCTURE
 
 LISTS = frozenset([b"messages", b"items"])
@@ -129,7 +129,8 @@ def test_members_are_those_of_the_outermost_object(value: dict[str, Any], indent
 def test_words_are_all_strings_but_keys_and_those_of_kept_keys() -> None:
     data = b'{"id":"7","x":["one",{"type":"t","y":"two \\"three\\""}],"z":""}'
     found = [
-        data[low:high] for low, high in words(data, (0, len(data)), frozenset([b"id", b"type"]))
+        data[low:high]
+        for low, high in word_spans(data, (0, len(data)), frozenset([b"id", b"type"]))
     ]
     assert found == [b"one", b'two \\"three\\"']
 

@@ -18,11 +18,11 @@ from tests.privacy.canary import CANARY, ONLY, OPEN, found
 from tests.transcripts import Transcript
 from whyfor.capture import decode
 from whyfor.capture.filters.gate import CaptureGate
-from whyfor.capture.records import SegmentPiece, records
+from whyfor.capture.records import SegmentPiece, read_records
 from whyfor.capture.tail import Chunk
 from whyfor.config import Settings
 from whyfor.hook import private as rules
-from whyfor.model.gaps import clipped, filled, holes, joined, runs, without
+from whyfor.model.gaps import clipped, filled, holes, join_gaps, runs, without
 from whyfor.model.sources import Source
 from whyfor.privacy import private
 from whyfor.store.sqlite.connection import connect
@@ -39,7 +39,7 @@ def test_what_is_kept_and_what_is_not_make_up_the_source(data: bytes, draw: st.D
     start = draw.draw(st.integers(0, 1000))
     places = st.integers(0, len(data) - 1)
     drawn = draw.draw(st.lists(st.tuples(places, st.integers(1, 9)), max_size=5))
-    gaps = joined(
+    gaps = join_gaps(
         clipped([(start + place, size) for place, size in drawn], start, start + len(data))
     )
     kept = without(data, start, gaps)
@@ -56,9 +56,9 @@ def test_lines_around_gaps_are_at_their_places_in_the_source() -> None:
     source = b'{"a":"xSECRETy"}\n{"gone":1}\n\n{"b":2}\r\n{"gone":2}\n'
     gaps = [(7, 6), (17, 11), (source.index(b'{"gone":2}'), 11)]
     kept = without(source, 0, gaps)
-    found = list(decode.lines(kept, 0, gaps))
+    found = list(decode.split_lines(kept, 0, gaps))
     assert found == [(0, b'{"a":"x[private]y"}'), (source.index(b'{"b"'), b'{"b":2}')]
-    moved = list(decode.lines(kept, 500, [(place + 500, size) for place, size in gaps]))
+    moved = list(decode.split_lines(kept, 500, [(place + 500, size) for place, size in gaps]))
     assert moved == [(offset + 500, line) for offset, line in found]
 
 
@@ -74,9 +74,9 @@ def test_a_forks_beginning_is_cut_at_its_place_in_the_source() -> None:
         (2000, ["a", "b", "c"]),
     ):
         assert [
-            next(iter(record)) for _, _, record in records(lines, [piece.before(last)])
+            next(iter(record)) for _, _, record in read_records(lines, [piece.before(last)])
         ] == wanted
-    assert list(records(lines, [piece.before(900)])) == []
+    assert list(read_records(lines, [piece.before(900)])) == []
 
 
 # -- tags ----------------------------------------------------------------------------------------

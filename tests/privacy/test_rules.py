@@ -15,11 +15,11 @@ import pytest
 from tests.cases import check_each
 from whyfor.model.errors import BadInput
 from whyfor.privacy.engine import Engine
-from whyfor.privacy.rules import Rule, compiled, load
+from whyfor.privacy.rules import Rule, compiled, load_rules
 from whyfor.privacy.samples import expand
 
-SHIPPED = load().rules
-PERSONAL = [rule for rule in load(personal=True).rules if rule not in SHIPPED]
+SHIPPED = load_rules().rules
+PERSONAL = [rule for rule in load_rules(personal=True).rules if rule not in SHIPPED]
 OURS = [*SHIPPED, *PERSONAL]
 
 
@@ -44,7 +44,7 @@ CARRIERS: dict[str, Callable[[str], str]] = {
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load())
+    return Engine(load_rules())
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def forms() -> Engine:
 
 @pytest.fixture(scope="module")
 def personal() -> Engine:
-    return Engine(load(personal=True))
+    return Engine(load_rules(personal=True))
 
 
 def _alone(rule: Rule) -> Engine:
@@ -63,7 +63,7 @@ def _alone(rule: Rule) -> Engine:
 
 def _forms(rules: list[Rule]) -> Engine:
     """What these rules find, without the names that promise a secret."""
-    return Engine(msgspec.structs.replace(load(), rules=rules, names=[], decoys=[]))
+    return Engine(msgspec.structs.replace(load_rules(), rules=rules, names=[], decoys=[]))
 
 
 def _left(engine: Engine, text: str) -> tuple[str, set[str]]:
@@ -348,4 +348,4 @@ def test_a_rule_that_cannot_work_is_refused(given: dict[str, object]) -> None:
         **given,
     }
     with pytest.raises(BadInput, match="acme"):
-        load(own=[Rule(**fields)])  # type: ignore[arg-type] # the fields are what the table above says
+        load_rules(own=[Rule(**fields)])  # type: ignore[arg-type] # the fields are what the table above says

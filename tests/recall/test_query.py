@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from whyfor.model.errors import BadInput
 from whyfor.model.query import Atom, Query
-from whyfor.recall.query import parse, phrase
+from whyfor.recall.query import parse_query, phrase
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from whyfor.recall.query import parse, phrase
     ],
 )
 def test_a_query_is_understood(text: str, query: Query) -> None:
-    assert parse(text) == query
+    assert parse_query(text) == query
 
 
 @pytest.mark.parametrize(
@@ -39,20 +39,20 @@ def test_a_query_is_understood(text: str, query: Query) -> None:
 )
 def test_a_query_without_sense_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
-        parse(text)
+        parse_query(text)
 
 
 def test_a_longer_plain_query_is_also_a_phrase() -> None:
-    assert phrase(parse("make the cache faster")) == Atom("make the cache faster")
-    assert phrase(parse("cache faster")) is None
-    assert phrase(parse("make OR break the cache")) is None
+    assert phrase(parse_query("make the cache faster")) == Atom("make the cache faster")
+    assert phrase(parse_query("cache faster")) is None
+    assert phrase(parse_query("make OR break the cache")) is None
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.text(max_size=60))
 def test_no_text_makes_the_parser_fail_otherwise(text: str) -> None:
     try:
-        found = parse(text)
+        found = parse_query(text)
     except BadInput:
         return
     assert found.clauses or found.files or found.tools

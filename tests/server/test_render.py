@@ -107,16 +107,16 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_in_a_text_acts(text: str) -> None:
     for made in (
-        render.prose(text),
+        render.render_prose(text),
         render.typed(text),
-        render.marked(text, [(0, 3), (2, 5)]),
-        render.inline(text),
+        render.render_marked(text, [(0, 3), (2, 5)]),
+        render.render_inline(text),
     ):
         assert isinstance(made, Markup)
         Read(str(made))
     for language in LANGUAGES:
         Read(str(render.highlight(text, language)))
-    assert "javascript:" not in re.sub(r">[^<]*<", "><", str(render.prose(text)))
+    assert "javascript:" not in re.sub(r">[^<]*<", "><", str(render.render_prose(text)))
 
 
 def test_the_hostile_texts_of_the_export_do_not_act_either() -> None:
@@ -125,18 +125,18 @@ def test_the_hostile_texts_of_the_export_do_not_act_either() -> None:
     found = [*texts, *(item for each in lists for item in each if isinstance(item, str))]
     assert found
     for text in found:
-        Read(str(render.prose(text)))
+        Read(str(render.render_prose(text)))
 
 
 @hypothesis_settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=200), st.sampled_from(LANGUAGES))
 def test_no_text_is_lost_or_becomes_markup(text: str, language: str) -> None:
-    Read(str(render.prose(text)))
-    shown = render.lines(text, language)
+    Read(str(render.render_prose(text)))
+    shown = render.render_lines(text, language)
     assert [Read(str(line)).text for line in shown] == show_code(text).removesuffix("\n").split(
         "\n"
     )
-    assert Read(str(render.marked(text, [(1, 4)]))).text == clean(text[:1]) + clean(
+    assert Read(str(render.render_marked(text, [(1, 4)]))).text == clean(text[:1]) + clean(
         text[1:4]
     ) + clean(text[4:])
 
@@ -144,7 +144,7 @@ def test_no_text_is_lost_or_becomes_markup(text: str, language: str) -> None:
 def test_languages_give_back_what_it_got() -> None:
     code = 'def f(x):\n\t"""Say <b>&amp;</b>."""\n    return x  # done\n\n\n<?php /* open\n{{ x }} \'a\n'
     for _, (name, *_), _, _ in [each for each in get_all_lexers() if each[1]][::15]:
-        shown = render.lines(code, name)
+        shown = render.render_lines(code, name)
         assert [Read(str(line)).text for line in shown] == code.removesuffix("\n").split("\n"), name
 
 
@@ -152,7 +152,7 @@ def test_code_has_four_colours() -> None:
     code = "# why\nimport os\n@cache\ndef name(x: int) -> str:\n    return 'text' + 12\n"
     classes = set(re.findall(r'class="(\w+)"', str(render.highlight(code, "python"))))
     assert classes == {"k", "s", "n", "c"}
-    assert "<span" in str(render.prose(f"```python\n{code}```"))
+    assert "<span" in str(render.render_prose(f"```python\n{code}```"))
 
 
 @pytest.mark.parametrize(
@@ -170,37 +170,44 @@ def test_code_has_four_colours() -> None:
 def test_a_text_made_to_be_slow_is_shown_plain(text: str) -> None:
     """Against seconds, minutes: what is asked here is not how fast, but that it ends."""
     begun = time.process_time()
-    render.prose(text)
+    render.render_prose(text)
     for language in ("js", "python", "html"):
-        render.lines(text, language)
-        render.lines("\n".join([text[:900]] * 30), language)
+        render.render_lines(text, language)
+        render.render_lines("\n".join([text[:900]] * 30), language)
     assert time.process_time() - begun < 10
 
 
 def test_ages_numbers_and_durations_are_said_as_the_design_says() -> None:
     now = 1_763_251_200.0  # a Sunday noon or midnight somewhere; only differences count
-    assert render.age(int(now * 1000) - 2000, now) == "2 s"
-    assert render.age(int(now * 1000) - 6 * 60_000, now) == "6 min"
-    assert render.age(None) == "unknown"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", render.age(int(now * 1000) - 10 * 86_400_000, now))
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", render.age(int(now * 1000) + 10 * 86_400_000, now))
-    assert render.duration(252_000) == "4 min 12 s"
-    assert render.duration(3_720_000) == "1 h 02 min"
-    assert render.duration(None) == "unknown"
-    assert render.spent(Tokens()) == "tokens unknown"
-    assert render.spent(Tokens(input=100, cache_read=147_900, output=611)) == "148k in, 611 out"
-    assert render.project("github.com/acme/checkout") == "acme/checkout"
-    assert render.project("/home/ada/code/shop") == "shop"
-    assert render.project("git:0123456789abcdef") == "git:01234567"
-    assert render.project(None) == "no project"
+    assert render.render_age(int(now * 1000) - 2000, now) == "2 s"
+    assert render.render_age(int(now * 1000) - 6 * 60_000, now) == "6 min"
+    assert render.render_age(None) == "unknown"
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d", render.render_age(int(now * 1000) - 10 * 86_400_000, now)
+    )
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d", render.render_age(int(now * 1000) + 10 * 86_400_000, now)
+    )
+    assert render.render_duration(252_000) == "4 min 12 s"
+    assert render.render_duration(3_720_000) == "1 h 02 min"
+    assert render.render_duration(None) == "unknown"
+    assert render.render_tokens(Tokens()) == "tokens unknown"
+    assert (
+        render.render_tokens(Tokens(input=100, cache_read=147_900, output=611))
+        == "148k in, 611 out"
+    )
+    assert render.render_project("github.com/acme/checkout") == "acme/checkout"
+    assert render.render_project("/home/ada/code/shop") == "shop"
+    assert render.render_project("git:0123456789abcdef") == "git:01234567"
+    assert render.render_project(None) == "no project"
     home = PurePath("/home/ada")
     for path, said in {
         "/home/ada/code/shop": "~/code/shop",
         "/home/ada": "~",
         "/home/adam": "/home/adam",
     }.items():
-        assert render.at_home(path, home) == said
-    assert render.at_home(None, home) == ""
+        assert render.home_path(path, home) == said
+    assert render.home_path(None, home) == ""
 
 
 def test_a_template_escapes_by_default_and_misses_nothing() -> None:

@@ -18,7 +18,7 @@ from whyfor.model.findings import Bucket
 from whyfor.model.query import Filters
 from whyfor.store.sqlite import connection as sqlite
 from whyfor.store.sqlite import schema
-from whyfor.store.sqlite.connection import connect, fetch, first, transaction
+from whyfor.store.sqlite.connection import connect, fetch, first_row, transaction
 from whyfor.store.sqlite.store import SqliteStore
 
 
@@ -37,7 +37,7 @@ def add_project(db: apsw.Connection, identity: str) -> None:
 
 def test_a_fresh_database_is_of_this_programs_version(path: Path) -> None:
     db = connect(path)
-    assert schema.current(db) == schema.VERSION == len(schema.MIGRATIONS)
+    assert schema.schema_version(db) == schema.VERSION == len(schema.MIGRATIONS)
     assert {
         "projects",
         "sources",
@@ -133,7 +133,7 @@ def test_an_older_database_is_brought_forward_with_all_that_is_in_it(
     monkeypatch.setattr(schema, "VERSION", len(steps))
     for _ in range(2):
         db = connect(path)
-        assert schema.current(db) == len(steps)
+        assert schema.schema_version(db) == len(steps)
         assert fetch(db, "SELECT identity FROM projects") == [("a",)]
         assert fetch(db, "SELECT x FROM extra") == [(1,)], "each step runs once"
         db.close()
@@ -173,7 +173,7 @@ def test_what_became_of_a_call_is_known_of_events_stored_before_it_was_a_column(
     before = len(fetch(db, "SELECT id FROM events"))
     db.close()
     db = connect(path)
-    assert schema.current(db) == schema.VERSION
+    assert schema.schema_version(db) == schema.VERSION
     rows = fetch(db, "SELECT failed, interrupted, denied FROM events ORDER BY id")
     assert rows == [found for _, _, found in OUTCOMES]
     assert len(rows) == before
@@ -230,7 +230,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(
     with pytest.raises(StoreFault, match="nowhere"):
         connect(path)
     db = apsw.Connection(str(path))
-    assert schema.current(db) == before
+    assert schema.schema_version(db) == before
     assert "extra" not in tables(db)
 
 
@@ -281,7 +281,7 @@ def test_many_processes_may_open_a_fresh_database_at_once(tmp_path: Path) -> Non
             ]
             assert [process.communicate()[1].splitlines()[-1] for process in silent] == []
             db = connect(path)
-            assert schema.current(db) == schema.VERSION
+            assert schema.schema_version(db) == schema.VERSION
             assert len(fetch(db, "SELECT identity FROM projects")) == len(openers)
             db.close()
     finally:
@@ -302,7 +302,7 @@ def test_a_fresh_database_that_another_process_is_making_is_waited_for(
         connect(path)
     assert (time.monotonic() - begun) * 1000 >= patience
     other.execute("ROLLBACK")
-    assert schema.current(connect(path)) == schema.VERSION
+    assert schema.schema_version(connect(path)) == schema.VERSION
 
 
 def test_a_reader_works_while_another_process_writes(path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_transaction_that_fails_leaves_nothing(path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), transaction(db):
         add_project(db, "a")
         raise KeyboardInterrupt
-    assert first(db, "SELECT count(*) FROM projects") == (0,)
+    assert first_row(db, "SELECT count(*) FROM projects") == (0,)
     assert not db.in_transaction
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from whyfor.model.checkpoints import TAGS, ChangedFile, Note
 from whyfor.model.events import StoredEvent
-from whyfor.story.annotate import TITLE, derive, noted, shortened, summary, tag
+from whyfor.story.annotate import TITLE, change_summary, derive, noted, shortened, tag
 
 FILES = [ChangedFile("src/http.py", 12, 3), ChangedFile("tests/test_http.py", 20, 0)]
 
@@ -71,7 +71,7 @@ def test_tags(subject: str, paths: list[str], wanted: str) -> None:
 
 
 def test_a_commit_without_files_says_so() -> None:
-    assert summary([]) == "no file changes"
+    assert change_summary([]) == "no file changes"
 
 
 def test_a_note_replaces_what_it_names_and_nothing_else() -> None:

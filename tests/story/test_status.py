@@ -22,7 +22,16 @@ from whyfor.model.status import Status
 from whyfor.story.status import inputs as signs
 from whyfor.story.status import state
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import COMPACTING, IDLE, LONG, PHASES, QUIET, process, status, told
+from whyfor.story.status.judge import (
+    COMPACTING,
+    IDLE,
+    LONG,
+    PHASES,
+    QUIET,
+    fold_inputs,
+    judge_status,
+    process,
+)
 from whyfor.story.status.state import NEW, State, apply
 
 START = 1_780_000_000_000
@@ -69,7 +78,9 @@ def bash(command: str, at: int, ident: str = "c1", seq: int = 5, **rest: Any) ->
 
 
 def now(*seen: StatusInput, at: int | None = None, alive: bool | None = None) -> Status:
-    return status(told(seen), max(sign.at for sign in seen) if at is None else at, alive)
+    return judge_status(
+        fold_inputs(seen), max(sign.at for sign in seen) if at is None else at, alive
+    )
 
 
 # -- every input in every phase ------------------------------------------------------------------
@@ -319,11 +330,11 @@ def test_every_input_is_taken_for_the_sign_it_is() -> None:
 def test_every_input_in_every_phase() -> None:
     def check(case: tuple[str, str]) -> None:
         phase, name = case
-        before = told(BEFORE[phase])
-        assert status(before, START + 6 * SECOND).phase == phase
+        before = fold_inputs(BEFORE[phase])
+        assert judge_status(before, START + 6 * SECOND).phase == phase
         made, sign = INPUTS[name]
         phases, why = EXPECTED[sign]
-        after = status(apply(before, made()), LATER)
+        after = judge_status(apply(before, made()), LATER)
         assert after.phase == dict(zip(BEFORE, phases.split(), strict=True))[phase], why
         assert (after.approval is not None) == (after.phase == "waiting_approval")
         assert after.evidence and after.confidence in ("high", "medium", "low")
@@ -333,11 +344,11 @@ def test_every_input_in_every_phase() -> None:
 
 @pytest.mark.parametrize("phase", BEFORE)
 def test_a_dead_process_has_exited_and_a_living_one_changes_nothing(phase: str) -> None:
-    before = told(BEFORE[phase])
-    dead = status(before, START + 6 * SECOND, alive=False)
+    before = fold_inputs(BEFORE[phase])
+    dead = judge_status(before, START + 6 * SECOND, alive=False)
     assert dead.phase == "exited" and dead.confidence == "high"
     assert ("goodbye" in dead.evidence) == (phase != "exited")
-    assert status(before, START + 6 * SECOND, alive=True).phase == phase
+    assert judge_status(before, START + 6 * SECOND, alive=True).phase == phase
 
 
 CHILD = {
@@ -356,7 +367,7 @@ CHILD = {
 def test_what_a_subagent_does_is_not_its_parents_doing() -> None:
     def check(case: tuple[str, str]) -> None:
         phase, name = case
-        assert status(apply(told(BEFORE[phase]), CHILD[name]), LATER).phase == phase
+        assert judge_status(apply(fold_inputs(BEFORE[phase]), CHILD[name]), LATER).phase == phase
 
     check_each(((" ".join(case), case) for case in product(BEFORE, CHILD)), check)
 
@@ -390,7 +401,9 @@ def test_silence_alone_is_never_waiting() -> None:
     for phase, seen in BEFORE.items():
         for minutes in (0, 1, 3, 60, 10_000):
             for alive in (None, True):
-                found = status(told(seen), START + 6 * SECOND + minutes * 60 * SECOND, alive)
+                found = judge_status(
+                    fold_inputs(seen), START + 6 * SECOND + minutes * 60 * SECOND, alive
+                )
                 assert found.phase != "waiting" or phase == "waiting"
 
 
@@ -783,9 +796,11 @@ def test_whether_a_subagent_runs() -> None:
 
 def test_the_process_to_ask_after_is_the_last_one_heard_of() -> None:
     seen = [hook("SessionStart", START, process=[7, 70]), hook("Stop", START + 1, process=[8, 80])]
-    assert process(told(seen)) == process(told(reversed(seen))) == (8, 80)
+    assert process(fold_inputs(seen)) == process(fold_inputs(reversed(seen))) == (8, 80)
     assert (
-        process(told([hook("Stop", START, process=["x"]), hook("Stop", START, process=None)]))
+        process(
+            fold_inputs([hook("Stop", START, process=["x"]), hook("Stop", START, process=None)])
+        )
         is None
     )
     assert of_signal(Signal(START, "claude", "probe")) is None
@@ -825,7 +840,7 @@ def test_the_order_in_which_signs_come_means_nothing(
     story: list[StatusInput], chance: random.Random
 ) -> None:
     shuffled = chance.sample(story, len(story))
-    assert told(shuffled) == told(story)
+    assert fold_inputs(shuffled) == fold_inputs(story)
 
 
 @repeatable
@@ -833,9 +848,9 @@ def test_the_order_in_which_signs_come_means_nothing(
 def test_signs_that_come_twice_change_nothing(
     story: list[StatusInput], data: st.DataObject
 ) -> None:
-    once = told(story)
+    once = fold_inputs(story)
     again = data.draw(st.lists(st.sampled_from(story))) if story else []
-    assert told(again, once) == once
+    assert fold_inputs(again, once) == once
 
 
 @repeatable
@@ -845,7 +860,7 @@ def test_exited_is_final_until_a_new_start_or_prompt(story: list[StatusInput]) -
     for sign in story:
         known = apply(known, sign)
         begins = sign.kind in ("started", "prompt") and not sign.child
-        phase = status(known, sign.at).phase
+        phase = judge_status(known, sign.at).phase
         if gone and not begins:
             assert phase == "exited", sign
         gone = phase == "exited"
@@ -860,7 +875,7 @@ def test_since_never_goes_back_while_the_phase_is_the_same(
     for sign in story:
         known = apply(known, sign)
         for wait in (0, QUIET, IDLE):
-            found = status(known, sign.at + wait, alive)
+            found = judge_status(known, sign.at + wait, alive)
             assert found.since is None or found.since <= sign.at
             if wait == 0:
                 assert (
@@ -874,7 +889,7 @@ def test_since_never_goes_back_while_the_phase_is_the_same(
 @repeatable
 @given(stories())
 def test_a_state_survives_being_stored(story: list[StatusInput]) -> None:
-    known = told(story)
+    known = fold_inputs(story)
     assert msgspec.json.decode(msgspec.json.encode(known), type=State) == known
 
 
@@ -905,7 +920,10 @@ def test_an_event_of_any_shape_gives_a_known_phase(
         1, 1, kind, "transcript", "high", None, START, text, text, text or None, data or None
     )
     for phase in BEFORE:
-        assert status(apply(told(BEFORE[phase]), of_event(made, text)), LATER).phase in PHASES
+        assert (
+            judge_status(apply(fold_inputs(BEFORE[phase]), of_event(made, text)), LATER).phase
+            in PHASES
+        )
 
 
 @repeatable
@@ -920,11 +938,11 @@ def test_a_hook_of_any_shape_gives_a_known_phase(
     sign = of_signal(Signal(START, agent, name, data=data))
     assert sign is not None
     for phase in BEFORE:
-        assert status(apply(told(BEFORE[phase]), sign), LATER).phase in PHASES
+        assert judge_status(apply(fold_inputs(BEFORE[phase]), sign), LATER).phase in PHASES
 
 
 def test_a_state_stays_small_however_much_it_is_told() -> None:
-    known = told(BEGUN)
+    known = fold_inputs(BEGUN)
     for number in range(1000):
         at, ident = START + 2000 + number * 10, f"c{number}"
         known = apply(known, bash("x" * 9000, at, ident, number))

@@ -14,8 +14,8 @@ from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
 from whyfor.model.status import Status, Summary
 from whyfor.model.turns import Turn
-from whyfor.story.summary import EVERY, LINE_MAX, due, summary
-from whyfor.story.turns import counted_kind, turns
+from whyfor.story.summary import EVERY, LINE_MAX, due, summarise
+from whyfor.story.turns import build_turns, counted_kind
 
 START = 1_780_000_000_000
 repeatable = settings(deadline=None, derandomize=True, max_examples=100)
@@ -71,7 +71,7 @@ class Told:
 
     @property
     def all(self) -> list[Turn]:
-        return turns(self.events, signals=self.hooks)
+        return build_turns(self.events, signals=self.hooks)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_turn_tells_what_was_asked_done_and_said(told: Told) -> None:
     told.add("error", "overloaded", "system")
     told.add("turn.completed", actor="system", duration_ms=1234)
     spent = {1: Tokens(input=10, output=5)}
-    before, turn = turns(told.events, spent=spent)
+    before, turn = build_turns(told.events, spent=spent)
     assert (before.turn, before.prompt, before.tokens) == (0, None, None)
     assert (turn.prompt, turn.closing, turn.tokens) == (
         "Fix the parser",
@@ -114,7 +114,7 @@ def test_a_turn_nobody_measured_lasts_from_its_first_to_its_last_record(told: To
     undated = StoredEvent(
         1, 1, "user.prompt", "transcript", "high", None, START, "user", "Go", None, None
     )
-    assert turns([undated])[0].duration_ms is None
+    assert build_turns([undated])[0].duration_ms is None
 
 
 def test_files_of_patches_and_of_changes(told: Told) -> None:
@@ -229,7 +229,7 @@ def test_without_requests_there_are_none(told: Told) -> None:
     told.call("Bash", "c1", command="make")
     told.result("c1")
     assert told.all[0].approvals == []
-    assert turns([], signals=[Signal(START, "claude", "PermissionRequest")]) == []
+    assert build_turns([], signals=[Signal(START, "claude", "PermissionRequest")]) == []
 
 
 # -- three lines ---------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_a_session_at_work_in_three_lines(told: Told) -> None:
     told.call("Edit", "c3", file_path="/code/tests/test_rows.py", new_string="x")
     told.prompt("One module per step,\nno behaviour change.")
     told.call("Bash", "c4", command="pytest -q tests/importer")
-    made = summary(told.all, being("running", activity="Bash: pytest -q tests/importer"))
+    made = summarise(told.all, being("running", activity="Bash: pytest -q tests/importer"))
     assert str(made) == (
         "Current: Bash: pytest -q tests/importer\n"
         "Recent: 2 commands, 1 edit, wrote test_rows.py; Moved parsing into `rows.py`\n"
@@ -271,7 +271,7 @@ def test_a_session_at_work_in_three_lines(told: Told) -> None:
     ],
 )
 def test_what_it_does_now(status: Status, current: str) -> None:
-    assert summary([], status) == Summary(current, "nothing yet", "none")
+    assert summarise([], status) == Summary(current, "nothing yet", "none")
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_word_that_opens_a_sentence_does_not_stand_for_it(
 ) -> None:
     told.prompt("Go on")
     told.add("assistant.message", closing)
-    assert summary(told.all, being("waiting")).recent == recent
+    assert summarise(told.all, being("waiting")).recent == recent
 
 
 def test_only_the_last_five_turns_are_recent_the_newest_first(told: Told) -> None:
@@ -297,7 +297,7 @@ def test_only_the_last_five_turns_are_recent_the_newest_first(told: Told) -> Non
         told.add("assistant.message", f"Step {number} is done.")
     told.prompt("Stop")
     told.add("turn.completed", actor="user", interrupted=True)
-    made = summary(told.all, being("waiting", interrupted=True))
+    made = summarise(told.all, being("waiting", interrupted=True))
     assert (
         made.recent == "interrupted; Step 7 is done; Step 6 is done; Step 5 is done; Step 4 is done"
     )
@@ -315,7 +315,7 @@ def test_it_is_three_bounded_lines_whatever_was_said(
         told.call("Write", "c", file_path=path, content="x")
         told.add("assistant.message", closing * 50)
         told.add("error", closing)
-    lines = str(summary(told.all, being("running", activity=activity * 50))).split("\n")
+    lines = str(summarise(told.all, being("running", activity=activity * 50))).split("\n")
     assert [line.partition(": ")[0] for line in lines] == ["Current", "Recent", "Last prompt"]
     assert all(len(line) <= LINE_MAX + len("Last prompt: ") for line in lines)
     assert not any("\x00" <= letter < " " for line in lines for letter in line)

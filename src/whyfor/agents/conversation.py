@@ -91,7 +91,7 @@ class SessionWriter(Protocol):
         """The session's file, then what must be there for the agent to find it."""
 
 
-def lines(records: Iterable[Record]) -> bytes:
+def json_lines(records: Iterable[Record]) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 

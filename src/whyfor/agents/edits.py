@@ -37,7 +37,7 @@ class AskedChange(msgspec.Struct):
     content: str | None = None  # or all of the file
 
 
-def first(given: Any, *names: str) -> str:
+def first_text(given: Any, *names: str) -> str:
     """The first of these arguments that is a text; empty if none is."""
     if not isinstance(given, dict):
         return ""
@@ -46,7 +46,7 @@ def first(given: Any, *names: str) -> str:
 
 def path_in(given: Any) -> str:
     """The file that a call names; empty if it names none."""
-    return first(given, *argument_names().path)
+    return first_text(given, *argument_names().path)
 
 
 def is_edit(given: Any, text: str) -> bool:
@@ -74,14 +74,16 @@ def asked_edits(given: dict[str, Any]) -> list[AskedEdit]:
 def _asked(piece: dict[str, Any]) -> AskedEdit:
     names = argument_names()
     wholes = (piece[name] for name in names.whole if isinstance(piece.get(name), str))
-    return AskedEdit(first(piece, *names.old), first(piece, *names.new), next(wholes, None))
+    return AskedEdit(
+        first_text(piece, *names.old), first_text(piece, *names.new), next(wholes, None)
+    )
 
 
 def patch_in(given: Any) -> str:
     """The text of the patch that a call is given, or what else it is given as text."""
     if isinstance(given, str):
         return given
-    return first(given, *argument_names().patch) or command_of(given)
+    return first_text(given, *argument_names().patch) or command_of(given)
 
 
 def patched_files(text: str) -> Iterator[AskedChange]:
@@ -129,7 +131,7 @@ def told_changes(changes: dict[str, Any]) -> Iterator[AskedChange]:
         yield AskedChange(
             path,
             kind,
-            first(inner, "move_path"),
-            diff=first(inner, "unified_diff"),
-            content=first(inner, "content"),
+            first_text(inner, "move_path"),
+            diff=first_text(inner, "unified_diff"),
+            content=first_text(inner, "content"),
         )

@@ -105,7 +105,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Keys in lower case whose values the agent has signed or encrypted."""
 
 
-def words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 

@@ -11,7 +11,7 @@ from itertools import accumulate, count
 
 from whyfor.model.errors import StoreError
 from whyfor.model.sources import Source, StoredSegment
-from whyfor.store.address import Address, parse
+from whyfor.store.address import Address, parse_address
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Journal, MergedEntry
 from whyfor.store.protocol import StoreWriter
@@ -52,7 +52,7 @@ class SegmentCompactor:
         """A line that was stored before it had an end stands at the beginning of what is stored
         now."""
         address = self.writer.unfinished_segment(source) if source.tail else None
-        if address is None or parse(address).size is not None:
+        if address is None or parse_address(address).size is not None:
             return
         before = self._content(address)
         if before and len(before) < len(data) and data.startswith(before):
@@ -77,7 +77,7 @@ class SegmentCompactor:
     def _move(self, source: Source, held: _Object, digest: str, base: int) -> None:
         """Say where the parts of an object are now."""
         for generation, start, address in held.rows:
-            moved = Address(digest, base + parse(address).start, held.sizes[address])
+            moved = Address(digest, base + parse_address(address).start, held.sizes[address])
             self.writer.move_segment(source, generation, start, str(moved))
 
     def _newest(self, source: Source, level: int) -> dict[str, _Object]:
@@ -117,7 +117,7 @@ def _objects(rows: list[StoredSegment]) -> dict[str, _Object]:
     found: dict[str, _Object] = {}
     for row in rows:
         if row.kept:
-            held = found.setdefault(parse(row.address).object, _Object())
+            held = found.setdefault(parse_address(row.address).object, _Object())
             held.rows.append((row.generation, row.start, row.address))
             held.sizes[row.address] = row.kept
     return found

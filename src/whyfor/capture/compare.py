@@ -10,7 +10,7 @@ import msgspec
 from whyfor.capture.rebuild import final_sources, retold_entries
 from whyfor.model.errors import Disagreement
 from whyfor.model.text import plural
-from whyfor.store.address import parse
+from whyfor.store.address import parse_address
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
 from whyfor.store.protocol import Store
@@ -63,14 +63,14 @@ class Comparison(msgspec.Struct, frozen=True):
         return found
 
 
-def compare(store: Store, journal: Journal, blobs: Blobs) -> Comparison:
+def compare_store(store: Store, journal: Journal, blobs: Blobs) -> Comparison:
     """Read the whole journal, the database's list of segments and the names of the objects."""
     mark = store.journal_end()
     told, ahead = split_entries(journal, mark)
     segments = final_segments(told)
     known = {segment_key(entry): entry for entry in store.capture.segment_entries()}
     listed = {
-        parse(entry.digest).object
+        parse_address(entry.digest).object
         for entry in (*told, *ahead, *known.values())
         if _is_segment(entry)
     }
@@ -100,7 +100,7 @@ def _is_segment(entry: Entry) -> TypeGuard[SegmentEntry]:
 def require_agreement(store: Store, journal: Journal, blobs: Blobs) -> None:
     """Raise Disagreement unless they agree: before anything is removed that one of them may not
     list."""
-    complaints = compare(store, journal, blobs).complaints()
+    complaints = compare_store(store, journal, blobs).complaints()
     if complaints:
         raise Disagreement(f"nothing was removed: {complaints[0]}", HINT)
 

@@ -22,7 +22,7 @@ MAX_DOCUMENT = 256 << 20
 _decode = msgspec.json.Decoder().decode
 
 
-def lines(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[tuple[int, bytes]]:
+def split_lines(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[tuple[int, bytes]]:
     """Non-blank lines with their offsets. Only a newline ends a line: U+2028 and friends may
     stand in JSON."""
     if gaps:
@@ -52,14 +52,14 @@ def _lines_around(data: bytes, start: int, gaps: Sequence[Gap]) -> Iterator[tupl
         at += len(line) + 1
 
 
-def whole(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -> bytes:
+def fill_gaps(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = False) -> bytes:
     """Kept bytes that can be read, with a word in each gap; in JSON, a gap where a line begins
     was lines of its own."""
     inside = [hole for hole in holes(start, gaps) if text or (hole[0] and data[hole[0] - 1] != 10)]
     return filled(data, 0, inside) if inside else data
 
 
-def records(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
+def decode_line(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
     """The objects on a line: one, or several that were glued together by a lost newline."""
     return read_line(line, offset)[0]
 
@@ -77,7 +77,7 @@ def read_line(line: bytes, offset: int) -> tuple[list[Record] | UnparsedRecord, 
     return UnparsedRecord(offset, len(line), "not an object"), False
 
 
-def document(data: bytes) -> list[Record] | UnparsedRecord:
+def decode_document(data: bytes) -> list[Record] | UnparsedRecord:
     """A whole file that is one JSON value, or several in a row; an array stands for its objects."""
     if problem := too_large(data, 0, MAX_DOCUMENT):
         return problem

@@ -41,7 +41,7 @@ def roots(agent: Agent, settings: Settings) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def at_home(
+def files_at_home(
     agents: Iterable[Agent], settings: Settings, unreadable: list[Unreadable]
 ) -> Iterator[FoundFile]:
     for agent in agents:

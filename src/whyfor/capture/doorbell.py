@@ -93,7 +93,7 @@ class Doorbell:
         self._inner = ()
 
 
-def asked(home: Path) -> bool:
+def is_asked(home: Path) -> bool:
     """Whether a hook left its ingest to whoever serves."""
     try:
         return (home / PENDING).read_bytes() == LEFT
@@ -103,7 +103,7 @@ def asked(home: Path) -> bool:
 
 def answer(home: Path) -> bool:
     """The same, and take its word away: to be done before the spool is read."""
-    if not asked(home):
+    if not is_asked(home):
         return False
     with suppress(OSError):
         (home / PENDING).unlink()

@@ -23,7 +23,7 @@ from whyfor.files import replace, sync
 from whyfor.model.checkpoints import Checkpoint, SeenCommit
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import SessionName
-from whyfor.store.address import parse
+from whyfor.store.address import parse_address
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import (
     CheckpointEntry,
@@ -183,7 +183,9 @@ def _remove_bytes(settings: Settings, store: Store) -> bool:
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
     blobs = FolderBlobs(settings.segments)
     require_agreement(store, journal, blobs)
-    blobs.keep_only({parse(e.digest).object for e in entries if isinstance(e, SegmentEntry)})
+    blobs.keep_only(
+        {parse_address(e.digest).object for e in entries if isinstance(e, SegmentEntry)}
+    )
     if whole:
         (home / FORGET_MARKER).unlink(missing_ok=True)
     return whole

@@ -402,7 +402,7 @@ class Ingest:
             self._store(source, chunk)
             if progress:
                 progress(len(chunk.data))
-            if self._full() and not tail.whole(source, path):
+            if self._full() and not tail.is_rewritten(source, path):
                 self._mark(source, path)
                 self._commit()
                 self._begin()
@@ -568,7 +568,7 @@ def _source(agent: Agent, path: str, shape: SourceShape) -> Source:
 
 
 def _chunks(source: Source, path: Path) -> Iterator[tail.Chunk]:
-    with tail.opened(path) as file:
+    with tail.open_source(path) as file:
         if source.framing == "lines":
             yield from tail.chunks(file, source.position)
             return

@@ -118,7 +118,7 @@ def change(
             make_folders(path.parent)
             _write(path, before, after)
     except (OSError, Unmergeable) as error:
-        step.state, step.note = "failed", f"left alone: {reason(error)}"
+        step.state, step.note = "failed", f"left alone: {error_reason(error)}"
 
 
 def _missing_folders(path: Path) -> list[str]:
@@ -136,7 +136,7 @@ def put_back(path: Path, changed: ChangedByInit, *, dry_run: bool) -> InstallSte
             _write(path, now, after)
             _remove_empty(changed.folders if after is None else [])
     except (OSError, Unmergeable) as error:
-        step.state, step.note = "failed", f"left alone: {reason(error)}"
+        step.state, step.note = "failed", f"left alone: {error_reason(error)}"
         return step
     if after is None:
         return step
@@ -178,7 +178,7 @@ def _remove_empty(folders: list[str]) -> None:
             return  # others have put something there
 
 
-def reason(error: Exception) -> str:
+def error_reason(error: Exception) -> str:
     if isinstance(error, WhyforError):
         return f"{error.message}. {error.hint}"
     return (isinstance(error, OSError) and error.strerror) or str(error)

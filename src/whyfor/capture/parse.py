@@ -97,8 +97,8 @@ class SegmentParser:
         when it is finished."""
         if source.state.get(CUT):
             return
-        line = decode.whole(data, entry.start, entry.gaps).removesuffix(b"\r")
-        found = decode.records(line, entry.start)
+        line = decode.fill_gaps(data, entry.start, entry.gaps).removesuffix(b"\r")
+        found = decode.decode_line(line, entry.start)
         if isinstance(found, UnparsedRecord):
             return
         reader = agent.reader(_shape(source), deepcopy(source.state))
@@ -149,13 +149,13 @@ def _read(
     problems: list[UnparsedRecord] = []
     if source.framing == "blob":
         name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
-        data = decode.whole(data, entry.start, entry.gaps, text=True)
+        data = decode.fill_gaps(data, entry.start, entry.gaps, text=True)
         reader.read({"name": name, "text": data.decode("utf-8", "replace")}, 0, data, sink)
         return 1, problems
     if source.framing == "document":
         if not data:
             return 1, problems  # nothing of it is kept
-        found = decode.document(decode.whole(data, entry.start, entry.gaps))
+        found = decode.decode_document(decode.fill_gaps(data, entry.start, entry.gaps))
         if isinstance(found, UnparsedRecord):
             return 1, [found]
         for index, record in enumerate(found):
@@ -163,14 +163,14 @@ def _read(
         return len(found), problems
     count = 0
     last = data.rfind(b"\n") + 1 + entry.start if _ends_cut(source, entry, data) else None
-    for offset, line in decode.lines(data, entry.start, entry.gaps):
+    for offset, line in decode.split_lines(data, entry.start, entry.gaps):
         if cut and offset == entry.start:
             continue
         count += 1
         if offset == last:
             problems.append(UnparsedRecord(offset, len(line), decode.TOO_LARGE))
             continue
-        found = decode.records(line, offset)
+        found = decode.decode_line(line, offset)
         if isinstance(found, UnparsedRecord):
             problems.append(found)
             continue

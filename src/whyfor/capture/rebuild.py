@@ -111,7 +111,7 @@ class Rebuild:
     def _stored_edges(self, source: Source) -> tail.Edges:
         """What the file is known again by, from all that is stored of it."""
         edges = tail.Edges()
-        whole = tail.whole(source, to_path(source.path))
+        whole = tail.is_rewritten(source, to_path(source.path))
         for stored in self.writer.stored_segments(source):
             try:
                 data = self.blobs.get(stored.address)
@@ -218,7 +218,7 @@ class Rebuild:
             self._pass_over(source, entry, reason_of(error))
         # rows of a database are not known again by their bytes
         if not entry.partial and entry.position is None:
-            whole = tail.whole(source, to_path(source.path))
+            whole = tail.is_rewritten(source, to_path(source.path))
             edges = self.edges.setdefault(source.id, tail.Edges())
             edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)
 
@@ -273,7 +273,7 @@ class Rebuild:
     def _close(self, source: Source) -> None:
         edges = self.edges.get(source.id)
         if edges is not None:
-            whole = tail.whole(source, to_path(source.path))
+            whole = tail.is_rewritten(source, to_path(source.path))
             source.head_hash, source.end_hash = edges.fingerprints(whole=whole)
         self.writer.save_source(source)
         self.writer.settle(source.agent, source.session_id)

@@ -40,17 +40,19 @@ class SegmentPiece(NamedTuple):
         )
 
 
-def records(source: Source, pieces: Iterable[SegmentPiece]) -> Iterator[tuple[int, bytes, Record]]:
+def read_records(
+    source: Source, pieces: Iterable[SegmentPiece]
+) -> Iterator[tuple[int, bytes, Record]]:
     """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left
     out."""
     for start, data, gaps in pieces:
         if source.framing == "document":
-            whole = decode.document(decode.whole(data, start, gaps))
+            whole = decode.decode_document(decode.fill_gaps(data, start, gaps))
             for index, record in enumerate([] if isinstance(whole, UnparsedRecord) else whole):
                 yield index, b"", record
             continue
-        for offset, line in decode.lines(data, start, gaps):
-            found = decode.records(line, offset)
+        for offset, line in decode.split_lines(data, start, gaps):
+            found = decode.decode_line(line, offset)
             for index, record in enumerate([] if isinstance(found, UnparsedRecord) else found):
                 yield offset + index, line, record
 
@@ -71,7 +73,7 @@ def cut(
     seen: set[int] = set()
     read: list[Record] = []
     end = reached = 0
-    for offset, line, whole in records(source, pieces):
+    for offset, line, whole in read_records(source, pieces):
         for record in _opened(whole):
             sink = Sink(source.session_id, source.parent)
             reader.read(record, offset, line, sink)

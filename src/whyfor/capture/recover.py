@@ -29,7 +29,7 @@ from whyfor.model.errors import CorruptStore, NewerStore, StoreError, StoreFault
 from whyfor.model.progress import Announce
 from whyfor.model.stats import StoreTotals
 from whyfor.model.text import label, plural
-from whyfor.store.address import parse
+from whyfor.store.address import parse_address
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
 from whyfor.store.open import open_reader, open_store, salvage
@@ -377,7 +377,9 @@ def _complete_journal(
 def _set_unlisted_aside(settings: Settings, entries: list[Entry]) -> str:
     """A damaged journal may have listed segments that nothing lists now: out of reach of
     whatever removes those."""
-    listed = {parse(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)}
+    listed = {
+        parse_address(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)
+    }
     blobs = FolderBlobs(settings.segments)
     unlisted = [digest for digest in blobs.digests() if digest not in listed]
     if not unlisted:

@@ -38,9 +38,9 @@ def _named(source: Source, records: Iterable[Record]) -> str | None:
 
 
 def _records(source: Source, path: Path) -> Iterator[Record]:
-    with tail.opened(path) as file:
+    with tail.open_source(path) as file:
         if source.framing == "document":
-            found = decode.document(file.read(tail.MAX_DOCUMENT))
+            found = decode.decode_document(file.read(tail.MAX_DOCUMENT))
             yield from [] if isinstance(found, UnparsedRecord) else found
         elif source.framing == "lines":
             for chunk in tail.chunks(file, 0):
@@ -48,6 +48,6 @@ def _records(source: Source, path: Path) -> Iterator[Record]:
 
 
 def _in(lines: bytes) -> Iterator[Record]:
-    for offset, line in decode.lines(lines, 0):
-        found = decode.records(line, offset)
+    for offset, line in decode.split_lines(lines, 0):
+        found = decode.decode_line(line, offset)
         yield from [] if isinstance(found, UnparsedRecord) else found

@@ -72,7 +72,7 @@ def source(path: Path) -> Source:
 def envelopes(
     data: bytes, start: int, gaps: Sequence[Gap] = ()
 ) -> Iterator[Envelope | UnparsedRecord]:
-    for offset, line in decode.lines(data, start, gaps):
+    for offset, line in decode.split_lines(data, start, gaps):
         header, _, payload = line.partition(b"\t")
         try:
             found = _header.decode(header)
@@ -121,7 +121,7 @@ def signal(envelope: Envelope, around: Around) -> Signal:
 
 
 def _payload(envelope: Envelope) -> dict[str, Any]:
-    found = decode.records(envelope.payload, 0)
+    found = decode.decode_line(envelope.payload, 0)
     return found[0] if isinstance(found, list) and found else {}
 
 
@@ -210,7 +210,7 @@ def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | Non
     ident = payload.get("session_id") or payload.get("sessionId")
     if isinstance(ident, str):
         return ident, "payload"
-    ident = dict(reversed(named(envelope.env))).get(envelope.agent)
+    ident = dict(reversed(named_sessions(envelope.env))).get(envelope.agent)
     return ident, "env" if ident else None
 
 
@@ -244,7 +244,7 @@ def _repository(envelope: Envelope) -> str | None:
 def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
     """Return whose commit it is, and how that is known: what the environment says, unless the
     processes say that it was only inherited."""
-    told = named(envelope.env)
+    told = named_sessions(envelope.env)
     nearest = around(envelope.chain, envelope.at)
     if nearest is None:
         return (told[0], "env") if told else (None, None)
@@ -261,7 +261,7 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
     return told[0], "env"
 
 
-def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
+def named_sessions(env: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the sessions the environment names, the surest first."""
     agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
     found = [(agent, ident)] if agent and ident else []

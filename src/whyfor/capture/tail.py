@@ -61,7 +61,7 @@ def stat(path: Path) -> Stat:
     return Stat(found.st_ino, size, mtime)
 
 
-def size(path: Path) -> int:
+def file_size(path: Path) -> int:
     """Its bytes; none where it cannot be asked."""
     try:
         return stat(path).size
@@ -75,7 +75,7 @@ def unchanged(source: Source, now: Stat) -> bool:
 
 def head(path: Path) -> bytes:
     """The first bytes, and more until at least one whole line is in them."""
-    with opened(path) as file:
+    with open_source(path) as file:
         pieces = [file.read(HEAD)]
         size = len(pieces[0])
         while pieces[-1] and b"\n" not in pieces[-1] and size <= MAX_DECODED:
@@ -85,7 +85,7 @@ def head(path: Path) -> bytes:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_source(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked; whatever goes wrong while they are read is said of this file."""
     try:
         with path.open("rb") as file:
@@ -161,7 +161,7 @@ def verdict(
     """Whether what was stored is still the beginning of this file."""
     if source.position == 0:
         return "grown"
-    if whole(source, path):
+    if is_rewritten(source, path):
         return (
             "same"
             if fingerprints(path, source, gaps) == (source.head_hash, source.end_hash)
@@ -176,7 +176,7 @@ def verdict(
     )
 
 
-def whole(source: Source, path: Path) -> bool:
+def is_rewritten(source: Source, path: Path) -> bool:
     """Rewritten in one piece rather than appended to."""
     return source.framing != "lines" or path.suffix == ".zst"
 
@@ -190,8 +190,8 @@ def fingerprints(path: Path, source: Source, gaps: Sequence[Gap]) -> tuple[str, 
     """
     import hashlib  # here: an ingest that finds nothing new never pays for it
 
-    with opened(path) as file:
-        if whole(source, path):
+    with open_source(path) as file:
+        if is_rewritten(source, path):
             content, at = hashlib.sha256(), 0
             while data := file.read(CHUNK):
                 content.update(_kept(data, at, gaps))

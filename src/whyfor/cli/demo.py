@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from whyfor.cli.render import console, json_option, note, print_json
+from whyfor.cli.render import console, json_option, print_json, print_note
 from whyfor.demo import build, fill
 from whyfor.demo.places import Demo
 from whyfor.service.agents import folder_variables
@@ -123,14 +123,14 @@ def _screens(demo: Demo, keep: bool) -> None:
     if keep:
         _kept(demo)
     else:
-        note(
+        print_note(
             "\nThat was invented, and is gone again. To look around in it: whyfor demo --keep",
             "Your own: whyfor ingest, then whyfor log in a repository, and whyfor show COMMIT",
         )
 
 
 def _kept(demo: Demo) -> None:
-    note(
+    print_note(
         "\nLook around:",
         f"  export HOME={demo.home} WHYFOR_HOME={demo.whyfor_home}",
         f"  cd {demo.repository}",

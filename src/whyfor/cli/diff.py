@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import agent, console, fitted, json_option, note, print_json, table
+from whyfor.cli.render import agent, console, fitted, json_option, print_json, print_note, table
 from whyfor.model.reports import CommitRange
-from whyfor.model.text import one_line, plural, spent
+from whyfor.model.text import one_line, plural, tokens_text
 from whyfor.model.wire.commits import wire_commit_range
 from whyfor.service.diff import compare_commits
 
@@ -32,7 +32,7 @@ def command(old: str, new: str, as_json: bool) -> None:
         print_json(wire_commit_range(found))
         return
     if not found.commits:
-        note(f"No commits in {old}..{new}.")
+        print_note(f"No commits in {old}..{new}.")
         return
     _render(found)
 
@@ -45,7 +45,7 @@ def _render(found: CommitRange) -> None:
     commits, messages = plural(len(found.commits), "commit"), plural(found.messages, "message")
     out.print(f"{commits}, {stories} with a story; {messages}")
     if found.sessions:
-        out.print(spent(found.tokens), style="dim")
+        out.print(tokens_text(found.tokens), style="dim")
         out.print()
         rows = table("", "session", "messages", "title", right=("messages",))
         for session, number in found.sessions:

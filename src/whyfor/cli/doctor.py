@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, size, table
+from whyfor.cli.render import (
+    age_text,
+    agent,
+    console,
+    fitted,
+    json_option,
+    print_json,
+    size_text,
+    table,
+)
 from whyfor.model.text import label, plural
 from whyfor.model.wire.reports import wire_report
 from whyfor.service.doctor import AgentHealth, DoctorReport, examine
@@ -49,9 +58,9 @@ def _render(found: DoctorReport) -> None:
     store = found.store
     out.print()
     out.print(
-        f"store  {found.home}: database {size(store.database_bytes)}, segments "
-        f"{size(store.segment_bytes)}, "
-        f"journal {size(store.journal_bytes)}, SQLite {store.sqlite}"
+        f"store  {found.home}: database {size_text(store.database_bytes)}, segments "
+        f"{size_text(store.segment_bytes)}, "
+        f"journal {size_text(store.journal_bytes)}, SQLite {store.sqlite}"
     )
     gone = sum(item.gone for item in found.agents)
     if gone:
@@ -81,10 +90,10 @@ def _render_agents(agents: list[AgentHealth], out: Console) -> None:
         rows.add_row(
             agent(item.agent),
             item.title,
-            age(item.last_record_at) if item.last_record_at else never,
+            age_text(item.last_record_at) if item.last_record_at else never,
             f"{item.files:,}" if item.found else "–",
             f"{item.records:,}" if item.records else "–",
-            size(item.bytes) if item.files else "–",
+            size_text(item.bytes) if item.files else "–",
             str(sum(item.unparsed.values()) or "–"),
             folder,
         )

@@ -19,7 +19,7 @@ _ENOUGH_FILES = 1024
 _MORE_FILES = "Nothing was lost. Allow more, then run it again: ulimit -n 1024"
 
 
-def run(args: list[str]) -> int:
+def run_command(args: list[str]) -> int:
     """Run a command and return its exit code, whatever happens in it."""
     as_json = "--json" in args
     if sys.stdout is None:  # started with it closed, by a service manager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import json_option, note
+from whyfor.cli.render import json_option, print_note
 from whyfor.model.text import plural
 from whyfor.terminal import write_data
 
@@ -56,17 +56,17 @@ def command(
         write_data(encoded(made.text))
     else:
         save(output, made.text)
-        note(f"Written to {output}")
+        print_note(f"Written to {output}")
     if said := _said(made, no_redact):
-        note(said)
+        print_note(said)
 
 
 def _said(made: Exported, no_redact: bool) -> str:
-    from whyfor.service.redact import told
+    from whyfor.service.redact import describe_counts
 
     found = made.found
     if not no_redact:
-        return told(found.counts, found.values)
+        return describe_counts(found.counts, found.values)
     if not found.counts:
         return "Not redacted; no secret was found in it."
     each = ", ".join(f"{found.values[rule]:,} {rule}" for rule in found.counts)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, note, print_json, progress_bar, size
+from whyfor.cli.render import console, json_option, print_json, print_note, progress_bar, size_text
 from whyfor.model.errors import BadInput
 from whyfor.model.text import one_line, plural
 from whyfor.service.forget import ForgetArguments, ForgetReport, forget
@@ -99,7 +99,7 @@ def _render(report: ForgetReport, word: str) -> None:
     parts = [plural(len(own), "session")] if report.sessions else []
     if len(report.sessions) > len(own):
         parts.append(plural(len(report.sessions) - len(own), "subagent"))
-    parts += [plural(report.records, "record"), size(report.bytes)]
+    parts += [plural(report.records, "record"), size_text(report.bytes)]
     if report.notes:
         parts.append(plural(report.notes, "note"))
     out.print(f"{word}: {', '.join(parts)}.")
@@ -109,7 +109,7 @@ def _render(report: ForgetReport, word: str) -> None:
             out.print(heading)
             _list(items)
     if not report.finished:
-        note("A reader is still open: the last bytes go with the next ingest.")
+        print_note("A reader is still open: the last bytes go with the next ingest.")
 
 
 def _lists(report: ForgetReport) -> list[tuple[str, list[str]]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, print_json, progress_bars, size
+from whyfor.cli.render import console, json_option, print_json, progress_bars, size_text
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import plural
 from whyfor.model.wire.reports import wire_report
@@ -91,7 +91,7 @@ def _render_kept(report: IngestReport, out: Console) -> None:
     out.print(
         f"Kept: {plural(report.sessions, 'session')}, {plural(report.subagents, 'subagent')}, "
         f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, "
-        f"{size(report.bytes)}."
+        f"{size_text(report.bytes)}."
     )
     for field, noun, words in _NOTICES:
         number = getattr(report, field)

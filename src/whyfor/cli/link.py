@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, note, print_json, progress_bar
+from whyfor.cli.render import console, json_option, print_json, print_note, progress_bar
 from whyfor.model.text import plural
 from whyfor.model.wire.commits import wire_checkpoint
 from whyfor.service.link import link, link_history
@@ -45,7 +45,9 @@ def command(commit: str | None, session: str | None, as_json: bool) -> None:
     with progress_bar("Linking") as announce:
         report = link_history(settings, Path.cwd(), commit, announce)
     if report.project is None:
-        note("No session of this repository is kept. Did it move? whyfor projects alias OLD_PATH .")
+        print_note(
+            "No session of this repository is kept. Did it move? whyfor projects alias OLD_PATH ."
+        )
         return
     console().print(
         f"{plural(report.stories, 'commit')} of {report.commits:,} judged have a story, "

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import age, agent, console, fitted, json_option, note, print_json, table
+from whyfor.cli.render import (
+    age_text,
+    agent,
+    console,
+    fitted,
+    json_option,
+    print_json,
+    print_note,
+    table,
+)
 from whyfor.model.checkpoints import Part
 from whyfor.model.stories import CommitStory
 from whyfor.model.text import one_line
@@ -52,15 +61,15 @@ def command(revisions: str | None, everywhere: bool, limit: int | None, as_json:
     elif found:
         _render(found, limit)
     else:
-        note("No commits here." if revisions is None else f"No commits in {revisions}.")
+        print_note("No commits here." if revisions is None else f"No commits in {revisions}.")
 
 
 def _render(found: list[CommitStory], limit: int) -> None:
     _table(found)
     stories = sum(1 for told in found if _parts(told))
-    note(f"{stories} of {len(found)} commits have a story. Read one: whyfor show COMMIT")
+    print_note(f"{stories} of {len(found)} commits have a story. Read one: whyfor show COMMIT")
     if limit and len(found) == limit:
-        note(f"The newest {limit}. More: --limit 0")
+        print_note(f"The newest {limit}. More: --limit 0")
 
 
 def _parts(told: CommitStory) -> list[Part]:
@@ -107,7 +116,7 @@ def _row(told: CommitStory, branch: str) -> list[Text | str]:
     return [
         Text(_sign(told), style=style),
         Text(told.commit.sha[:8], style=style),
-        age(told.commit.committed_at),
+        age_text(told.commit.committed_at),
         Text(" ").join(agent(name) for name in names),
         _title(told, branch),
         str(sum(part.prompts for part in parts)) if parts else "",

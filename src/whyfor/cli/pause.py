@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import json_option, moment, print_json
+from whyfor.cli.render import json_option, moment_text, print_json
 from whyfor.model.reports import Paused
 from whyfor.model.text import label
 from whyfor.model.wire.reports import wire_pauses_begun
@@ -68,5 +68,5 @@ def command(repo: str | None, session: str | None, length: str | None, as_json: 
 
 def paused_line(item: Paused) -> str:
     """Describe a pause on one line: where, since when, until when."""
-    end = f", until {moment(item.until)}" if item.until else ", until you resume"
-    return f"Nothing is recorded: {label(item.where)}, since {moment(item.since)}{end}."
+    end = f", until {moment_text(item.until)}" if item.until else ", until you resume"
+    return f"Nothing is recorded: {label(item.where)}, since {moment_text(item.since)}{end}."

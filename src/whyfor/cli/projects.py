@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, fitted, json_option, note, print_json, progress_bar, table
+from whyfor.cli.render import (
+    console,
+    fitted,
+    json_option,
+    print_json,
+    print_note,
+    progress_bar,
+    table,
+)
 from whyfor.model.reports import KnownProject
 from whyfor.model.text import plural
 from whyfor.model.wire.answers import WireAlias
@@ -33,7 +41,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         print_json([wire_known_project(known) for known in found])
         return
     if not found:
-        note("No project is known yet. Read what your agents wrote: whyfor ingest")
+        print_note("No project is known yet. Read what your agents wrote: whyfor ingest")
         return
     _table(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, print_json, progress_bar, size
+from whyfor.cli.render import console, json_option, print_json, progress_bar, size_text
 from whyfor.model.text import plural
 from whyfor.service.rebuild import rebuild
 
@@ -28,7 +28,8 @@ def command(as_json: bool) -> None:
             report = rebuild(settings, announce)
         out.print(
             f"Rebuilt {plural(report.sessions, 'session')}, {plural(report.records, 'record')}, "
-            f"{plural(report.events, 'event')} from {size(report.bytes)} in {report.seconds:.1f} s."
+            f"{plural(report.events, 'event')} from {size_text(report.bytes)} "
+            f"in {report.seconds:.1f} s."
         )
         for repair in report.repairs:
             out.print(f"Repaired: {repair}.", style="yellow")

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, note, print_json, table
-from whyfor.service.redact import RedactionResult, Task, redact, told
+from whyfor.cli.render import console, json_option, print_json, print_note, table
+from whyfor.service.redact import RedactionResult, Task, describe_counts, redact
 from whyfor.terminal import data_stream
 
 
@@ -67,10 +67,10 @@ def command(
         print_json(msgspec.to_builtins(done))
     elif stats:
         _render(done, stderr=output is None)
-    elif said := told(done.counts, done.values):
-        note(said)
+    elif said := describe_counts(done.counts, done.values):
+        print_note(said)
     if output is not None:
-        note(
+        print_note(
             f"Written to {output}"
             + (f", from byte {done.read_from:,} on" if done.read_from else "")
         )

@@ -51,7 +51,7 @@ def agent(name: str) -> Text:
     return Text.assemble((agent_mark(name), f"bold {agent_colour(name)}"))
 
 
-def size(number: int) -> str:
+def size_text(number: int) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000 or unit == "GB":
             return (
@@ -61,7 +61,7 @@ def size(number: int) -> str:
     raise AssertionError
 
 
-def age(millis: int | None, now: datetime | None = None) -> str:
+def age_text(millis: int | None, now: datetime | None = None) -> str:
     if millis is None:
         return "unknown"
     now = now or datetime.now().astimezone()
@@ -78,7 +78,7 @@ def age(millis: int | None, now: datetime | None = None) -> str:
     return when.strftime("%Y-%m-%d")
 
 
-def moment(millis: int | None) -> str:
+def moment_text(millis: int | None) -> str:
     return (
         datetime.fromtimestamp(millis / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
         if millis
@@ -86,7 +86,7 @@ def moment(millis: int | None) -> str:
     )
 
 
-def duration(millis: int) -> str:
+def duration_text(millis: int) -> str:
     seconds = max(0, millis // 1000)
     if seconds < 60:
         return f"{seconds} s"
@@ -95,7 +95,7 @@ def duration(millis: int) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
-def project(identity: str | None) -> str:
+def project_text(identity: str | None) -> str:
     """Return a project's short name on one line: the last part of its identity, or its directory's
     name."""
     if not identity:
@@ -182,7 +182,7 @@ def fitted(made: Table, flexible: int, out: Console) -> Table:
     return made
 
 
-def note(*lines: str) -> None:
+def print_note(*lines: str) -> None:
     """Print a message for people on stderr."""
     sys.stdout.flush()  # what it is about comes first, also where both go to one file
     for line in lines:

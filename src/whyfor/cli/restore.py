@@ -11,7 +11,7 @@ from whyfor import config
 from whyfor.cli.render import console, json_option, print_json
 from whyfor.model.errors import Busy
 from whyfor.model.text import plural
-from whyfor.service.restore import ActiveSession, RestoreReport, active, restore, wanted
+from whyfor.service.restore import ActiveSession, RestoreReport, active_sessions, restore, wanted
 from whyfor.terminal import confirm
 
 
@@ -40,7 +40,7 @@ def command(
     """
     settings, cwd = config.load(), Path.cwd().resolve()
     wish = wanted(settings, commit, session, agent, cwd)
-    if not yes and (busy := active(settings, cwd)):
+    if not yes and (busy := active_sessions(settings, cwd)):
         _confirm(busy, as_json)
     made = restore(settings, wish)
     if as_json:

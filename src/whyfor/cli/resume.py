@@ -8,7 +8,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.pause import paused_line, repo_option, session_option
-from whyfor.cli.render import json_option, moment, print_json
+from whyfor.cli.render import json_option, moment_text, print_json
 from whyfor.model.text import label
 from whyfor.model.wire.reports import wire_pauses_ended
 from whyfor.service.pause import resume, scope_of
@@ -36,7 +36,7 @@ def command(repo: str | None, session: str | None, as_json: bool) -> None:
         print_json(wire_pauses_ended(report))
         return
     for item in report.changed:
-        say(f"Recorded again: {label(item.where)}. The pause began {moment(item.since)}.")
+        say(f"Recorded again: {label(item.where)}. The pause began {moment_text(item.since)}.")
     if not report.changed:
         say("That was not paused.")
     for item in report.paused:

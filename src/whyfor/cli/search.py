@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import age, agent, console, json_option, note, print_json, project
+from whyfor.cli.render import (
+    age_text,
+    agent,
+    console,
+    json_option,
+    print_json,
+    print_note,
+    project_text,
+)
 from whyfor.model.query import Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
 from whyfor.model.wire.sessions import wire_hit
@@ -73,7 +81,7 @@ def command(
         print_json([wire_hit(hit) for hit in hits])
         return
     if not hits:
-        note("Nothing found. Fewer words, a prefix*, or fewer filters.")
+        print_note("Nothing found. Fewer words, a prefix*, or fewer filters.")
         return
     _render(hits)
 
@@ -91,15 +99,13 @@ def _render(hits: list[Hit]) -> None:
         session = hit.session
         head = agent(session.agent)
         head.append(f" {label(session.session_id)[:8]}", style="bold")
-        head.append(
-            f"  {age(hit.created_at or session.started_at)}  {project(session.project)}  ",
-            style="dim",
-        )
+        when = age_text(hit.created_at or session.started_at)
+        head.append(f"  {when}  {project_text(session.project)}  ", style="dim")
         head.append(one_line(session.title)[:90])
         out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
         where = (f"   {_LABEL.get(hit.kind) or label(hit.kind)} · turn {hit.turn}  ", "dim")
         out.print(Text.assemble(where, _marked(hit)), no_wrap=True, overflow="ellipsis")
-    note(f"\nRead one: whyfor show {hits[0].session.session_id[:8]}")
+    print_note(f"\nRead one: whyfor show {hits[0].session.session_id[:8]}")
 
 
 def _marked(hit: Hit) -> Text:

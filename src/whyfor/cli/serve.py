@@ -9,7 +9,7 @@ import threading
 import click
 
 from whyfor import config
-from whyfor.cli.render import json_option, note, print_json
+from whyfor.cli.render import json_option, print_json, print_note
 from whyfor.model.wire.answers import WireServer
 from whyfor.server.run import PORT, serve
 from whyfor.service.serve import Running
@@ -42,7 +42,7 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
             print_json(WireServer(link, running.address, running.pid, before))
         else:
             say(link)
-            note(
+            print_note(
                 "A server runs already; this opens its page." if before else "Stop it with Ctrl-C."
             )
         sys.stdout.flush()

@@ -8,15 +8,15 @@ import click
 
 from whyfor import config
 from whyfor.cli.render import (
-    age,
+    age_text,
     agent,
     console,
     count,
     fitted,
     json_option,
-    note,
     print_json,
-    project,
+    print_note,
+    project_text,
     table,
 )
 from whyfor.model.query import SessionFilter
@@ -64,17 +64,17 @@ def command(
     found = sessions(settings, where, limit=limit, everything=everything)
     left_out = excluded_note(settings)
     if left_out:
-        note(left_out)
+        print_note(left_out)
     if as_json:
         print_json(_json(found))
     elif found:
         _table(found)
         if limit and len(found) == limit:
-            note(f"The newest {limit}. More: --limit 0, or --since, --project")
+            print_note(f"The newest {limit}. More: --limit 0, or --since, --project")
     elif project or agent or since or until or branch:
-        note("No session fits. Fewer filters, or: whyfor ingest")
+        print_note("No session fits. Fewer filters, or: whyfor ingest")
     else:
-        note("No session is kept yet.")
+        print_note("No session is kept yet.")
 
 
 def _json(found: list[SessionFamily]) -> list[WireSession]:
@@ -109,8 +109,8 @@ def _row(session: Session, branch: str = "") -> list[Text | str]:
     return [
         agent(session.agent),
         Text(session.session_id[:shown], style="dim" if branch else "bold"),
-        age(session.started_at),
-        project(session.project)[:24],
+        age_text(session.started_at),
+        project_text(session.project)[:24],
         title,
         "" if branch else str(session.prompts),
         str(session.tool_calls),

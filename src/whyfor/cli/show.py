@@ -15,17 +15,17 @@ from whyfor import config
 from whyfor.cli.render import (
     agent,
     console,
-    duration,
+    duration_text,
     json_option,
-    moment,
-    note,
+    moment_text,
     print_json,
-    project,
+    print_note,
+    project_text,
 )
 from whyfor.model.characters import show_code
 from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.reports import Conversation
-from whyfor.model.text import clean, label, one_line, plural, spent
+from whyfor.model.text import clean, label, one_line, plural, tokens_text
 from whyfor.model.turns import Turn
 from whyfor.model.wire.commits import wire_whole_story
 from whyfor.model.wire.sessions import wire_transcript, wire_turns
@@ -119,9 +119,9 @@ def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdow
 
         write_data(encoded(commit_markdown(story)))
     else:
-        from whyfor.cli.story import tell
+        from whyfor.cli.story import print_story
 
-        tell(console(), story)
+        print_story(console(), story)
 
 
 # -- head and turns ------------------------------------------------------------------------------
@@ -134,16 +134,16 @@ def _head(out: Console, found: Conversation) -> None:
     out.print(line)
     facts = [
         session.session_id,
-        project(session.project),
+        project_text(session.project),
         label(session.branch),
-        moment(session.started_at),
+        moment_text(session.started_at),
     ]
     if session.started_at and session.ended_at:
-        facts.append(duration(session.ended_at - session.started_at))
+        facts.append(duration_text(session.ended_at - session.started_at))
     out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
     counts = (
         f"{plural(session.prompts, 'prompt')}, {plural(session.tool_calls, 'tool call')}, "
-        f"{spent(session.tokens)}"
+        f"{tokens_text(session.tokens)}"
     )
     out.print(f"   {counts}  ·  {', '.join(session.models) or 'model unknown'}", style="dim")
     if session.parent_session_id:
@@ -167,7 +167,7 @@ def _turns(out: Console, found: Conversation) -> None:
         _prompt(out, turn.prompt or "", turn, turn.turn in found.abandoned)
         tools = ", ".join(f"{label(name)} ×{number}" for name, number in turn.tools.items())
         facts = [tools, plural(turn.failures, "failure") if turn.failures else "", _took(turn)]
-        facts.append(spent(turn.tokens) if turn.tokens else "")
+        facts.append(tokens_text(turn.tokens) if turn.tokens else "")
         out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
         if turn.closing:
             out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3), expand=False))
@@ -176,13 +176,15 @@ def _turns(out: Console, found: Conversation) -> None:
 
 
 def _took(turn: Turn) -> str:
-    return duration(turn.ended_at - turn.started_at) if turn.started_at and turn.ended_at else ""
+    return (
+        duration_text(turn.ended_at - turn.started_at) if turn.started_at and turn.ended_at else ""
+    )
 
 
 def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
     head = Text.assemble(("▌ ", "bold #6f7ee0"))
     number = f"{turn.turn}  " if turn else ""
-    when = moment(turn.started_at) if turn else ""
+    when = moment_text(turn.started_at) if turn else ""
     head.append(
         f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}",
         style="dim",
@@ -210,7 +212,7 @@ def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool
         else:
             out.print(_entry(entry))
     if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
-        note("Thinking is folded: --thinking. Tool results: --tools.")
+        print_note("Thinking is folded: --thinking. Tool results: --tools.")
 
 
 def _entry(entry: TranscriptEntry) -> RenderableType:

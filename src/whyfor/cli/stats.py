@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, count, json_option, print_json, project, table
+from whyfor.cli.render import console, count, json_option, print_json, project_text, table
 from whyfor.model.query import SessionFilter
 from whyfor.model.stats import StatsRow
 from whyfor.model.text import plural
@@ -83,7 +83,7 @@ def _chart(title: str, rows: list[StatsRow], total: int) -> None:
     most = max((number or 0 for number in value), default=0)
     for row, number in zip(rows, value, strict=True):
         lines.add_row(
-            project(row.name) if title == "project" else row.name,
+            project_text(row.name) if title == "project" else row.name,
             Text(_bar(number, most), style=agent_colour(row.name) or "#6f7ee0"),
             f"{row.sessions:,}",
             "" if row.turns is None else f"{row.turns:,}",

@@ -9,7 +9,7 @@ import click
 
 from whyfor import config
 from whyfor.cli.pause import paused_line
-from whyfor.cli.render import age, agent, console, fitted, json_option, print_json, table
+from whyfor.cli.render import age_text, agent, console, fitted, json_option, print_json, table
 from whyfor.model.reports import LastCapture, OpenWork, StatusReport
 from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory
@@ -85,7 +85,7 @@ def _render_active(out: Console, sessions: list[Session]) -> None:
         rows.add_row(
             agent(session.agent),
             session.session_id[:8],
-            age(session.ended_at),
+            age_text(session.ended_at),
             one_line(session.title) or "(no prompt)",
             str(session.messages),
         )
@@ -110,8 +110,8 @@ def _render_capture(out: Console, captures: list[LastCapture]) -> None:
             rows.add_row(
                 agent(capture.agent),
                 agent_title(capture.agent),
-                age(capture.last_record_at) if capture.last_record_at else "never",
-                age(capture.last_hook_at) if capture.last_hook_at else "never",
+                age_text(capture.last_record_at) if capture.last_record_at else "never",
+                age_text(capture.last_hook_at) if capture.last_hook_at else "never",
             )
     out.print(rows)
 

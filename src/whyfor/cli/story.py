@@ -7,20 +7,24 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from whyfor.cli.render import agent, moment
+from whyfor.cli.render import agent, moment_text
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.stories import FullStory, StoryLine
-from whyfor.model.text import clean, label, one_line, plural, spent
+from whyfor.model.text import clean, label, one_line, plural, tokens_text
 from whyfor.service.agents import agent_mark, agent_names
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words
 
 
-def tell(out: Console, story: FullStory) -> None:
+def print_story(out: Console, story: FullStory) -> None:
     commit, checkpoint = story.told.commit, story.told.checkpoint
     out.print(Text.assemble((commit.sha[:10], "bold"), f"  {one_line(commit.subject)}"))
-    facts = [commit.author, moment(commit.committed_at), checkpoint.id[:12] if checkpoint else ""]
+    facts = [
+        commit.author,
+        moment_text(commit.committed_at),
+        checkpoint.id[:12] if checkpoint else "",
+    ]
     out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
     if checkpoint is None or not checkpoint.parts:
         _without(out, story)
@@ -37,7 +41,7 @@ def tell(out: Console, story: FullStory) -> None:
     for part in checkpoint.parts:
         _part(out, part, story)
     _files(out, checkpoint)
-    out.print(spent(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
+    out.print(tokens_text(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
     others = [other for other in story.group if other.commit != commit.sha]
     if others:
         out.print(
@@ -91,7 +95,7 @@ def _annotation(out: Console, checkpoint: Checkpoint) -> None:
 
 
 def _said(out: Console, said: StoryLine) -> None:
-    head = f"turn {said.turn}  {moment(said.created_at)}"
+    head = f"turn {said.turn}  {moment_text(said.created_at)}"
     out.print()
     if said.by == "person":
         out.print(

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import age, console, fitted, json_option, note, print_json, project, table
+from whyfor.cli.render import (
+    age_text,
+    console,
+    fitted,
+    json_option,
+    print_json,
+    print_note,
+    project_text,
+    table,
+)
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
 from whyfor.model.status import LiveStatus
@@ -44,9 +53,9 @@ def command(once: bool, as_json: bool) -> None:
         _print(PreviewCache(settings).board(standings(settings)))
     else:
         # Textual takes longer to import than most commands take to run
-        from whyfor.cli.screen.app import run
+        from whyfor.cli.screen.app import run_screen
 
-        run(settings)
+        run_screen(settings)
 
 
 def _is_terminal() -> bool:
@@ -72,7 +81,7 @@ def _print(board: NowBoard) -> None:
         paused = f"Capture is paused: nothing is recorded {pause.where}."
         out.print(f"{paused} Record again: {pause.resume}", style="yellow")
     if board.empty:
-        note("Nothing captured yet. In a repository: whyfor init")
+        print_note("Nothing captured yet. In a repository: whyfor init")
         return
     out.print(words.lede(board), style="bold")
     cards = list(chain.from_iterable(board.groups.values()))
@@ -94,15 +103,15 @@ def _row(card: SessionCard) -> list[Text | str]:
 
     status, session = card.status, card.session
     shape, word, style = words.SHAPE["failed" if status.failed else status.phase]
-    place = project(session.project) if session.project else card.place
+    place = project_text(session.project) if session.project else card.place
     return [
         Text(f"{shape} {word}", style=style),
         words.mark(card),
-        words.named(place, 24),
-        words.named(session.branch, 24),
+        words.shown_name(place, 24),
+        words.shown_name(session.branch, 24),
         words.short(words.title(card), 60),
         "" if status.approval else words.short(words.activity(card), 60),
-        age(status.since if status.phase.startswith("waiting") else status.heard_at),
+        age_text(status.since if status.phase.startswith("waiting") else status.heard_at),
     ]
 
 

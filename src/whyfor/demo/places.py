@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.git.run import NO_GIT, run
+from whyfor.git.run import NO_GIT, run_git
 from whyfor.model.errors import StoreError
 
 _PERSON = {"NAME": "Robin", "EMAIL": "robin@example.com"}
@@ -77,7 +77,7 @@ def commit(folder: Path, subject: str, at: datetime) -> str:
 def git(folder: Path | None, *arguments: str, **variables: str) -> str:
     """Run git in the demo's repository, or in none to create one; return its output, raise if it
     fails."""
-    done = run(folder, *arguments, index=True, variables={**_VARIABLES, **variables})
+    done = run_git(folder, *arguments, index=True, variables={**_VARIABLES, **variables})
     if done is NO_GIT:
         raise StoreError(
             "git is not installed; the demo makes a repository", "Install git, then try again."

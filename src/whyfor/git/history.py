@@ -136,7 +136,7 @@ def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
 # -- what they change ----------------------------------------------------------------------------
 
 
-def changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
+def read_changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
     """Yield each commit with its changed files and lines; no files for merges and for the boundary
     of a shallow clone."""
     edge = _edge(folder)
@@ -292,4 +292,4 @@ def _without_blanks(sign: str, lines: list[str]) -> bytes:
 
 
 def _run(folder: GitPlace, arguments: Sequence[str], given: bytes = b"") -> run.Answer:
-    return run.run(folder, *arguments, given=given, seconds=run.LONG)
+    return run.run_git(folder, *arguments, given=given, seconds=run.LONG)

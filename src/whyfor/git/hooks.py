@@ -11,7 +11,7 @@ import msgspec
 
 from whyfor.files import replace
 from whyfor.git.place import GitDir, GitPlace, name_place
-from whyfor.git.run import ask, run
+from whyfor.git.run import ask, run_git
 from whyfor.model import former_name
 from whyfor.model.errors import BadInput
 from whyfor.model.paths import to_name, to_path, to_text
@@ -82,7 +82,7 @@ class Caller(msgspec.Struct, frozen=True):
     awaited: tuple[str, ...] = ()
 
 
-def find(folder: Path) -> HookedRepository | None:
+def find_hooked(folder: Path) -> HookedRepository | None:
     """Return the repository with a work tree that contains the folder; None for a bare repository
     or none at all."""
     told = ask(folder, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
@@ -96,7 +96,7 @@ def is_bare(folder: Path) -> bool:
 
 
 def tracked(repository: HookedRepository, path: Path) -> bool:
-    return run(repository.where, "ls-files", "--error-unmatch", "--", str(path), index=True).ok
+    return run_git(repository.where, "ls-files", "--error-unmatch", "--", str(path), index=True).ok
 
 
 def ignored(repository: HookedRepository, path: Path) -> bool:
@@ -107,7 +107,7 @@ def exclude_file(repository: HookedRepository) -> Path:
     return repository.common / "info" / "exclude"
 
 
-def beside(repository: HookedRepository) -> str:
+def describe_chain(repository: HookedRepository) -> str:
     """Describe for people which hooks ours run in front of."""
     elsewhere = _elsewhere(repository)
     if elsewhere:
@@ -117,7 +117,7 @@ def beside(repository: HookedRepository) -> str:
         name
         for name in OURS
         if (repository.plain / f"{name}{repository.names.chained}").exists()
-        or ((repository.plain / name).exists() and not is_ours(repository.plain / name))
+        or ((repository.plain / name).exists() and not is_our_hook(repository.plain / name))
     ]
     return f"your own {', '.join(theirs)} still run" if theirs else ""
 
@@ -157,13 +157,13 @@ def _make(folder: Path) -> None:
 
 
 def _state(path: Path, script: bytes) -> str:
-    if not is_ours(path):
+    if not is_our_hook(path):
         return "installed"
     return "unchanged" if path.read_bytes() == script and os.access(path, os.X_OK) else "updated"
 
 
 def _place(path: Path, script: bytes, chained: Path) -> None:
-    if os.path.lexists(path) and not is_ours(path):
+    if os.path.lexists(path) and not is_our_hook(path):
         path.rename(chained)
     replace(path, script)
     path.chmod(0o755)
@@ -172,7 +172,7 @@ def _place(path: Path, script: bytes, chained: Path) -> None:
 def _through_pre_commit(folder: Path, name: str) -> Path:
     """Return where pre-commit, installed after us, moved our hook; it still runs it there."""
     legacy = folder / f"{name}.legacy"
-    if is_ours(legacy) and _PRE_COMMIT in _bytes(folder / name):
+    if is_our_hook(legacy) and _PRE_COMMIT in _bytes(folder / name):
         return legacy
     return folder / name
 
@@ -181,7 +181,7 @@ def _bring_back(aside: Path, folder: Path, name: str) -> None:
     """Undo what lefthook, installed after us, did: it renames the hooks it finds and never runs
     them."""
     chained = folder / f"{name}{NAMES.chained}"
-    if not is_ours(aside):
+    if not is_our_hook(aside):
         return
     if os.path.lexists(chained) and _bytes(chained) != _bytes(folder / name):
         chained.rename(aside)
@@ -190,7 +190,7 @@ def _bring_back(aside: Path, folder: Path, name: str) -> None:
         chained.unlink(missing_ok=True)
 
 
-def is_ours(path: Path, names: HookNames = NAMES) -> bool:
+def is_our_hook(path: Path, names: HookNames = NAMES) -> bool:
     return not path.is_symlink() and names.stamp in _bytes(path)[:200]
 
 
@@ -277,7 +277,7 @@ def _rule(repository: HookedRepository, former: str) -> None:
 
 
 def _configure(repository: HookedRepository, *arguments: str) -> None:
-    done = run(repository.where, "config", "--local", *arguments)
+    done = run_git(repository.where, "config", "--local", *arguments)
     if not done.ok:
         raise BadInput(
             f"git config failed: {done.complaint}", "Nothing of yours was changed; try again."
@@ -293,7 +293,7 @@ def installed(repository: HookedRepository) -> list[Path]:
     for name in OURS:
         places += [repository.plain / f"{name}{suffix}" for suffix in ("", ".legacy", ".old")]
     places += [repository.own / name for name in OURS]
-    return [path for path in places if is_ours(path, repository.names)]
+    return [path for path in places if is_our_hook(path, repository.names)]
 
 
 def in_effect(repository: HookedRepository) -> dict[str, Path]:
@@ -304,11 +304,11 @@ def in_effect(repository: HookedRepository) -> dict[str, Path]:
     folder = repository.own if elsewhere else repository.plain
     paths = {name: _through_pre_commit(folder, name) for name in OURS}
     return {
-        name: path for name, path in paths.items() if is_ours(path) and os.access(path, os.X_OK)
+        name: path for name, path in paths.items() if is_our_hook(path) and os.access(path, os.X_OK)
     }
 
 
-def current(repository: HookedRepository, scripts: dict[str, Path], caller: Caller) -> bool:
+def is_current(repository: HookedRepository, scripts: dict[str, Path], caller: Caller) -> bool:
     """Return whether the scripts are as this version would write them, with or without the line at
     checkout."""
     for name, path in scripts.items():
@@ -322,7 +322,7 @@ def current(repository: HookedRepository, scripts: dict[str, Path], caller: Call
     return True
 
 
-def uninstall(
+def uninstall_hooks(
     repository: HookedRepository, *, made_folder: bool = False, dry_run: bool = False
 ) -> list[Path]:
     """Remove our hooks, including those of the former name, and restore the original ones. Return

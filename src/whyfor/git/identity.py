@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from whyfor.git.place import GitPlace, find_work_tree, name_place, name_remote
-from whyfor.git.run import ask, run
+from whyfor.git.run import ask, run_git
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project
 
@@ -128,7 +128,9 @@ def _repository(cwd: str) -> Path | None:
 
 def _remote(where: GitPlace) -> str | None:
     """Return the URL of origin, else of the first remote by name; None if there is none."""
-    listed = run(where, "config", "-z", "--get-regexp", r"^(remote\..*\.url|url\..*\.insteadof)$")
+    listed = run_git(
+        where, "config", "-z", "--get-regexp", r"^(remote\..*\.url|url\..*\.insteadof)$"
+    )
     urls = fetch_urls(listed.text) if listed.ok else {}
     return urls.get("origin") or (urls[min(urls)] if urls else None)
 

@@ -60,7 +60,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 def patch(folder: GitPlace, sha: str) -> Patch:
     """Return what a commit changes against its parent; a merge has none of its own."""
-    raw, whole = run.read(folder, [*_DIFF, sha], most=MOST, seconds=SECONDS)
+    raw, whole = run.read_output(folder, [*_DIFF, sha], most=MOST, seconds=SECONDS)
     fields, _, body = raw.partition(b"\0\0")
     if not body:
         fields = fields.rstrip(b"\0")

@@ -114,11 +114,11 @@ _NO_REPOSITORY = Answer(None, err=b"not a git repository")
 def ask(where: GitPlace, *arguments: str) -> str | None:
     """Return the stripped output of a command; None if it fails, prints nothing or takes too
     long."""
-    answer = run(where, *arguments)
+    answer = run_git(where, *arguments)
     return answer.text.strip() or None if answer.ok else None
 
 
-def run(
+def run_git(
     where: GitPlace | None,
     *arguments: str,
     given: bytes = b"",
@@ -149,7 +149,7 @@ def run(
         return Answer(None, err=str(error).encode("utf-8", "replace"))
 
 
-def read(
+def read_output(
     where: GitPlace, arguments: Sequence[str], *, most: int, seconds: float = SHORT
 ) -> tuple[bytes, bool]:
     """Return the output of a command, up to `most` bytes and within `seconds`, and whether it is

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.git.run import Answer, run
+from whyfor.git.run import Answer, run_git
 
 MAX_BYTES = 64 << 20  # of one file that is read to compare it
 _BATCH = 200  # paths asked about at once
@@ -355,7 +355,9 @@ def blob_name(content: bytes, like: str) -> str:
 
 
 def _asked(top: Path, *arguments: str, given: bytes = b"", codes: tuple[int, ...] = (0,)) -> Answer:
-    answer = run(top, *arguments, given=given, index=True, variables={"GIT_LITERAL_PATHSPECS": "1"})
+    answer = run_git(
+        top, *arguments, given=given, index=True, variables={"GIT_LITERAL_PATHSPECS": "1"}
+    )
     if answer.code not in codes:
         raise _Trouble(answer.complaint)
     return answer

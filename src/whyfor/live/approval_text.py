@@ -12,7 +12,7 @@ WHOLE = 256 << 10  # characters
 _LATELY = 400  # events among which the call is looked for
 
 
-def whole(library: OpenStore, session: Session, asked: PendingApproval | None) -> str:
+def whole_approval(library: OpenStore, session: Session, asked: PendingApproval | None) -> str:
     """Empty if nothing was cut, or if no transcript holds the rest yet."""
     if asked is None or not asked.cut or not asked.action or not session.id:
         return ""

@@ -14,7 +14,7 @@ from whyfor.agents import AGENTS
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.config import Settings
-from whyfor.live.approval_text import WHOLE, whole
+from whyfor.live.approval_text import WHOLE, whole_approval
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_text
@@ -27,7 +27,7 @@ from whyfor.model.turns import Turn
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns
-from whyfor.story.summary import summary
+from whyfor.story.summary import summarise
 from whyfor.story.turns import counted_kind
 
 SILENT = 60_000  # ms a hook may be behind the session it should have told of
@@ -221,7 +221,7 @@ class PreviewCache:
                 self._card(
                     each,
                     found.get(each.name, SessionPreview()),
-                    whole(library, each.session, each.status.approval),
+                    whole_approval(library, each.session, each.status.approval),
                 )
                 for each in some
             ]
@@ -258,7 +258,7 @@ class PreviewCache:
             standing.pid,
             place,
             glance,
-            standing.summary or summary((), status),
+            standing.summary or summarise((), status),
             whole,
         )
 

@@ -35,7 +35,7 @@ class IncrementalIngest:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.configured = stamp(settings.home / "config.toml")  # what these settings are of
+        self.configured = file_stamp(settings.home / "config.toml")  # what these settings are of
         # a hook that wanted an ingest left it to us since the last time this was looked at
         self.asked = False
         self.unreadable: list[Unreadable] = []
@@ -56,7 +56,7 @@ class IncrementalIngest:
         """
         settings = self.settings
         with writable(settings), ingest_lock(settings.home, wait):
-            if stamp(settings.home / "config.toml") != self.configured:
+            if file_stamp(settings.home / "config.toml") != self.configured:
                 # something may be excluded now
                 raise Busy("the configuration has changed", "It is read again.")
             # before the spool is read: hooks after this ask again
@@ -156,7 +156,7 @@ class IncrementalIngest:
             self._version = version
 
 
-def stamp(path: Path) -> tuple[int, int] | None:
+def file_stamp(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:

@@ -18,11 +18,11 @@ from whyfor import config
 from whyfor.agents import AGENTS
 from whyfor.capture import tail
 from whyfor.capture.discover import FoundFile, roots
-from whyfor.capture.doorbell import Doorbell, asked
+from whyfor.capture.doorbell import Doorbell, is_asked
 from whyfor.capture.faults import log_error
 from whyfor.capture.watch import Watch
 from whyfor.config import Settings
-from whyfor.live.ingester import IncrementalIngest, stamp
+from whyfor.live.ingester import IncrementalIngest, file_stamp
 from whyfor.live.tracker import StatusTracker
 from whyfor.model.errors import Busy, NotFound, StoreError, WhyforError
 from whyfor.story.status.standing import StatusSink
@@ -85,7 +85,7 @@ class LiveLoop:
     def close(self, rung: bool = False) -> None:
         """Hooks are on their own again; what they left to us is read, if nobody else is at it."""
         self._bell.take_down()
-        if rung or asked(self.settings.home) or self._fresh:
+        if rung or is_asked(self.settings.home) or self._fresh:
             self._guarded(lambda: self._take(WAIT))
         self._taking.close()
         self._attending.close()
@@ -178,7 +178,7 @@ class LiveLoop:
         self._drain = self._drain or rung
         if rung or now >= self._look_due:
             spool = _spooled(self.settings.home)
-            self._drain = self._drain or spool != self._spool or asked(self.settings.home)
+            self._drain = self._drain or spool != self._spool or is_asked(self.settings.home)
             self._spool = spool
 
     def _take(self, wait: float) -> None:
@@ -214,7 +214,7 @@ class LiveLoop:
         batch: list[FoundFile] = []
         size = 0
         for item in [*self._fresh.values()] or [*self._backlog.values()]:
-            size += tail.size(item.path)
+            size += tail.file_size(item.path)
             if batch and (self._one_by_one or size > SLICE_BYTES or len(batch) >= SLICE_FILES):
                 break
             batch.append(item)
@@ -227,7 +227,7 @@ class LiveLoop:
 
     def _reload(self) -> None:
         """What is in config.toml holds from the next read on: something may be excluded since."""
-        if stamp(self.settings.home / "config.toml") == self._taking.configured:
+        if file_stamp(self.settings.home / "config.toml") == self._taking.configured:
             return
         fresh = IncrementalIngest(self.settings)
         # raises while it is not right

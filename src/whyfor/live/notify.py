@@ -274,7 +274,7 @@ class Notifier:
         while (item := self._queue.get()) is not None:
             settings, wished, notice = item
             try:
-                wrong = tell(settings, wished, notice)
+                wrong = send_notice(settings, wished, notice)
             except WhyforError as error:  # redaction: nothing leaves
                 wrong = [error.message]
             except Exception as error:  # noqa: BLE001 - a fault of ours must not end all notices to come
@@ -300,7 +300,7 @@ class Notifier:
                 files.replace(self.settings.home / _FAILED, words.encode("utf-8", "replace"))
 
 
-def tell(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
+def send_notice(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
     """Send a notice in all ways that are wished for; return what went wrong with them."""
     notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
     names = ("status", "session", "project", "title", "text")

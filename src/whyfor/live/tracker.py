@@ -23,9 +23,9 @@ from whyfor.store.open import FollowedStore
 from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
-from whyfor.story.status.judge import process, status
+from whyfor.story.status.judge import judge_status, process
 from whyfor.story.status.state import NEW, State, apply
-from whyfor.story.summary import due, renewed, summary
+from whyfor.story.summary import due, renewed, summarise
 
 ACTIVE = 100  # sessions
 EVENTS = 200  # of a session's past that its state is made from; signals too
@@ -126,9 +126,9 @@ class StatusTracker:
     def _summary(self, store: Store, each: _Attended, status: Status) -> Summary:
         """From a few turns that are read for it and not kept."""
         if each.number is not None and self._to_tell(each):
-            each.summary = summary(recent_turns(store, each.number)[0], status)
+            each.summary = summarise(recent_turns(store, each.number)[0], status)
             each.made, each.grown = self._now(), False
-        return renewed(each.summary, status) if each.summary else summary((), status)
+        return renewed(each.summary, status) if each.summary else summarise((), status)
 
     def close(self) -> None:
         self._followed.close()
@@ -301,7 +301,7 @@ class StatusTracker:
             # its process has another session open by now
             taken = self._holders.get(ident, key) != key
             alive = False if taken else self._processes.alive(ident, state.heard.at, now)
-        return status(state, now, alive)
+        return judge_status(state, now, alive)
 
     def _ask_lists(self, clock: float) -> None:
         if clock < self._lists_due:

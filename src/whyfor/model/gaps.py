@@ -67,7 +67,7 @@ def filled(kept: bytes, at: int, inside: Sequence[Gap]) -> bytes:
     return b"".join([*parts, kept[done:]])
 
 
-def joined(gaps: Iterable[Gap]) -> list[Gap]:
+def join_gaps(gaps: Iterable[Gap]) -> list[Gap]:
     """Return the gaps in order, with adjacent ones merged."""
     found: list[Gap] = []
     for place, size in sorted(gaps):

@@ -42,7 +42,7 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def spent(tokens: Tokens) -> str:
+def tokens_text(tokens: Tokens) -> str:
     if all(
         value is None
         for value in (tokens.input, tokens.cache_read, tokens.cache_write, tokens.output)

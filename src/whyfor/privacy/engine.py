@@ -18,7 +18,14 @@ import ahocorasick_rs
 
 from whyfor.privacy import assignments
 from whyfor.privacy.rules import Rule, Rules, compiled
-from whyfor.privacy.shapes import decoded, is_hex, is_monotonous, is_plain, is_random, is_stand_in
+from whyfor.privacy.shapes import (
+    decode_base64,
+    is_hex,
+    is_monotonous,
+    is_plain,
+    is_random,
+    is_stand_in,
+)
 
 DEPTH = 3  # base64 in base64 in base64
 LONG = 1024
@@ -206,7 +213,7 @@ class Engine:
                 and data[begin - 2 : begin] not in (b"\\n", b"\\r", b"\\t")
             ):
                 continue
-            inner = decoded(match.group())
+            inner = decode_base64(match.group())
             if inner is None:
                 continue
             rule = self._inside(inner, depth)
@@ -222,7 +229,7 @@ class Engine:
         if found:
             return found[0].rule
         word = inner.strip().decode("latin-1")
-        if len(word) > 512 or len(word.split()) != 1 or decoded(inner.strip()) is not None:
+        if len(word) > 512 or len(word.split()) != 1 or decode_base64(inner.strip()) is not None:
             return None
         secret = word.partition(":")[2] or word
         if is_random(secret, 12, 5.0) and not (is_hex(word) or is_plain(word) or is_stand_in(word)):
@@ -353,12 +360,12 @@ def _credential(word: str) -> bool:
 
 
 def _basic(word: str) -> bool:
-    inner = decoded(word.encode())
+    inner = decode_base64(word.encode())
     return inner is not None and b":" in inner and _credential(inner.decode("latin-1"))
 
 
 def _jwt(word: str) -> bool:
-    head = decoded(word.partition(".")[0].encode())
+    head = decode_base64(word.partition(".")[0].encode())
     return head is not None and head.lstrip()[:1] == b"{" and (b'"alg"' in head or b'"typ"' in head)
 
 

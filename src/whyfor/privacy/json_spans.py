@@ -50,7 +50,7 @@ def literals(data: bytes, low: int = 0, high: int = sys.maxsize) -> Iterator[Str
         yield StringLiteral(start, stop, key, is_key, match[2] == b'"')
 
 
-def words(data: bytes, span: Span, kept: frozenset[bytes]) -> Iterator[Span]:
+def word_spans(data: bytes, span: Span, kept: frozenset[bytes]) -> Iterator[Span]:
     """Yield the strings of a JSON value less its keys and the values of the kept keys: what is
     left is its shape."""
     for found in literals(data, *span):

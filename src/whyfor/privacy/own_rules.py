@@ -52,7 +52,7 @@ def rules_for(settings: Settings, *, personal: bool = False) -> rules.Rules:
     """Return all rules; raise if one is invalid, because a rule must never be skipped silently."""
     wished = redact_settings(settings)
     own = [own_rule(given) for given in wished.rule]
-    return rules.load(personal=personal or wished.personal, own=own, allow=wished.allow)
+    return rules.load_rules(personal=personal or wished.personal, own=own, allow=wished.allow)
 
 
 def engine_for(settings: Settings, *, personal: bool = False) -> Engine:

@@ -55,7 +55,7 @@ class Redactor:
         """What must go. From now on the values are known, and their copies are found too."""
         found = self.learn(data, lines=lines)
         if lines and (spread := list(self.spread(data, SpreadKey()))):
-            found = joined([*found, *spread])
+            found = join_findings([*found, *spread])
         return self.with_copies(data, found, json=lines)
 
     def spread(
@@ -86,7 +86,7 @@ class Redactor:
             found = _each_in_strings(data, found)
             split = self._allowed_to_change(data, self.engine.find_split(data))
             if split:
-                found = joined([*found, *split])
+                found = join_findings([*found, *split])
         for item in found:
             self.know(data[item.start : item.end], item.rule)
         return found
@@ -239,7 +239,7 @@ class Redactor:
                     for at in (low, high)
                 )
                 found.append(Finding(start, end, item.rule))
-        found = joined([*found, *self._allowed_to_change(data, self.engine.find(data))])
+        found = join_findings([*found, *self._allowed_to_change(data, self.engine.find(data))])
         for item in found:
             self.know(data[item.start : item.end], item.rule)
         return self.with_copies(data, found)
@@ -342,7 +342,7 @@ def _text_of(item: object) -> str:
     return item if isinstance(item, str) else ""
 
 
-def joined(found: Iterable[Finding], above: str = "") -> list[Finding]:
+def join_findings(found: Iterable[Finding], above: str = "") -> list[Finding]:
     """What overlaps is one, under the name of the longer, or the one that is above all others."""
     result: list[Finding] = []
     for item in sorted(found):

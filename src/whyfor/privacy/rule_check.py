@@ -18,7 +18,7 @@ from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.own_rules import own_rule, redact_settings
-from whyfor.privacy.rules import Rule, load
+from whyfor.privacy.rules import Rule, load_rules
 from whyfor.privacy.samples import SLOT, expand
 
 SECONDS = 5.0  # a rule has for all hostile texts
@@ -39,7 +39,7 @@ def rule_complaints(settings: Settings) -> list[Complaint]:
     """Return the problems of the user's rules; empty if there are none."""
     try:
         wished = redact_settings(settings)
-        allow = load(allow=wished.allow).allow
+        allow = load_rules(allow=wished.allow).allow
     except WhyforError as error:
         return [Complaint("", error.message, True)]
     found: list[Complaint] = []
@@ -68,7 +68,7 @@ def rule_complaints(settings: Settings) -> list[Complaint]:
 def _alone(rule: Rule, allow: Iterable[re.Pattern[bytes]] = ()) -> Engine:
     """Return an engine with only this rule, so that no other rule matches instead."""
     return Engine(
-        msgspec.structs.replace(load(), rules=[rule], names=[], decoys=[], allow=list(allow))
+        msgspec.structs.replace(load_rules(), rules=[rule], names=[], decoys=[], allow=list(allow))
     )
 
 

@@ -86,7 +86,9 @@ def _shipped(name: str) -> _File:
     return msgspec.convert(tomllib.loads(text), _File)
 
 
-def load(*, personal: bool = False, own: Iterable[Rule] = (), allow: Iterable[str] = ()) -> Rules:
+def load_rules(
+    *, personal: bool = False, own: Iterable[Rule] = (), allow: Iterable[str] = ()
+) -> Rules:
     """Return everything shipped, personal data if asked for, and a person's own rules."""
     words = _shipped("names.toml").words
     found = Rules([], [], words, [], [_allowed(pattern) for pattern in allow])

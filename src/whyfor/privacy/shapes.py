@@ -145,7 +145,7 @@ def is_password(word: str) -> bool:
     return kinds >= 1 and any(not c.isalnum() and c not in "_-./:" for c in word)
 
 
-def decoded(word: bytes) -> bytes | None:
+def decode_base64(word: bytes) -> bytes | None:
     """The text behind base64, if it is text: bytes drawn by chance are not, so none is mistaken
     for it."""
     head = _unpacked(word[:48])

@@ -19,7 +19,7 @@ from whyfor.model.errors import NotRedacted
 from whyfor.privacy import private
 from whyfor.privacy.engine import Engine, Finding
 from whyfor.privacy.passages import Passage, PassagePiece, is_record, passages, pieces
-from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, joined
+from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, join_findings
 from whyfor.privacy.spread import BEGINS, SpreadKey
 
 # bytes on either side of a replacement where it may have changed the meaning of the text
@@ -154,7 +154,7 @@ class Text:
         for item in self._spread[low:high]:
             hidden.append(Finding(item.start - at, item.end - at, item.rule))
         if hidden:
-            found = joined([*hidden, *found], above=PRIVATE)
+            found = join_findings([*hidden, *found], above=PRIVATE)
         return self._settled(data, found, found)
 
     def _for_copies(self, passage: Passage) -> list[Finding]:
@@ -201,7 +201,7 @@ class Text:
             again = list(self._look_again(masked, new))
             known = set(found)
             if again:
-                found = joined([*found, *again], above=PRIVATE)
+                found = join_findings([*found, *again], above=PRIVATE)
             new = [item for item in found if item not in known]
         if new:
             raise _endless()

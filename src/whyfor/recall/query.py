@@ -14,7 +14,7 @@ _HINT = (
 )
 
 
-def parse(text: str) -> Query:
+def parse_query(text: str) -> Query:
     """Return what a person typed as a query; raise BadInput if it asks for nothing."""
     if text.count('"') % 2:
         raise BadInput('a quote (") is not closed', _HINT)

@@ -42,14 +42,14 @@ class HitRange(msgspec.Struct, frozen=True):
     lines: bool = False  # code keeps the lines it stands on
 
 
-def search(
+def search_hits(
     store: Store, query: Query, filters: Filters, *, limit: int, newest: bool = False
 ) -> list[Hit]:
     """Return at most one hit per turn; best first, or newest first."""
-    return page(store, query, filters, HitRange(limit=limit, newest=newest))[0]
+    return hit_page(store, query, filters, HitRange(limit=limit, newest=newest))[0]
 
 
-def page(
+def hit_page(
     store: Store, query: Query, filters: Filters, which: HitRange
 ) -> tuple[list[Hit], int | None]:
     """Return hits, and the place to go on from; None after the last."""
@@ -303,7 +303,7 @@ def _first_line(text: str, at: int) -> int:
     return before if begin - before <= _WIDTH else begin
 
 
-def held(text: str, query: Query) -> bool:
+def has_all_words(text: str, query: Query) -> bool:
     """Return whether a text has all the words, and none that it must not have."""
     folded = _fold(text)
 
@@ -316,6 +316,6 @@ def held(text: str, query: Query) -> bool:
     return not any(map(has, query.without))
 
 
-def marked(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:
+def mark_words(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:
     """Return the best part of a text and the positions of the words in it."""
     return _snippet(text, _finders(query))

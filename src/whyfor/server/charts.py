@@ -112,11 +112,11 @@ def _place(value: float, edges: Sequence[float], slot: float) -> float:
     return slot * (len(edges) + 0.5)  # the last column has no end
 
 
-def named(day: date) -> str:
+def day_name(day: date) -> str:
     return f"{day:%a} {day.day} {day:%b}"
 
 
 def _told(day: Day) -> str:
     if day.turns is None:
         return f"{day.date.day} {day.date:%b %Y}: nothing captured"
-    return f"{named(day.date)}: {day.turns:,} turn{'' if day.turns == 1 else 's'}"
+    return f"{day_name(day.date)}: {day.turns:,} turn{'' if day.turns == 1 else 's'}"

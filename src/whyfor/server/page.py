@@ -40,6 +40,6 @@ class RenderedPage(Template):
         )
 
 
-def page(template: str, *, here: str = "", **shown: Any) -> Template:
+def render_page(template: str, *, here: str = "", **shown: Any) -> Template:
     """`here` is the page's word in the top bar: now, timeline, search or insights."""
     return RenderedPage(template, {"here": here, **shown})

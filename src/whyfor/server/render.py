@@ -75,31 +75,31 @@ def environment(names: ProjectNames | None = None) -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "age": age,
+        "age": render_age,
         "ago": ago,
-        "at_home": at_home,
+        "at_home": home_path,
         "agent_mark": agent_mark,
         "agent_title": agent_title,
         "clean": clean,
         "clock": clock,
         "count": count,
         "day": day,
-        "duration": duration,
-        "exact": exact,
-        "held": held,
+        "duration": render_duration,
+        "exact": render_exact,
+        "held": render_since,
         "highlight": highlight,
         "hinted": hinted,
-        "inline": inline,
+        "inline": render_inline,
         "iso": to_iso,
         "label": label,
-        "lines": lines,
-        "marked": marked,
-        "moment": moment,
+        "lines": render_lines,
+        "marked": render_marked,
+        "moment": render_moment,
         "one_line": one_line,
         "plural": plural,
-        "project": lambda identity: project(identity, names),
-        "prose": prose,
-        "spent": spent,
+        "project": lambda identity: render_project(identity, names),
+        "prose": render_prose,
+        "spent": render_tokens,
         "status_word": lambda status: STATUS.get(status, status),
         "took": took,
         "typed": typed,
@@ -125,7 +125,7 @@ def verbatim(value: str) -> Markup:
 # -- words ---------------------------------------------------------------------------------------
 
 
-def prose(text: str | None) -> Markup:
+def render_prose(text: str | None) -> Markup:
     """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the
     same."""
     if len(text or "") > _PROSE:
@@ -152,7 +152,7 @@ def typed(text: str | None) -> Markup:
     )
 
 
-def inline(text: str) -> Markup:
+def render_inline(text: str) -> Markup:
     """A line of an agent's Markdown that was cut out of its text: code stays code, other marks
     go."""
     parts = one_line(text).split("`")
@@ -172,7 +172,7 @@ def hinted(text: str) -> Markup:
     )
 
 
-def exact(text: str) -> Markup:
+def render_exact(text: str) -> Markup:
     """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape
     is named."""
     return Markup("").join(
@@ -187,7 +187,7 @@ def _name(character: str) -> str:
     return unicodedata.name(character, "a control character").lower()
 
 
-def marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
+def render_marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
     """A snippet with the searched words in <mark>."""
     parts, at = [], 0
     for start, end in marks:
@@ -229,10 +229,12 @@ def _picture(words: str) -> str:
 
 def highlight(code: str, language: str = "") -> Markup:
     """Code in four colours, by a language's name or a file's."""
-    return Markup("\n").join(lines(code, language)) + Markup("\n" if code.endswith("\n") else "")
+    return Markup("\n").join(render_lines(code, language)) + Markup(
+        "\n" if code.endswith("\n") else ""
+    )
 
 
-def lines(code: str, language: str = "") -> list[Markup]:
+def render_lines(code: str, language: str = "") -> list[Markup]:
     """The same line by line, for diffs: what spans lines is coloured on each of them."""
     code = show_code(code)
     bare = code.removesuffix("\n").split("\n")
@@ -279,7 +281,7 @@ def _lexer(language: str) -> Any:
 # -- numbers and times ---------------------------------------------------------------------------
 
 
-def age(millis: int | None, now: float | None = None) -> str:
+def render_age(millis: int | None, now: float | None = None) -> str:
     """2 s, 6 min, 3 h, yesterday, then the date."""
     if millis is None:
         return "unknown"
@@ -299,21 +301,21 @@ def ago(millis: int | None) -> str:
     """The same in a sentence."""
     if millis is not None and 0 <= time.time() * 1000 - millis < 2000:
         return "now"
-    told = age(millis)
+    told = render_age(millis)
     return f"{told} ago" if told.endswith((" s", " min", " h")) else told
 
 
-def held(millis: int) -> str:
+def render_since(millis: int) -> str:
     """How long something has been so."""
     return f"for {took(millis)}"
 
 
 def took(millis: int) -> str:
     """From then until now."""
-    return duration(int(time.time() * 1000) - millis)
+    return render_duration(int(time.time() * 1000) - millis)
 
 
-def moment(millis: int | None) -> str:
+def render_moment(millis: int | None) -> str:
     return (
         datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d %H:%M:%S") if millis else "unknown"
     )
@@ -327,7 +329,7 @@ def day(millis: int | None) -> str:
     return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d") if millis else "unknown"
 
 
-def duration(millis: int | None) -> str:
+def render_duration(millis: int | None) -> str:
     """4 min 12 s."""
     if millis is None:
         return "unknown"
@@ -339,7 +341,7 @@ def duration(millis: int | None) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
 
 
-def spent(tokens: Tokens) -> str:
+def render_tokens(tokens: Tokens) -> str:
     """In and out, cache counted as in; never a silent zero."""
     known = [
         value
@@ -360,13 +362,13 @@ def used(tokens: Tokens) -> str:
     )
 
 
-def at_home(path: str | None, home: PurePath) -> str:
+def home_path(path: str | None, home: PurePath) -> str:
     """A folder as people write it."""
     place, own = PurePath(path or ""), to_text(home)
     return str("~" / place.relative_to(own)) if place.is_relative_to(own) else path or ""
 
 
-def project(identity: str | None, names: ProjectNames | None = None) -> str:
+def render_project(identity: str | None, names: ProjectNames | None = None) -> str:
     """What people call it: owner and name of a remote, the last part of a path."""
     if not identity:
         return "no project"

@@ -7,7 +7,7 @@ import gc
 
 from jinja2 import Environment
 
-from whyfor.server.render import highlight, prose
+from whyfor.server.render import highlight, render_prose
 
 # Of the page that is looked at first.
 FIRST = ("now.html", "now/board.html", "now/cards.html", "base.html", "parts.html", "sprite.html")
@@ -21,7 +21,7 @@ def warm(templates: Environment) -> None:
     gc.freeze()  # what is there stays: it need not be looked through again and again
     for name in dict.fromkeys([*FIRST, *templates.list_templates()]):
         templates.get_template(name)
-    prose(_PROSE)
+    render_prose(_PROSE)
     for language in _LANGUAGES:
         highlight("a = 1\n", language)
     gc.collect()

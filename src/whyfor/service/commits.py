@@ -44,7 +44,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
     next: str | None
 
 
-def commit_page(
+def page_of_commits(
     settings: Settings, identity: str, which: CommitFilter, *, limit: int, after: str | None = None
 ) -> TimelinePage:
     """A project's commits and their stories, newest first."""

@@ -14,7 +14,7 @@ import msgspec
 
 from whyfor.capture import spool, tail
 from whyfor.capture.checkout_list import publish_stories
-from whyfor.capture.discover import at_home, at_paths, chosen
+from whyfor.capture.discover import at_paths, chosen, files_at_home
 from whyfor.capture.faults import log_error, writable
 from whyfor.capture.filters.load import load_filters
 from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
@@ -116,9 +116,11 @@ def _ingest(
     unreadable: list[Unreadable] = []
     with sound(settings):
         found = list(
-            at_paths(given, agents, unreadable) if given else at_home(agents, settings, unreadable)
+            at_paths(given, agents, unreadable)
+            if given
+            else files_at_home(agents, settings, unreadable)
         )
-        progress = announce(sum(tail.size(item.path) for item in found)) if announce else None
+        progress = announce(sum(tail.file_size(item.path) for item in found)) if announce else None
         with closing(open_store(settings.database)) as store:
             out = load_filters(settings, store)
             stones = require_salt(store.forget.tombstones(settings.home))

@@ -136,7 +136,7 @@ def _busiest(days: list[Day]) -> Day | None:
     return max(worked, key=lambda day: day.turns or 0, default=None)
 
 
-def together(bars: list[Bar]) -> Bar:
+def merge_bars(bars: list[Bar]) -> Bar:
     """Several bars as one, named by their number."""
     tokens = total([bar.tokens for bar in bars])
     turns = [bar.turns for bar in bars if bar.turns is not None]

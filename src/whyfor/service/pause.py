@@ -125,7 +125,7 @@ def _repository(settings: Settings, folder: Path) -> Scope:
             return Scope(repository=known.repository, folders=known.folders)
     from whyfor.git import hooks as git_hooks
 
-    found = git_hooks.find(folder)
+    found = git_hooks.find_hooked(folder)
     if found is None:
         raise NotFound(f"{folder} is in no repository", "Name one: whyfor pause --repo PATH")
     trees = pauses.work_trees(to_text(found.common))
@@ -142,7 +142,9 @@ def _repository(settings: Settings, folder: Path) -> Scope:
 
 def _session(settings: Settings, given: str) -> Scope:
     if not given:
-        if not (around := next(iter(spool.named(settings.env)), None) or _by_process(settings)):
+        if not (
+            around := next(iter(spool.named_sessions(settings.env)), None) or _by_process(settings)
+        ):
             raise BadInput("in no agent's session here", _INSIDE)
         return Scope(*around)
     agent, colon, ident = given.partition(":")

@@ -13,7 +13,7 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents.base import Agent, Framing, SourceShape
-from whyfor.capture.records import SegmentPiece, records
+from whyfor.capture.records import SegmentPiece, read_records
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
@@ -85,7 +85,7 @@ def _has_hint(data: bytes) -> bool:
 def _in_piece(agent: Agent, source: Source, piece: SegmentPiece, key: int) -> Iterator[Any]:
     framing = cast(Framing, source.framing)
     shape = SourceShape(framing, source.session_id, source.parent, source.sidecar, source.cwd)
-    for offset, line, record in records(source, [piece]):
+    for offset, line, record in read_records(source, [piece]):
         if line and not _has_hint(line):
             continue
         sink = Sink(source.session_id, source.parent)

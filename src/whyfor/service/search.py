@@ -20,12 +20,12 @@ from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, TurnM
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
-from whyfor.recall.search import HitRange, held, marked, page
-from whyfor.recall.search import search as search_turns
+from whyfor.recall.search import HitRange, has_all_words, hit_page, mark_words
+from whyfor.recall.search import search_hits as search_turns
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.session_lookup import parse_filters
 
-__all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "find"]
+__all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "search", "search_page"]
 
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
 WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
@@ -91,14 +91,14 @@ class SearchPage(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def find(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage:
+def search_page(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage:
     with reading(settings) as library:
         projects = [project for _, project in library.projects.known()]
         if not wanted.q.strip():
             return SearchPage([], None, None, projects)
         try:
             words, filters = _understood(library, wanted)
-            query = _bounded(queries.parse(words))
+            query = _bounded(queries.parse_query(words))
         except (BadInput, NotFound) as error:
             return SearchPage([], None, None, projects, trouble=error.message, hint=error.hint)
         return _found(_Search(library, wanted, query, filters, limit), projects)
@@ -125,7 +125,7 @@ class _Search(msgspec.Struct, frozen=True):
             if len(clause) == 1 and text.isascii() and found:
                 words.append(max(found, key=len))
         rows = self.library.search.commits(words, self.filters, _COMMITS)
-        return [commit for commit in rows if held("\n".join(_texts(commit)), query)]
+        return [commit for commit in rows if has_all_words("\n".join(_texts(commit)), query)]
 
     def page(self, commits: list[LinkedCommit]) -> tuple[list[Hit | CommitHit], int | None]:
         """Return the hits of a page, and the place to go on from."""
@@ -136,7 +136,7 @@ class _Search(msgspec.Struct, frozen=True):
             return [*shown], stop if len(commits) > stop else None
         newest = wanted.sort == "time"
         place = HitRange(limit=self.limit, after=wanted.after, newest=newest, lines=True)
-        turns, following = page(self.library, self.query, self.filters, place)
+        turns, following = hit_page(self.library, self.query, self.filters, place)
         if following is not None and following >= DEEPEST:
             following = None
         hits: list[Hit | CommitHit] = [*turns]
@@ -157,7 +157,7 @@ def _found(search: _Search, projects: list[Project]) -> SearchPage:
     longer = _begun(wanted.q)
     if not hits and not wanted.after and longer:
         words, _ = _understood(search.library, msgspec.structs.replace(wanted, q=longer))
-        search = msgspec.structs.replace(search, query=queries.parse(words))
+        search = msgspec.structs.replace(search, query=queries.parse_query(words))
         commits = search.commits()
         hits, following = search.page(commits)
         begun = longer if hits else ""
@@ -296,7 +296,7 @@ def _texts(commit: LinkedCommit) -> list[str]:
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
     agents = library.search.agents_of([commit.sha for commit in commits])
     for commit in commits:
-        subject, subject_marks = marked(commit.subject, query)
+        subject, subject_marks = mark_words(commit.subject, query)
         snippet, marks = _best_stretch(commit, query)
         yield CommitHit(
             sha=commit.sha,
@@ -318,7 +318,7 @@ def _best_stretch(commit: LinkedCommit, query: Query) -> tuple[str, list[tuple[i
     first: tuple[str, list[tuple[int, int]]] | None = None
     for text in _texts(commit)[1:]:
         if text and text != commit.subject:
-            stretch = marked(text, query)
+            stretch = mark_words(text, query)
             if stretch[1]:
                 return stretch
             first = first or stretch
@@ -394,7 +394,7 @@ def _by_when(places: list[TurnMatch]) -> dict[str, int | None]:
 def search(
     settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool
 ) -> list[Hit]:
-    query = queries.parse(words)
+    query = queries.parse_query(words)
     with reading(settings) as library:
         return search_turns(
             library, query, parse_filters(library, where), limit=limit, newest=newest

@@ -21,7 +21,7 @@ from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.session_lookup import parse_filters
-from whyfor.story.summary import summary
+from whyfor.story.summary import summarise
 from whyfor.story.tokens import turns_of
 
 
@@ -150,7 +150,7 @@ def summary_of(
         if standing and standing.summary:
             return standing.summary
         found, _ = recent_turns(library, session.id)
-    return summary(found, standing.status if standing else _AT_REST)
+    return summarise(found, standing.status if standing else _AT_REST)
 
 
 def _session(library: OpenStore, agent: str, session_id: str) -> Session:

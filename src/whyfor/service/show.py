@@ -128,4 +128,4 @@ def raw_records(settings: Settings, reference: str) -> Iterator[bytes]:
         for path, stored in segments:
             if path == main:
                 data = library.blobs.get(stored.address)
-                yield decode.whole(data, stored.start, stored.gaps)
+                yield decode.fill_gaps(data, stored.start, stored.gaps)

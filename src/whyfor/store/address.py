@@ -22,7 +22,7 @@ class Address(NamedTuple):
 Merged = Mapping[str, tuple[str, int, int]]
 
 
-def parse(address: str) -> Address:
+def parse_address(address: str) -> Address:
     name, _, part = address.partition("@")
     if not part:
         return Address(name)
@@ -30,10 +30,10 @@ def parse(address: str) -> Address:
     return Address(name, int(start), int(size))
 
 
-def current(address: str, merged: Merged) -> str:
+def follow_merges(address: str, merged: Merged) -> str:
     """The same bytes after all merges; an object is always smaller than the one it was merged
     into."""
-    name, start, size = parse(address)
+    name, start, size = parse_address(address)
     if name not in merged:
         return address
     while held := merged.get(name):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from whyfor.files import need_descriptors, sync
 from whyfor.model.errors import StoreError
-from whyfor.store.address import Merged, current, parse
+from whyfor.store.address import Merged, follow_merges, parse_address
 from whyfor.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class FolderBlobs:
         raise StoreError(f"segment {address[:12]} is missing", "Run: whyfor doctor")
 
     def _get(self, address: str) -> bytes:
-        name, start, size = parse(address)
+        name, start, size = parse_address(address)
         if size is None:
             return self._object(name)
         content = self._at_hand.get(name)
@@ -140,7 +140,7 @@ class FolderBlobs:
         return self._is_there(address) or self._is_there(self._current(address))
 
     def _is_there(self, address: str) -> bool:
-        return (self.folder / _name(parse(address).object)).is_file()
+        return (self.folder / _name(parse_address(address).object)).is_file()
 
     def _current(self, address: str) -> str:
         """Where it is by now: whoever asks may have learnt its address before it was merged."""
@@ -152,7 +152,7 @@ class FolderBlobs:
         stamp = (found.st_size, found.st_mtime_ns)
         if self._merged is None or self._merged[0] != stamp:
             self._merged = stamp, journal.merged()
-        return current(address, self._merged[1])
+        return follow_merges(address, self._merged[1])
 
     def _whole(self, digest: str) -> bool:
         """There, and sound: after a power loss an object that was never synced may be empty or

@@ -27,7 +27,7 @@ from whyfor.model.checkpoints import Checkpoint, Note
 from whyfor.model.errors import NewerStore
 from whyfor.model.gaps import Gap
 from whyfor.model.sessions import Project
-from whyfor.store.address import current
+from whyfor.store.address import follow_merges
 
 
 class SegmentEntry(
@@ -333,7 +333,7 @@ class Journal:
                 continue
             if (
                 isinstance(entry, SegmentEntry)
-                and (now := current(entry.digest, merged)) != entry.digest
+                and (now := follow_merges(entry.digest, merged)) != entry.digest
             ):
                 entry = msgspec.structs.replace(entry, digest=now)
             yield number, entry

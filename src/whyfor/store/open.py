@@ -91,7 +91,7 @@ def _opened(settings: Settings) -> OpenStore:
     version = 0
     if settings.database.exists():
         store = OpenStore(settings)
-        version = schema.current(store.db)
+        version = schema.schema_version(store.db)
         if version == schema.VERSION:
             return store
         store.close()

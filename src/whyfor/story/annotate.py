@@ -84,7 +84,7 @@ def derive(
         title=shortened(subject),
         intent=" → ".join(dict.fromkeys(filter(None, steps))),
         alternatives=_alternatives(said),
-        summary=summary(files),
+        summary=change_summary(files),
         tag=tag(subject, files),
         by="derived",
     )
@@ -110,7 +110,7 @@ def shortened(text: str) -> str:
     return (cut if len(cut) > TITLE // 2 else line[: TITLE - 1]) + "…"
 
 
-def summary(files: list[ChangedFile]) -> str:
+def change_summary(files: list[ChangedFile]) -> str:
     """Return how many files and lines changed, and the three files that changed most."""
     if not files:
         return "no file changes"

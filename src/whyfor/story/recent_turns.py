@@ -7,7 +7,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.turns import Turn
 from whyfor.store.protocol import Store
 from whyfor.story.summary import TURNS
-from whyfor.story.turns import turns
+from whyfor.story.turns import build_turns
 
 EVENTS = 150  # of a session's end
 CUT = 1000  # characters of each of them
@@ -16,7 +16,7 @@ CUT = 1000  # characters of each of them
 def recent_turns(store: Store, number: int) -> tuple[list[Turn], list[StoredEvent]]:
     """Return a session's last turns, and the events they are made from."""
     events = store.conversation.tail(number, EVENTS, CUT)
-    found = turns(events)[-TURNS - 1 :]
+    found = build_turns(events)[-TURNS - 1 :]
     last = found[-1] if found else None
     if last is not None and last.prompt is None:
         seq = store.conversation.prompt_before(number, events[0].seq)

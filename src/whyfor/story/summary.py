@@ -40,7 +40,7 @@ def renewed(known: Summary, status: Status) -> Summary:
     return msgspec.structs.replace(known, current=_cut(_current(status), LINE_MAX))
 
 
-def summary(turns: Sequence[Turn], status: Status) -> Summary:
+def summarise(turns: Sequence[Turn], status: Status) -> Summary:
     """Return a session in three lines."""
     asked = [turn for turn in turns if turn.prompt is not None]
     past = [turn for turn in turns if _happened(turn)]

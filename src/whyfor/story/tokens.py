@@ -9,7 +9,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.turns import Turn
 from whyfor.store.open import OpenStore
-from whyfor.story.turns import turns
+from whyfor.story.turns import build_turns
 
 
 def total(parts: Iterable[Tokens]) -> Tokens:
@@ -23,7 +23,7 @@ def total(parts: Iterable[Tokens]) -> Tokens:
     return Tokens(**sums)
 
 
-def spent(
+def tokens_by_turn(
     own: dict[int, Tokens], begun: Iterable[tuple[int | None, int]], children: Sequence[Session]
 ) -> dict[int, Tokens]:
     """Return the tokens of each turn: its own, and those of the subagents it called. `begun`: when
@@ -41,13 +41,13 @@ def spent(
 def turns_of(library: OpenStore, session: Session, events: Iterable[StoredEvent]) -> list[Turn]:
     """With their tokens, and the requests that only hooks told of."""
     signals = library.signals.of_session(session.agent, session.session_id)
-    made = turns(events, signals=signals, agent=session.agent)
+    made = build_turns(events, signals=signals, agent=session.agent)
     children = [
         child
         for child in library.sessions.children([session.session_id])
         if child.agent == session.agent
     ]
-    costs = spent(
+    costs = tokens_by_turn(
         library.conversation.tokens_by_turn(session.id),
         ((turn.started_at, turn.turn) for turn in made),
         children,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.edits import changes_in, first, is_edit, patched_paths, path_in
+from whyfor.agents.edits import changes_in, first_text, is_edit, patched_paths, path_in
 from whyfor.agents.tools import tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
@@ -50,7 +50,7 @@ class _Making(msgspec.Struct):
     writes: dict[str, list[str]]  # by call
 
 
-def turns(
+def build_turns(
     events: Iterable[StoredEvent],
     *,
     spent: Mapping[int, Tokens] | None = None,
@@ -91,11 +91,13 @@ def _add(making: _Making, event: StoredEvent, agent: str) -> None:
     elif event.kind == "tool.call":
         making.tools[event.name or "unknown"] += 1
         making.kinds[counted_kind(event.name or "", agent)] += 1
-        making.writes[first(data, "id") or str(event.seq)] = _written(data.get("input"), event.text)
+        making.writes[first_text(data, "id") or str(event.seq)] = _written(
+            data.get("input"), event.text
+        )
     elif event.kind == "tool.result":
         turn.failures += bool(data.get("failed"))
         if data.get("failed"):
-            making.writes.pop(first(data, "id"), None)
+            making.writes.pop(first_text(data, "id"), None)
     elif event.kind == "error":
         turn.errors.append(event.text)
     elif event.kind == "question.asked":
@@ -140,7 +142,7 @@ def _approvals(
         return []
     told = [event for event in events if event.kind in _TELLING]
     refused = [
-        first(event.data, "id") for event in told if event.data and event.data.get("rejected")
+        first_text(event.data, "id") for event in told if event.data and event.data.get("rejected")
     ]
     signs = [of_event(event, agent=agent) for event in told]
     return approvals([*signs, *hooks], refused)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from tests.agents.quill.facts import own_folder
 from whyfor.agents.base import as_str
-from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, json_lines
 from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
@@ -61,4 +61,4 @@ class QuillWriter:
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
         folder = own_folder(place.home, place.env) / "scrolls"
-        return [NewFile(folder / f"{place.session_id}.jsonl", lines(records))]
+        return [NewFile(folder / f"{place.session_id}.jsonl", json_lines(records))]

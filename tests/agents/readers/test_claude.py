@@ -1462,7 +1462,7 @@ def absorb(lines: list[bytes]) -> None:
     store().execute("BEGIN")
     try:
         for offset, line in enumerate(lines):
-            found = decode.records(line, offset)
+            found = decode.decode_line(line, offset)
             if isinstance(found, UnparsedRecord):
                 continue
             sink = Sink(SESSION)

@@ -84,7 +84,7 @@ def _document(words: str) -> Document:
 
 @pytest.mark.parametrize("words", [*PAYLOADS, ALL, MENTIONS])
 def test_nothing_in_the_page_can_run_or_load(words: str) -> None:
-    text = html.document(_document(words))
+    text = html.write_html(_document(words))
     page = Page(text)
     assert page.problems == []
     assert page.tags.count("style") == 1
@@ -94,7 +94,7 @@ def test_nothing_in_the_page_can_run_or_load(words: str) -> None:
 
 
 def test_the_page_forbids_what_it_does_not_need() -> None:
-    text = html.document(_document("words"))
+    text = html.write_html(_document("words"))
     assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in text
     assert "http" not in text.replace("http-equiv", "")
     assert "url(" not in text
@@ -102,7 +102,7 @@ def test_the_page_forbids_what_it_does_not_need() -> None:
 
 @pytest.mark.parametrize("words", [*PAYLOADS, ALL, MENTIONS, *STARTS])
 def test_the_markdown_keeps_its_own_structure(words: str) -> None:
-    text = markdown.document(_document(words))
+    text = markdown.write_markdown(_document(words))
     tokens = FORGE.parse(text)
     heads = [token.tag for token in tokens if token.type == "heading_open" and token.tag < "h5"]
     assert heads == ["h1", "h2", "h2"]
@@ -124,22 +124,22 @@ def test_the_markdown_keeps_its_own_structure(words: str) -> None:
 
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_head() -> None:
-    text = markdown.document(_document(MENTIONS))
+    text = markdown.write_markdown(_document(MENTIONS))
     cells = [t for t in FORGE.parse(text) if t.type in ("th_open", "td_open", "tr_open")]
     rows = "".join({"tr_open": "\n", "th_open": "h", "td_open": "d"}[t.type] for t in cells).split()
     assert rows == ["hhhhh", "ddddd", "ddddd", "hhhh", "dddd", "hhh", "ddd"]
 
 
 def test_nobody_is_called_and_nothing_is_closed() -> None:
-    text = markdown.document(_document(MENTIONS))
+    text = markdown.write_markdown(_document(MENTIONS))
     assert "ada fixes #" in shown(text)
     assert not re.search(r"@ada|#12|#3|issues/7", shown(text))
 
 
 def test_what_was_said_is_all_there() -> None:
     for text in (
-        html.document(_document("Keep it simple")),
-        markdown.document(_document("Keep it simple")),
+        html.write_html(_document("Keep it simple")),
+        markdown.write_markdown(_document("Keep it simple")),
     ):
         for words in (
             "Asked",

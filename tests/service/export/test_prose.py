@@ -42,7 +42,7 @@ def _stays_inside(markdown: str) -> None:
 @settings(max_examples=120, deadline=None)
 @given(PIECES)
 def test_what_an_agent_wrote_can_do_nothing(text: str) -> None:
-    markdown = prose.prose(text)
+    markdown = prose.agent_prose(text)
     _harmless(markdown)
     _stays_inside(markdown)
 
@@ -50,7 +50,7 @@ def test_what_an_agent_wrote_can_do_nothing(text: str) -> None:
 @settings(max_examples=120, deadline=None)
 @given(PIECES)
 def test_what_a_person_typed_can_do_nothing_and_every_line_is_quoted(text: str) -> None:
-    markdown = prose.quoted(text)
+    markdown = prose.quote_lines(text)
     _harmless(markdown)
     _stays_inside(markdown)
     assert all(line.startswith(">") for line in markdown.split("\n"))
@@ -59,7 +59,7 @@ def test_what_a_person_typed_can_do_nothing_and_every_line_is_quoted(text: str) 
 @settings(max_examples=120, deadline=None)
 @given(PIECES)
 def test_one_line_stays_one_line_of_plain_words(text: str) -> None:
-    for markdown in (f"## {prose.inline(text)}", f"x {prose.inline(text)}"):
+    for markdown in (f"## {prose.inline_text(text)}", f"x {prose.inline_text(text)}"):
         assert "\n" not in markdown
         kinds = {token.type for token in tokens(markdown)}
         assert not kinds & {
@@ -107,12 +107,12 @@ def test_html_of_an_agents_words_has_no_tag_but_ours(text: str) -> None:
     ],
 )
 def test_markup_stays_and_references_do_not(said: str, written: str) -> None:
-    assert prose.prose(said) == written
+    assert prose.agent_prose(said) == written
 
 
 def test_a_prompt_is_shown_as_it_was_typed() -> None:
     typed = "edit __init__.py and *.py\n    indented\n- not a list\n\n```\n@keep\n```"
-    assert prose.quoted(typed).split("\n") == [
+    assert prose.quote_lines(typed).split("\n") == [
         "> edit \\_\\_init\\_\\_.py and \\*.py\\",
         "> &nbsp;&nbsp;&nbsp;&nbsp;indented\\",
         "> \\- not a list",
@@ -125,11 +125,11 @@ def test_a_prompt_is_shown_as_it_was_typed() -> None:
 
 def test_escape_sequences_and_control_characters_are_gone() -> None:
     for made in (
-        prose.prose(ALL),
-        prose.quoted(ALL),
-        prose.inline(ALL),
+        prose.agent_prose(ALL),
+        prose.quote_lines(ALL),
+        prose.inline_text(ALL),
         prose.html(ALL),
-        prose.code(ALL),
+        prose.code_span(ALL),
     ):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", made)
 

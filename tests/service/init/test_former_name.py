@@ -60,7 +60,7 @@ def test_init_takes_old_hooks_out_of_git_and_puts_ours_in(
 ) -> None:
     hook = put_old_hook(repository)
     assert cli("init").code == 0
-    assert git_hooks.is_ours(hook)
+    assert git_hooks.is_our_hook(hook)
     assert FORMER not in hook.read_text()
     assert not hook.with_name(f"post-commit{former_name.GIT_CHAINED}").exists()
     assert "echo theirs" in hook.with_name("post-commit.whyfor-chained").read_text()

@@ -25,7 +25,7 @@ ROOTS = 6  # tests the corpus is divided into
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(rules.load())
+    return Engine(rules.load_rules())
 
 
 def redacted(engine: Engine, data: bytes) -> bytes:

@@ -18,7 +18,7 @@ from whyfor.privacy.samples import expand
 from whyfor.privacy.stream import Text
 
 LABEL = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]|~")
-ENGINE = Engine(rules.load(personal=True))
+ENGINE = Engine(rules.load_rules(personal=True))
 SECRETS = [
     expand(t)
     for t in ("ghp_{A36}", "{A32}", "{p14}", "{h40}", "{uuid}", "{jwt}", "{A12}", "{a20}", "{b64}=")

@@ -253,7 +253,7 @@ def test_what_a_dead_process_left_or_another_folder_holds_does_not_count(
         json.dumps({"pid": os.getpid(), "sessionId": "b", "cwd": "/code/other"})
     )
     (registry / "3.json").write_text("not JSON")
-    assert restoring.active(config.load(), cwd) == []
+    assert restoring.active_sessions(config.load(), cwd) == []
 
 
 def test_a_session_that_wrote_a_moment_ago_counts(home: Path, cwd: Path, cli: Cli) -> None:
@@ -261,19 +261,21 @@ def test_a_session_that_wrote_a_moment_ago_counts(home: Path, cwd: Path, cli: Cl
     t.prompt("Hello")
     path = t.save(home)
     cli("ingest")
-    assert restoring.active(config.load(), cwd) == []
+    assert restoring.active_sessions(config.load(), cwd) == []
     with path.open("a") as file:
         file.write(t.text())
-    assert [one.session_id for one in restoring.active(config.load(), cwd)] == [t.session_id], (
-        "not read yet"
-    )
+    assert [one.session_id for one in restoring.active_sessions(config.load(), cwd)] == [
+        t.session_id
+    ], "not read yet"
 
     now = Transcript("s2", cwd=str(cwd))
     now.prompt("Hello")
     now.lines[0]["timestamp"] = to_iso(time.time_ns() // 1_000_000)
     now.save(home)
     cli("ingest")
-    assert [one.session_id for one in restoring.active(config.load(), cwd)] == [now.session_id]
+    assert [one.session_id for one in restoring.active_sessions(config.load(), cwd)] == [
+        now.session_id
+    ]
 
 
 def test_a_session_just_restored_is_not_at_work(home: Path, cwd: Path, cli: Cli) -> None:
@@ -285,7 +287,7 @@ def test_a_session_just_restored_is_not_at_work(home: Path, cwd: Path, cli: Cli)
         bring_back(cwd, RestoredSource("claude", t.session_id), agent=agent)
         bring_back(cwd, RestoredSource("codex", r.id), agent=agent)
     cli("ingest")
-    assert restoring.active(config.load(), cwd) == []
+    assert restoring.active_sessions(config.load(), cwd) == []
 
 
 # -- what goes wrong -----------------------------------------------------------------------------

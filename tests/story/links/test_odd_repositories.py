@@ -316,7 +316,7 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.judged = self.processes = 0
-        changes = history.changes
+        changes = history.read_changes
 
         def counting(folder: Path, shas: Any) -> Any:
             listed = list(shas)
@@ -330,7 +330,7 @@ class Counted:
 
             return call
 
-        monkeypatch.setattr(history, "changes", counting)
+        monkeypatch.setattr(history, "read_changes", counting)
         monkeypatch.setattr(git_run, "_started", one(git_run._started))
 
     def reset(self) -> None:

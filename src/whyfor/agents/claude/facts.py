@@ -11,7 +11,7 @@ from whyfor.agents.facts import (
     folder_from,
     hook_events,
     kinds,
-    words,
+    split_words,
 )
 
 SUBAGENTS = ("Task", "Agent")
@@ -96,7 +96,7 @@ FACTS = AgentFacts(
         "waiting (dialog open)": "heard",  # a person looks at a menu
     },
     structure=frozenset(
-        words(
+        split_words(
             "type subtype role id uuid parentUuid logicalParentUuid sessionId tool_use_id "
             "toolUseId toolUseID message_id requestId request_id promptId agentId name timestamp "
             "version cwd gitBranch model media_type stop_reason userType entrypoint "
@@ -106,7 +106,7 @@ FACTS = AgentFacts(
         )
     ),
     identities=frozenset(
-        words(
+        split_words(
             "id uuid parentuuid leafuuid logicalparentuuid sessionid session_id tool_use_id "
             "tooluseid messageid message_id requestid request_id agentid agent_id promptid "
             "sourcetooluseid snapshotid timestamp type role model version cwd gitbranch"

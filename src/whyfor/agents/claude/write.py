@@ -11,7 +11,7 @@ from typing import Any
 
 from whyfor.agents.base import as_dict, as_list, as_str
 from whyfor.agents.claude.places import projects_folder
-from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, json_lines
 from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
@@ -110,7 +110,7 @@ class ClaudeWriter:
     # -- files -----------------------------------------------------------------------------------
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
-        return [NewFile(_folder(place) / f"{place.session_id}.jsonl", lines(records))]
+        return [NewFile(_folder(place) / f"{place.session_id}.jsonl", json_lines(records))]
 
     def beside(
         self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
@@ -125,7 +125,7 @@ class ClaudeWriter:
         if records is None:
             return NewFile(target, b"")
         starts = _starts(records)
-        return NewFile(target, lines(_moved(record, starts, place) for record in records))
+        return NewFile(target, json_lines(_moved(record, starts, place) for record in records))
 
 
 def _blocks(record: Record) -> list[Record]:

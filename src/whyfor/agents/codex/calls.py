@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from whyfor.agents.base import as_dict, as_int, as_list, as_str, flatten
-from whyfor.agents.codex.content import decoded, image
+from whyfor.agents.codex.content import decode_arguments, image_data
 from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
 from whyfor.model.events import Touch
@@ -89,7 +89,7 @@ class Calls:
             data["failed"] = True
         images = [part for part in as_list(output) if as_dict(part).get("type") == "input_image"]
         if images:
-            data["images"] = [image(part, index) for index, part in enumerate(images)]
+            data["images"] = [image_data(part, index) for index, part in enumerate(images)]
         own = as_str(item.get("id")) or at.offset
         mark = known.get("mark", own)
         # A script's call may be answered piece by piece.
@@ -257,7 +257,7 @@ def _given(item: Record) -> Any:
     else:
         return {}
     if isinstance(given, str) and item.get("type") == "function_call":
-        arguments = decoded(given)
+        arguments = decode_arguments(given)
         return arguments if isinstance(arguments, dict) else given
     return given
 

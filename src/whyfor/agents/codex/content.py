@@ -16,14 +16,14 @@ def texts(parts: object) -> str:
     )
 
 
-def decoded(text: str) -> Any:
+def decode_arguments(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 
-def image(part: Record, index: int, path: str | None = None) -> Record:
+def image_data(part: Record, index: int, path: str | None = None) -> Record:
     """Images stay in the segment; the event says that there is one, of which kind and size."""
     url = part.get("image_url")
     head, _, data = (as_str(url) or as_str(as_dict(url).get("url"))).partition(",")

@@ -14,7 +14,7 @@ from whyfor.agents.facts import (
     folder_from,
     hook_events,
     kinds,
-    words,
+    split_words,
 )
 
 PATCH_TOOL = "apply_patch"
@@ -103,12 +103,12 @@ FACTS = AgentFacts(
         "SessionEnd": "exited",
     },
     structure=frozenset(
-        words(
+        split_words(
             "type role kind id session_id call_id turn_id parent_id name timestamp cwd model status"
         )
     ),
     identities=frozenset(
-        words(
+        split_words(
             "id session_id call_id turn_id thread_id parent_id timestamp created_at updated_at "
             "type role model cwd branch commit_hash"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from whyfor.agents.base import as_dict, as_int, as_str, flatten
-from whyfor.agents.codex.content import decoded, texts
+from whyfor.agents.codex.content import decode_arguments, texts
 
 # An output that says it did not work, where no exit code does.
 FAILED = (
@@ -36,7 +36,9 @@ def outcome(output: object) -> tuple[str, int | None, bool]:
     if isinstance(output, list):
         output = texts(output) or flatten(output)
     text, code = as_str(output), None
-    if text.startswith(('{"output":', '{"metadata":')) and isinstance(whole := decoded(text), dict):
+    if text.startswith(('{"output":', '{"metadata":')) and isinstance(
+        whole := decode_arguments(text), dict
+    ):
         text, code = (
             as_str(whole.get("output")),
             as_int(as_dict(whole.get("metadata")).get("exit_code")),

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from whyfor.agents.base import as_dict, as_int, as_list, as_str
-from whyfor.agents.codex.content import decoded, image, texts
+from whyfor.agents.codex.content import decode_arguments, image_data, texts
 from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
 from whyfor.agents.codex.thread import Thread
@@ -79,7 +79,7 @@ class Prompts:
             start = text.lstrip()
             origin = origins[index] if index < len(origins) else None
             if part.get("type") == "input_image":
-                images.append(image(part, index, path))
+                images.append(image_data(part, index, path))
             elif start.startswith(("<image", "</image>")) and (
                 tag := re.fullmatch(_IMAGE_TAG, start)
             ):
@@ -144,7 +144,7 @@ class Prompts:
             data = {"exit_code": code, "failed": True} if code else {"exit_code": code}
             at.add("tool.result", fold(key, "result"), "user", output, data=data)
         elif text.startswith("<subagent_notification>") and (notice := re.match(_NOTICE, text)):
-            told = as_dict(decoded(notice[1]))
+            told = as_dict(decode_arguments(notice[1]))
             status = told.get("status")
             word, said = (
                 next(iter(status.items()), ("", "")) if isinstance(status, dict) else (status, "")

@@ -11,7 +11,7 @@ from whyfor.agents.base import as_dict, as_int, as_list, as_str
 from whyfor.agents.codex.places import session_folders
 from whyfor.agents.codex.prompts import INJECTED
 from whyfor.agents.codex.records import CALLS, OUTPUTS, unwrapped
-from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, json_lines
 from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
 
@@ -130,7 +130,7 @@ class CodexWriter:
         return [
             NewFile(
                 folder / f"rollout-{when:%Y-%m-%dT%H-%M-%S}-{place.session_id}.jsonl",
-                lines(records),
+                json_lines(records),
             )
         ]
 

@@ -11,7 +11,7 @@ from whyfor.agents.facts import (
     folder_from,
     hook_events,
     kinds,
-    words,
+    split_words,
 )
 from whyfor.model import former_name
 
@@ -79,13 +79,13 @@ FACTS = AgentFacts(
         "sessionEnd": "exited",
     },
     structure=frozenset(
-        words(
+        split_words(
             "type role id parentId sessionId messageId requestId turnId toolCallId tool_call_id "
             "toolName callId agentId name timestamp startTime version cwd model mimeType"
         )
     ),
     identities=frozenset(
-        words(
+        split_words(
             "id parentid sessionid parentsessionid messageid requestid turnid toolcallid callid "
             "agentid interactionid timestamp type role model version cwd branch"
         )

@@ -13,7 +13,7 @@ from whyfor.agents.facts import (
     HookEvent,
     hook_events,
     kinds,
-    words,
+    split_words,
 )
 
 SHELL, EDIT, FETCH = "run_shell_command", "replace", "web_fetch"
@@ -79,11 +79,11 @@ FACTS = AgentFacts(
     },
     notices={"ToolPermission": "noticed"},
     structure=frozenset(
-        words(
+        split_words(
             "type kind id sessionId callId name timestamp startTime lastUpdated projectHash model "
             "mimeType status"
         )
     ),
-    identities=frozenset(words("id sessionid callid timestamp type model projecthash")),
-    sealed=frozenset(words("thoughtsignature thought_signature")),
+    identities=frozenset(split_words("id sessionid callid timestamp type model projecthash")),
+    sealed=frozenset(split_words("thoughtsignature thought_signature")),
 )

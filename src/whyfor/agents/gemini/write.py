@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents.base import as_dict, as_list, as_str
-from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, lines
+from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, json_lines
 from whyfor.agents.gemini.facts import own_folder
 from whyfor.model.findings import Record
 from whyfor.model.times import to_iso
@@ -121,7 +121,7 @@ class GeminiWriter:
         slug = _slug(place.cwd, projects, root)
         stamp = (to_iso(place.now) or "")[:16].replace(":", "-")
         path = root / slug / "chats" / f"session-{stamp}-{place.session_id[:8]}.jsonl"
-        files = [NewFile(path, lines(records))]
+        files = [NewFile(path, json_lines(records))]
         for folder in (root, root.parent / "history"):
             if not (mark := folder / slug / OWNER).exists():
                 files.append(NewFile(mark, place.cwd.encode()))

@@ -39,9 +39,9 @@ class OpenCode(FileAgent):
         if not head.startswith(MAGIC):
             return None
         # SQLite, which most commands do without
-        from whyfor.agents.opencode.database import is_ours
+        from whyfor.agents.opencode.database import is_opencode
 
-        return SourceShape("rows", "") if is_ours(path) else None
+        return SourceShape("rows", "") if is_opencode(path) else None
 
     def stamp(self, record: Record) -> RecordStamp:
         return stamp(record)

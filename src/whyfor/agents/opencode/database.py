@@ -25,7 +25,7 @@ NEEDED = {
 BUSY = 500  # milliseconds
 
 
-def is_ours(path: Path) -> bool:
+def is_opencode(path: Path) -> bool:
     try:
         with Database(path) as db:
             return all(needed <= set(db.columns(table)) for table, needed in NEEDED.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.agents.facts import AgentFacts, ArgumentNames, kinds, words
+from whyfor.agents.facts import AgentFacts, ArgumentNames, kinds, split_words
 
 SUBAGENT, QUESTION = "task", "question"
 FACTS = AgentFacts(
@@ -35,10 +35,12 @@ FACTS = AgentFacts(
     folder_variables=("XDG_DATA_HOME", "OPENCODE_DB"),
     presence_variables=("OPENCODE",),
     structure=frozenset(
-        words(
+        split_words(
             "type role id sessionID messageID parentID callID name version cwd modelID providerID "
             "status"
         )
     ),
-    identities=frozenset(words("id sessionid messageid parentid callid type role version cwd")),
+    identities=frozenset(
+        split_words("id sessionid messageid parentid callid type role version cwd")
+    ),
 )

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.model.gaps import Gap, joined, runs
+from whyfor.model.gaps import Gap, join_gaps, runs
 from whyfor.model.sources import Source
 from whyfor.privacy import private
 from whyfor.privacy.json_spans import Span, encode_text, strings, unescape
 from whyfor.store.tombstones import Tombstones
 
-__all__ = ["Forgotten", "Span", "TextPattern", "lines", "messages", "narrowed", "strings"]
+__all__ = ["Forgotten", "Span", "TextPattern", "lines_with_ends", "messages", "narrowed", "strings"]
 
 _SPELLINGS = 3  # how deep a text may be written in JSON inside of JSON
 
@@ -45,7 +45,7 @@ class Forgotten:
         found: list[Span] = []
         if known and framing != "document":
             torn = {int(size) for size, mark, _ in (name.partition("-") for name in known) if mark}
-            for span, line in lines(kept):
+            for span, line in lines_with_ends(kept):
                 names = [
                     self.stones.line(session, line),
                     *(self.stones.torn(session, line, size) for size in torn),
@@ -99,10 +99,10 @@ def narrowed(
             if low < last and first < high:
                 more.append((offset + max(first, low) - low, min(last, high) - max(first, low)))
     left.append(kept[done:])
-    return b"".join(left), joined([*gaps, *more])
+    return b"".join(left), join_gaps([*gaps, *more])
 
 
-def lines(data: bytes) -> Iterator[tuple[Span, bytes]]:
+def lines_with_ends(data: bytes) -> Iterator[tuple[Span, bytes]]:
     """Lines that say something, each with its end in the span."""
     at = 0
     while at < len(data):

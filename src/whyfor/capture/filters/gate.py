@@ -24,7 +24,7 @@ from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.private import PrivateFilter, PrivateTurnState
 from whyfor.capture.filters.record import ReadRecord, SourceLine, Verdict, source_lines
 from whyfor.model.findings import Record, Sink
-from whyfor.model.gaps import Gap, filled, joined, without
+from whyfor.model.gaps import Gap, filled, join_gaps, without
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.privacy import private
 from whyfor.privacy.json_spans import Span
@@ -60,13 +60,13 @@ class CaptureGate:
     def kept(self, source: Source, chunk: tail.Chunk) -> FilteredBytes:
         hiding = None
         if source.agent == spool.HOOK:
-            gaps = joined(_spool_gaps(chunk))
+            gaps = join_gaps(_spool_gaps(chunk))
         else:
             lines = []
             if source.framing == "lines":
                 lines = list(source_lines(chunk.data, chunk.start))
             gaps, hiding = self._judged(source, chunk, lines)
-            gaps = joined([*gaps, *self._paused(source, chunk, lines)])
+            gaps = join_gaps([*gaps, *self._paused(source, chunk, lines)])
         data = without(chunk.data, chunk.start, gaps) if gaps else chunk.data
         if self.forgotten:
             data, gaps = self.forgotten.narrowed(source, chunk.start, data, gaps)
@@ -83,7 +83,7 @@ class CaptureGate:
         if self.excluded is not None:
             cwd = source.cwd or self.writer.whereabouts(source.agent, source.session_id)
             walk.excluded = ExcludedFileFilter(self.excluded, cwd, walk.private)
-        gaps = joined(walk.gaps(chunk, lines))
+        gaps = join_gaps(walk.gaps(chunk, lines))
         if walk.excluded is not None and not chunk.partial:
             self.records += walk.excluded.records
         after = walk.private.state
@@ -210,7 +210,7 @@ class _Walk:
         if spans is None:
             return None
         shown = _shown(text, spans)
-        found = decode.records(shown, line.start) if spans else line.records()
+        found = decode.decode_line(shown, line.start) if spans else line.records()
         if isinstance(found, UnparsedRecord):
             # torn, or still being written: nobody can say to which turn it belongs
             return None if spans or self.private.is_doubtful or self._may_concern(text) else []
@@ -231,7 +231,7 @@ class _Walk:
         spans = private.spans(data, self.lists) if private.marked(data) else []
         if spans is None:
             return None
-        found = decode.document(_shown(data, spans))
+        found = decode.decode_document(_shown(data, spans))
         if isinstance(found, UnparsedRecord):
             return None if spans or self.private.around else []
         self.private.state = PrivateTurnState()
@@ -282,7 +282,7 @@ class _Walk:
 
     def _judge_message(self, message: bytes, place: int, spans: list[Span]) -> Verdict:
         shown = _shown(message, spans)
-        found = decode.records(shown, place)
+        found = decode.decode_line(shown, place)
         records = found if isinstance(found, list) else []
         sink = Sink(self.source.session_id, self.source.parent)
         for record in records:
@@ -296,7 +296,7 @@ class _Walk:
         for line in lines:
             text = line.text
             spans = (private.spans(text) if private.marked(text) else []) or []
-            found = decode.records(_shown(text, spans), line.start) if spans else line.records()
+            found = decode.decode_line(_shown(text, spans), line.start) if spans else line.records()
             for record in found if isinstance(found, list) else []:
                 sink = Sink(self.source.session_id, self.source.parent)
                 reader.read(record, line.start, text, sink)

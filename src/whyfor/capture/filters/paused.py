@@ -21,7 +21,7 @@ from whyfor.hook.private import Json
 from whyfor.model.gaps import Gap
 from whyfor.model.paths import to_path
 from whyfor.model.sources import Source, UnparsedRecord
-from whyfor.privacy.json_spans import members, words
+from whyfor.privacy.json_spans import members, word_spans
 from whyfor.privacy.structure import KEPT_IN_PAUSE
 
 BEFORE = 256 << 10  # bytes that are looked through for the time of the record before
@@ -88,22 +88,22 @@ class PauseFilter:
             return
         agent = AGENTS[source.agent]
         scanned = Json(data, frozenset(name.encode() for name in agent.lists))
-        whole = decode.document(data)
+        whole = decode.decode_document(data)
         if not scanned.sound or not whole or isinstance(whole, UnparsedRecord):
             yield 0, len(data)
             return
         around.first = around.last = agent.stamp(whole[0]).since
         for span in scanned.elements:
-            message = decode.records(data[slice(*span)], span[0])
+            message = decode.decode_line(data[slice(*span)], span[0])
             stamp = RecordStamp()
             if isinstance(message, list):
                 stamp.since = agent.stamp(message[0]).at
             if self._covers(stamp, around):
                 self.records += 1
-                yield from _gaps(words(data, span, KEPT_IN_PAUSE))
+                yield from _gaps(word_spans(data, span, KEPT_IN_PAUSE))
         for key, span in members(data):
             if key in _DERIVED and self._covers(RecordStamp(retells=True), around):
-                yield from _gaps(words(data, span, KEPT_IN_PAUSE))
+                yield from _gaps(word_spans(data, span, KEPT_IN_PAUSE))
 
     def _covers(self, stamp: RecordStamp, around: _Around) -> bool:
         """Whether a record must not be kept; remember what it says about those that follow."""
@@ -169,11 +169,11 @@ class PauseFilter:
     def _heard(self, envelope: spool.Envelope) -> bool:
         if "WHYFOR_PROBE" in envelope.env:
             return False
-        records = decode.records(envelope.payload, 0)
+        records = decode.decode_line(envelope.payload, 0)
         payload = records[0] if isinstance(records, list) and records else {}
         cwds = {cwd for cwd in (envelope.cwd, as_str(payload.get("cwd"))) if cwd}
         ident = as_str(payload.get("session_id")) or as_str(payload.get("sessionId"))
-        sessions = [(envelope.agent, ident), *spool.named(envelope.env)]
+        sessions = [(envelope.agent, ident), *spool.named_sessions(envelope.env)]
         if envelope.agent in self.excluded.agents or any(self.excluded.covers(cwd) for cwd in cwds):
             return True
         if self.excluded.by_place and self._names_excluded(payload, envelope.cwd):
@@ -210,7 +210,7 @@ def _gaps(spans: Iterable[tuple[int, int]]) -> Iterator[Gap]:
 
 def _time_before(agent: Agent, path: Path, position: int) -> int | None:
     """When the last record before a place in a file was written."""
-    with tail.opened(path) as file:
+    with tail.open_source(path) as file:
         low = max(0, position - BEFORE)
         file.seek(low)
         lines = list(source_lines(file.read(position - low), low))

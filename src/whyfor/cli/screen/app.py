@@ -52,7 +52,7 @@ KEYS = (
 )
 
 
-def run(settings: Settings) -> None:
+def run_screen(settings: Settings) -> None:
     """Until it is quit. The terminal is as it was when this returns or raises."""
     gc.enable()  # a long life, unlike other commands'
     app = Top(settings)
@@ -105,7 +105,7 @@ class SessionRow(CleanText):
         self.card = card
         self._age = words.old(card)
         lines = (
-            words.lines(card)
+            words.card_lines(card)
             if card.status.phase in ("waiting_approval", "waiting", "running")
             else None
         )
@@ -319,7 +319,7 @@ class Top(App[None]):
             except (
                 WhyforError
             ) as error:  # the store cannot be read: what is shown stays, and it is tried again
-                self._tell_trouble([f"! {words.named(error.message)}. {error.hint}"])
+                self._tell_trouble([f"! {words.shown_name(error.message)}. {error.hint}"])
                 self.set_timer(STILL, self._news.set)
                 continue
             await self.show()
@@ -385,14 +385,13 @@ class Top(App[None]):
 
     def _troubles(self, board: NowBoard) -> list[str]:
         told = [
-            f"! Nothing is recorded {words.named(pause.where)}. Record again: "
-            f"{words.named(pause.resume)}"
+            f"! Nothing is recorded {words.shown_name(pause.where)}. Record again: "
+            f"{words.shown_name(pause.resume)}"
             for pause in board.paused
         ]
         if self._listener is not None and self._listener.trouble:
-            told.insert(
-                0, f"! Capture is stuck: {words.named(self._listener.trouble)}. See: whyfor doctor"
-            )
+            trouble = words.shown_name(self._listener.trouble)
+            told.insert(0, f"! Capture is stuck: {trouble}. See: whyfor doctor")
         told += [
             f"! Its hooks are silent: {one.agent}. See: whyfor doctor"
             for one in board.health

@@ -7,8 +7,8 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from whyfor.cli.render import count, duration, moment
-from whyfor.cli.screen.words import exact, named, short
+from whyfor.cli.render import count, duration_text, moment_text
+from whyfor.cli.screen.words import exact_text, short, shown_name
 from whyfor.model.characters import show_code
 from whyfor.model.conversation import (
     CommitItem,
@@ -32,7 +32,7 @@ EDITED = 12  # lines of a diff, unless it is unfolded
 _IN = (0, 0, 0, 2)
 
 
-def told(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case for each kind of item
+def render_item(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case for each kind of item
     """Words first, machinery folded to one line each."""
     match item:
         case Prompt():
@@ -46,7 +46,7 @@ def told(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case
         case Run():
             head = _line("▸", "", item.text, _took(item.took))
             return (
-                Group(head, *(Padding(told(each, False), _IN) for each in item.items))
+                Group(head, *(Padding(render_item(each, False), _IN) for each in item.items))
                 if unfolded
                 else head
             )
@@ -57,8 +57,8 @@ def told(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case
         case Decision():
             word = "allowed" if item.approved else "denied"
             by = "a rule" if item.by_rule else "you"
-            after = f" after {duration(item.after)}" if item.after is not None else ""
-            return Text.assemble((f"  {by} {word}{after}: ", "dim"), exact(item.what))
+            after = f" after {duration_text(item.after)}" if item.after is not None else ""
+            return Text.assemble((f"  {by} {word}{after}: ", "dim"), exact_text(item.what))
         case Compaction():
             sizes = f": {count(item.before)} → {count(item.after)} tokens" if item.before else ""
             head = Text(f"┄┄ conversation compacted{sizes} ┄┄", "dim")
@@ -81,7 +81,7 @@ def told(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case
 
 
 def _prompt(item: Prompt) -> RenderableType:
-    head = Text(moment(item.at) if item.at else "", "dim")
+    head = Text(moment_text(item.at) if item.at else "", "dim")
     if item.by_agent:
         head.append("  asked by the agent that started it")
     if item.queued:
@@ -111,7 +111,7 @@ def _call(item: ToolCallItem, unfolded: bool) -> RenderableType:
     for edit in item.edits:
         parts.append(Padding(_edit(edit, unfolded), _IN))
     if open_:
-        parts += [Padding(exact(item.given), _IN)] if item.given else []
+        parts += [Padding(exact_text(item.given), _IN)] if item.given else []
         parts += [Padding(Text(clean(item.output), "dim"), _IN)] if item.output else []
         if item.more:
             parts.append(Padding(Text(f"… {plural(item.more, 'more line')}", "dim"), _IN))
@@ -120,7 +120,9 @@ def _call(item: ToolCallItem, unfolded: bool) -> RenderableType:
 
 def _edit(edit: ShownEdit, unfolded: bool) -> Text:
     made = Text.assemble(
-        (named(edit.path, 200), "bold"), (f"  +{edit.added}", "green"), (f" −{edit.removed}", "red")
+        (shown_name(edit.path, 200), "bold"),
+        (f"  +{edit.added}", "green"),
+        (f" −{edit.removed}", "red"),
     )
     shown = edit.rows if unfolded else edit.rows[:EDITED]
     for row in shown:
@@ -142,7 +144,7 @@ def _sub(item: SubagentItem, unfolded: bool) -> RenderableType:
     )
     parts: list[RenderableType] = [head]
     if unfolded:
-        parts += [Padding(told(call, False), _IN) for call in item.calls]
+        parts += [Padding(render_item(call, False), _IN) for call in item.calls]
         parts += (
             [Padding(Text(f"… {plural(item.more, 'more call')}", "dim"), _IN)] if item.more else []
         )
@@ -166,7 +168,7 @@ def _line(
 ) -> Text:
     made = Text.assemble((f"{sign} ", "dim"))
     if verb:
-        made.append(f"{named(verb, 60)}  ", style or "bold")
+        made.append(f"{shown_name(verb, 60)}  ", style or "bold")
     made.append(argument, style or "dim")
     if end:
         made.append(f"  {short(end, 120)}", "red" if bad else "dim")
@@ -174,7 +176,7 @@ def _line(
 
 
 def _took(millis: int | None) -> str:
-    return duration(millis) if millis is not None else ""
+    return duration_text(millis) if millis is not None else ""
 
 
 def _more(characters: int) -> list[RenderableType]:

@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 
 from whyfor.cli.screen import words
-from whyfor.cli.screen.items import told
+from whyfor.cli.screen.items import render_item
 from whyfor.cli.screen.widgets import CleanText
 from whyfor.config import Settings
 from whyfor.live.board import SessionCard
@@ -34,12 +34,12 @@ class ItemRow(CleanText):
     """One item."""
 
     def __init__(self, item: Item, unfolded: bool) -> None:
-        super().__init__(told(item, unfolded), classes=f"item item-{item.kind}")
+        super().__init__(render_item(item, unfolded), classes=f"item item-{item.kind}")
         self.item = item
 
     def tell(self, item: Item, unfolded: bool) -> None:
         self.item = item
-        self.update(told(item, unfolded))
+        self.update(render_item(item, unfolded))
 
 
 class ConversationPage:
@@ -305,11 +305,12 @@ class ConversationScreen(Screen[None]):
             return
         if label(command) != command:  # what is pasted, a shell obeys
             self.app.notify(
-                f"Not copied, something is hidden in it: {words.named(command)}", severity="warning"
+                f"Not copied, something is hidden in it: {words.shown_name(command)}",
+                severity="warning",
             )
             return
         self.app.copy_to_clipboard(command)
-        self.app.notify(words.named(command), title="Copied")
+        self.app.notify(words.shown_name(command), title="Copied")
 
 
 def _items(stretch: PageRange) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from whyfor.cli.render import age, agent, project
+from whyfor.cli.render import age_text, agent, project_text
 from whyfor.live.board import NowBoard, SessionCard
 from whyfor.model.characters import split_code
 from whyfor.model.text import label, one_line, plural
@@ -33,7 +33,7 @@ WANTS = {
 }
 
 
-def exact(text: str) -> Text:
+def exact_text(text: str) -> Text:
     """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape
     is named."""
     made = Text(overflow="fold")
@@ -50,7 +50,7 @@ def short(text: str | None, limit: int = LINE_MAX) -> str:
     return _cut(one_line(text), limit)
 
 
-def named(text: str | None, limit: int = LINE_MAX) -> str:
+def shown_name(text: str | None, limit: int = LINE_MAX) -> str:
     """A name on one line: what is hidden in it is named."""
     return _cut(label(text), limit)
 
@@ -83,9 +83,9 @@ def title(card: SessionCard) -> str:
 
 
 def where(card: SessionCard) -> str:
-    place = project(card.session.project) if card.session.project else card.place
+    place = project_text(card.session.project) if card.session.project else card.place
     return "  ".join(
-        filter(None, (named(place, 60) or "no project", named(card.session.branch, 60)))
+        filter(None, (shown_name(place, 60) or "no project", shown_name(card.session.branch, 60)))
     )
 
 
@@ -101,7 +101,7 @@ def old(card: SessionCard) -> str:
         if status.phase in ("waiting_approval", "waiting")
         else status.heard_at or card.session.ended_at
     )
-    return age(at)
+    return age_text(at)
 
 
 def activity(card: SessionCard) -> str:
@@ -135,7 +135,7 @@ def wants(card: SessionCard) -> str:
     asked = card.status.approval
     known = (
         WANTS.get(card.asks)
-        or f"Wants to use {named(asked.tool if asked else None, 60) or 'a tool'}"
+        or f"Wants to use {shown_name(asked.tool if asked else None, 60) or 'a tool'}"
     )
     outside = {
         "edit": "Wants to write outside its folder",
@@ -151,9 +151,9 @@ def request(card: SessionCard) -> list[Text]:
         return []
     made = [Text(wants(card), "bold")]
     untold = Text("It has not told yet what exactly. Its terminal shows it.")
-    made.append(exact(asked.action) if asked.action else untold)
+    made.append(exact_text(asked.action) if asked.action else untold)
     if asked.path and asked.path not in (asked.action or ""):
-        made.append(exact(asked.path))
+        made.append(exact_text(asked.path))
     if asked.cut:
         made.append(
             Text(
@@ -163,7 +163,7 @@ def request(card: SessionCard) -> list[Text]:
     if asked.action and not asked.certain:
         made.append(Text("! Several of its calls could be meant; this is the likeliest.", "yellow"))
     by = "asked by a subagent " if asked.subagent else ""
-    place = f"in {named(card.place, 120)} · " if card.place else ""
+    place = f"in {shown_name(card.place, 120)} · " if card.place else ""
     made.append(
         Text(
             f"{by}{place}answer in its terminal" + (f", pid {card.pid}" if card.pid else ""), "dim"
@@ -172,7 +172,7 @@ def request(card: SessionCard) -> list[Text]:
     return made
 
 
-def lines(card: SessionCard) -> list[Text]:
+def card_lines(card: SessionCard) -> list[Text]:
     """What follows a card's title: where, and what one wants to know of it."""
     made = [Text(where(card), "dim")]
     status = card.status

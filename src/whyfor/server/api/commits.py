@@ -12,9 +12,9 @@ from whyfor.model.times import parse_when
 from whyfor.model.wire.base import ItemList, SeqPage
 from whyfor.model.wire.commits import WireLine, WireStory, WireTimeline, wire_commit, wire_story
 from whyfor.model.wire.reports import WireListedProject, wire_listed_project
-from whyfor.server.api.params import After, Agent, Limit, Name, Seq, Text, When, read
+from whyfor.server.api.params import After, Agent, Limit, Name, Seq, Text, When, reading_route
 from whyfor.server.page import Kept
-from whyfor.service.commits import commit_page, find_story
+from whyfor.service.commits import find_story, page_of_commits
 from whyfor.service.projects import project_summaries
 from whyfor.service.show import conversation_lines
 
@@ -23,7 +23,7 @@ Identity = Annotated[
 ]
 
 
-@read("/projects")
+@reading_route("/projects")
 def list_projects(settings: Kept) -> ItemList[WireListedProject]:
     """Projects; the one that was worked in last comes first."""
     found = [
@@ -33,7 +33,7 @@ def list_projects(settings: Kept) -> ItemList[WireListedProject]:
     return ItemList(found)
 
 
-@read("/commits")
+@reading_route("/commits")
 def list_commits(
     settings: Kept,
     project: Identity,
@@ -60,12 +60,12 @@ def list_commits(
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now, end=True) if until else None,
     )
-    found = commit_page(settings, project, which, limit=limit, after=after)
+    found = page_of_commits(settings, project, which, limit=limit, after=after)
     items = [wire_commit(told) for told in found.items]
     return WireTimeline(found.project.identity, found.branches, items, found.next)
 
 
-@read("/commits/{sha:str}")
+@reading_route("/commits/{sha:str}")
 def one(settings: Kept, sha: Name) -> WireStory:
     """A commit by its whole hash, and its story: what was asked, answered and said for it, and
     how we know."""
@@ -73,7 +73,7 @@ def one(settings: Kept, sha: Name) -> WireStory:
     return wire_story(story)
 
 
-@read("/commits/{sha:str}/conversation")
+@reading_route("/commits/{sha:str}/conversation")
 def conversation(
     settings: Kept, sha: Name, after: Seq = 0, limit: Limit = 100
 ) -> SeqPage[WireLine]:

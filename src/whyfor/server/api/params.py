@@ -54,6 +54,6 @@ PROBLEMS = {
 }
 
 
-def read(path: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def reading_route(path: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """A route that reads from the store, which blocks, and may answer with a problem instead."""
     return get(path, responses=PROBLEMS, sync_to_thread=True, **options)

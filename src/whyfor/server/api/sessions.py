@@ -16,14 +16,24 @@ from whyfor.model.wire.sessions import (
     wire_turn,
 )
 from whyfor.model.wire.status import WireSessionDetail, wire_status
-from whyfor.server.api.params import After, Agent, Limit, Name, Project, Seq, Text, When, read
+from whyfor.server.api.params import (
+    After,
+    Agent,
+    Limit,
+    Name,
+    Project,
+    Seq,
+    Text,
+    When,
+    reading_route,
+)
 from whyfor.server.page import Kept, Live
 from whyfor.service.sessions import event_page, one_session, session_page, summary_of, turn_page
 
 _ONE = "/sessions/{agent:str}/{session_id:str}"
 
 
-@read("/sessions")
+@reading_route("/sessions")
 def list_sessions(
     settings: Kept,
     project: Project = None,
@@ -41,7 +51,7 @@ def list_sessions(
     return ItemPage([wire_session(session) for session in found.items], found.next)
 
 
-@read(_ONE)
+@reading_route(_ONE)
 def one(settings: Kept, hub: Live, agent: Name, session_id: Name) -> WireSessionDetail:
     """A session, its subagents, and what it does now; the id may be abbreviated."""
     session, children = one_session(settings, agent, session_id)
@@ -53,7 +63,7 @@ def one(settings: Kept, hub: Live, agent: Name, session_id: Name) -> WireSession
     )
 
 
-@read(_ONE + "/events")
+@reading_route(_ONE + "/events")
 def events(
     settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: Limit = 100
 ) -> SeqPage[WireEvent]:
@@ -63,7 +73,7 @@ def events(
     return SeqPage(items, items[-1].seq if found.more else None)
 
 
-@read(_ONE + "/turns")
+@reading_route(_ONE + "/turns")
 def turns(
     settings: Kept, agent: Name, session_id: Name, after: Seq = 0, limit: Limit = 50
 ) -> SeqPage[WireTurn]:
@@ -72,7 +82,7 @@ def turns(
     return SeqPage([wire_turn(turn) for turn in found], found[-1].turn if more else None)
 
 
-@read(_ONE + "/summary")
+@reading_route(_ONE + "/summary")
 def summary(settings: Kept, hub: Live, agent: Name, session_id: Name) -> WireSummary:
     """What it does, what it did, and what it was last asked, in three lines; no model is asked."""
     found = summary_of(settings, agent, session_id, hub.standings)

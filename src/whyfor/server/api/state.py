@@ -12,7 +12,7 @@ from whyfor.model.wire.base import ItemList
 from whyfor.model.wire.reports import WireServerHealth, wire_pause, wire_titled_capture
 from whyfor.model.wire.sessions import WireMarkedHit, wire_marked_hit
 from whyfor.model.wire.status import WireStatus, wire_status
-from whyfor.server.api.params import Agent, Limit, Project, Text, When, read
+from whyfor.server.api.params import Agent, Limit, Project, Text, When, reading_route
 from whyfor.server.page import Kept, Live
 from whyfor.service.agents import agent_title
 from whyfor.service.search import search
@@ -24,7 +24,7 @@ Words = Annotated[
 ]
 
 
-@read("/search")
+@reading_route("/search")
 def find(
     settings: Kept,
     q: Words,
@@ -47,7 +47,7 @@ def find(
     return ItemList([wire_marked_hit(hit) for hit in found])
 
 
-@read("/stats")
+@reading_route("/stats")
 def figures(
     settings: Kept,
     project: Project = None,
@@ -59,13 +59,13 @@ def figures(
     return stats(settings, SessionFilter(identity=project, agent=agent, since=since, until=until))
 
 
-@read("/status")
+@reading_route("/status")
 def statuses(hub: Live) -> ItemList[WireStatus]:
     """What every open session does now."""
     return ItemList([wire_status(standing) for standing in hub.standings])
 
 
-@read("/health")
+@reading_route("/health")
 def health(settings: Kept, hub: Live) -> WireServerHealth:
     """When each agent was last heard of, what is paused, and whether this server is up to date."""
     found = capture_health(settings)

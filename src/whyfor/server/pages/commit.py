@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from whyfor.model.checkpoints import Annotation
 from whyfor.model.stories import MERGE
-from whyfor.server.page import Kept, Live, page
+from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages.diffs import painted
 from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page, diff_rows
 from whyfor.service.commit.authorship import AuthorLabel
@@ -45,7 +45,7 @@ def show(
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     found = commit_page(settings, sha, project=project, only=file)
     note = found.told.checkpoint.annotation if found.told.checkpoint else None
-    return page(
+    return render_page(
         "commit.html",
         here="timeline",
         cursor=cursor,
@@ -56,7 +56,7 @@ def show(
         alternatives=[alternative(text) for text in note.alternatives] if note else [],
         unfolded=unfolded(found, file),
         only=file,
-        table=table,
+        table=hunk_lines,
         bar=list(bar(found)),
         merge=found.told.reason == MERGE,
         when=when,
@@ -122,7 +122,7 @@ def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
 # -- code ----------------------------------------------------------------------------------------
 
 
-def table(hunk: HunkView, file: FileView) -> list[DiffLine]:
+def hunk_lines(hunk: HunkView, file: FileView) -> list[DiffLine]:
     """The lines of a hunk in colours, changed words marked; what cannot be seen is made visible."""
     codes = painted(diff_rows(hunk), file.path, file.old_path)
     return [

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from whyfor.model.characters import show_code
 from whyfor.model.conversation import DiffRow
-from whyfor.server.render import lines
+from whyfor.server.render import render_lines
 
 _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
 
@@ -36,7 +36,7 @@ def painted(rows: Sequence[DiffRow], path: str, old_path: str | None = None) -> 
     return made
 
 
-def size(rows: Sequence[DiffRow]) -> int:
+def rows_size(rows: Sequence[DiffRow]) -> int:
     return sum(len(row.text) + 1 for row in rows)
 
 
@@ -48,7 +48,7 @@ def _line(text: str) -> str:
 def _side(path: str, texts: tuple[str, ...]) -> tuple[Markup, ...]:
     if not path:
         return tuple(escape(text) for text in texts)
-    found = lines("\n".join(texts), path)
+    found = render_lines("\n".join(texts), path)
     return tuple(found) if len(found) == len(texts) else tuple(escape(text) for text in texts)
 
 

@@ -11,8 +11,8 @@ from litestar.params import FromQuery
 from litestar.response import Template
 
 from whyfor.model.text import count
-from whyfor.server.charts import calendar, histogram, named
-from whyfor.server.page import Kept, page
+from whyfor.server.charts import calendar, day_name, histogram
+from whyfor.server.page import Kept, render_page
 from whyfor.service.insights import (
     LATE,
     PERIODS,
@@ -21,8 +21,8 @@ from whyfor.service.insights import (
     Bar,
     InsightsRequest,
     Overview,
+    merge_bars,
     overview,
-    together,
 )
 
 _SHOWN = 6
@@ -58,7 +58,7 @@ def show(
     asking = InsightsRequest(period, since, until, project, by)
     found = overview(settings, asking)
     waits = found.waits
-    return page(
+    return render_page(
         "insights.html",
         here="insights",
         asking=asking,
@@ -66,7 +66,7 @@ def show(
         ways=_BY,
         found=found,
         calendar=calendar(found.days),
-        busiest=f"{named(found.busiest.date)}, {found.busiest.turns:,}" if found.busiest else "",
+        busiest=f"{day_name(found.busiest.date)}, {found.busiest.turns:,}" if found.busiest else "",
         turns=rows(
             found.bars, lambda bar: bar.sessions if by == "model" else bar.turns, uncertain=False
         ),
@@ -80,12 +80,12 @@ def show(
         spent_words=", ".join(
             f"{count(getattr(found.tokens, name))} {word}" for name, word in _TOKENS
         ),
-        active=active(found),
-        link=lambda **changed: link(asking, **changed),
+        active=active_days(found),
+        link=lambda **changed: insights_link(asking, **changed),
     )
 
 
-def link(asking: InsightsRequest, **changed: str) -> str:
+def insights_link(asking: InsightsRequest, **changed: str) -> str:
     """The same page with something changed."""
     given = msgspec.structs.asdict(msgspec.structs.replace(asking, **changed))
     usual = msgspec.structs.asdict(InsightsRequest())
@@ -99,7 +99,7 @@ def rows(bars: list[Bar], value: Callable[[Bar], int | None], *, uncertain: bool
     ordered = sorted(bars, key=lambda bar: (-(value(bar) or 0), bar.name))
     if len(ordered) > _SHOWN:
         rest = ordered[_SHOWN - 1 :]
-        ordered = [*ordered[: _SHOWN - 1], together(rest)]
+        ordered = [*ordered[: _SHOWN - 1], merge_bars(rest)]
     drawn = [(bar, value(bar), _unknown(bar, value(bar)) if uncertain else 0.0) for bar in ordered]
     most = max(((number or 0) + more for _, number, more in drawn), default=0)
     found = []
@@ -141,7 +141,7 @@ def waited(waits: ApprovalWaits) -> str:
     )
 
 
-def active(found: Overview) -> int:
+def active_days(found: Overview) -> int:
     return sum(1 for day in found.days if day.inside and day.turns)
 
 

@@ -11,7 +11,7 @@ from litestar.response import Template
 
 from whyfor.live.board import ROWS, PreviewCache
 from whyfor.live.hub import Hub
-from whyfor.server.page import Live, page
+from whyfor.server.page import Live, render_page
 
 ALL = 1000  # rows: more than a hub has sessions
 Seen = NamedDependency[PreviewCache]
@@ -23,7 +23,9 @@ def now(
     hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = ""
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
-    return page("now.html", here="now", cursor=cursor, **_shown(hub, glances, agent, project, rest))
+    return render_page(
+        "now.html", here="now", cursor=cursor, **_shown(hub, glances, agent, project, rest)
+    )
 
 
 @get("/now/board", include_in_schema=False, sync_to_thread=True)
@@ -31,7 +33,7 @@ def fragment(
     hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = ""
 ) -> Template:
     """The same without its frame, for a page that is open."""
-    return page("now/board.html", **_shown(hub, glances, agent, project, rest))
+    return render_page("now/board.html", **_shown(hub, glances, agent, project, rest))
 
 
 @get("/now/count", include_in_schema=False, sync_to_thread=False)

@@ -15,10 +15,10 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from whyfor.model.query import Hit
-from whyfor.server.page import Kept, page
-from whyfor.server.render import marked
+from whyfor.server.page import Kept, render_page
+from whyfor.server.render import render_marked
 from whyfor.service.agents import agent_names
-from whyfor.service.search import WHEN, CommitHit, SearchRequest, find
+from whyfor.service.search import WHEN, CommitHit, SearchRequest, search_page
 
 LIMIT = 20
 _KINDS = (
@@ -66,25 +66,25 @@ def show(
     agents = tuple(dict.fromkeys(agent or ()))
     agents = () if set(agents) >= set(agent_names()) else agents  # all of them is no filter
     wanted = SearchRequest(q, kind, agents, project, when, bool(commit), sort or "rank", after)
-    return page(
+    return render_page(
         "search.html",
         here="search",
         wanted=wanted,
-        found=find(settings, wanted, limit=LIMIT),
+        found=search_page(settings, wanted, limit=LIMIT),
         kinds=_KINDS,
         whens=WHEN,
         agents=agent_names(),
-        link=lambda **changed: link(wanted, **changed),
+        link=lambda **changed: search_link(wanted, **changed),
         look=look,
-        code=code,
-        words=words,
+        code=code_lines,
+        words=marked_words,
         spoken=spoken,
         moment_of=moment_of,
         is_commit=lambda hit: isinstance(hit, CommitHit),
     )
 
 
-def link(wanted: SearchRequest, **changed: Any) -> str:
+def search_link(wanted: SearchRequest, **changed: Any) -> str:
     """The same search with something changed; from its beginning, unless that is said."""
     new = msgspec.structs.replace(wanted, **{"after": 0, **changed})
     given: list[tuple[str, str | int]] = [
@@ -107,7 +107,7 @@ def look(hit: Hit) -> tuple[str, str, str]:
     return _TITLE if hit.named else _LOOKS.get(hit.kind, _OTHER)
 
 
-def words(text: str, marks: list[tuple[int, int]]) -> Markup:
+def marked_words(text: str, marks: list[tuple[int, int]]) -> Markup:
     """Words that were looked for and stand side by side have one mark."""
     joined: list[tuple[int, int]] = []
     for start, end in marks:
@@ -115,7 +115,7 @@ def words(text: str, marks: list[tuple[int, int]]) -> Markup:
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))
-    return marked(text, joined)
+    return render_marked(text, joined)
 
 
 def spoken(text: str, marks: list[tuple[int, int]]) -> Markup:
@@ -126,10 +126,10 @@ def spoken(text: str, marks: list[tuple[int, int]]) -> Markup:
             text = text[:start] + text[end:]
             gone = end - start
             marks = [(a - gone, b - gone) if a >= end else (a, b) for a, b in marks]
-    return words(text, marks)
+    return marked_words(text, marks)
 
 
-def code(hit: Hit) -> list[tuple[str, Markup]]:
+def code_lines(hit: Hit) -> list[tuple[str, Markup]]:
     """The lines of a call or its result: number, if the agent wrote one, and text."""
     found, at = [], 0
     for line in hit.snippet.split("\n"):
@@ -140,7 +140,7 @@ def code(hit: Hit) -> list[tuple[str, Markup]]:
             for a, b in hit.marks
             if a < end and b > begin
         ]
-        found.append((numbered[1] if numbered else "", words(line[skip:], marks)))
+        found.append((numbered[1] if numbered else "", marked_words(line[skip:], marks)))
         at = end + 1
     first = next((at for at, (number, line) in enumerate(found) if number or line.strip()), 0)
     return found[first:]

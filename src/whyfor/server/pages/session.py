@@ -14,9 +14,9 @@ from markupsafe import Markup
 from whyfor.live.hub import Hub
 from whyfor.model.conversation import DiffRow, OutlineEntry
 from whyfor.model.status import LiveStatus
-from whyfor.server.page import Kept, Live, page
+from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages import diffs
-from whyfor.server.render import at_home, prose
+from whyfor.server.render import home_path, render_prose
 from whyfor.service.pictures import picture
 from whyfor.service.show import session_item, session_part, session_view
 
@@ -33,7 +33,7 @@ class Paint:
         self.budget = budget
 
     def __call__(self, rows: Sequence[DiffRow], path: str) -> list[Markup]:
-        self.budget -= diffs.size(rows)
+        self.budget -= diffs.rows_size(rows)
         return diffs.painted(rows, path if self.budget >= 0 else "")
 
     @property
@@ -43,7 +43,7 @@ class Paint:
 
 def words_of(text: str) -> Markup:
     """An agent's Markdown; its headings stand below a turn's."""
-    return Markup(str(prose(text)).replace("<h4>", "<h3>").replace("</h4>", "</h3>"))
+    return Markup(str(render_prose(text)).replace("<h4>", "<h3>").replace("</h4>", "</h3>"))
 
 
 @get(PATH, include_in_schema=False, sync_to_thread=True)
@@ -59,14 +59,14 @@ def show(
     cursor = str(hub.cursor)
     place = at if at is not None else after + 1 if after is not None else None
     view = session_view(settings, agent, session_id, place)
-    return page(
+    return render_page(
         "session.html",
         cursor=cursor,
         view=view,
         session=view.session,
         standing=_standing(hub, agent, session_id),
         folder=PurePath(view.session.cwd or "").name,
-        where=at_home(view.session.cwd, settings.user_home),
+        where=home_path(view.session.cwd, settings.user_home),
         bars=_bars(view.outline),
         total=view.tokens.total,
         shown=view.begun,
@@ -81,7 +81,7 @@ def part(
 ) -> Template:
     """One page more, to be put into the shown ones."""
     found = session_part(settings, agent, session_id, at)
-    return page(
+    return render_page(
         "session/part.html",
         session=found.session,
         stretch=found.stretch,
@@ -106,7 +106,9 @@ def event(
     """One thing said or done, whole; `bare` is what takes its place on the page."""
     session, item = session_item(settings, agent, session_id, seq)
     template = "session/item.html" if bare else "session/event.html"
-    return page(template, session=session, item=item, paint=Paint(10 * COLOURED), words_of=words_of)
+    return render_page(
+        template, session=session, item=item, paint=Paint(10 * COLOURED), words_of=words_of
+    )
 
 
 @get(f"{PATH}/images/{{seq:int}}/{{index:int}}", include_in_schema=False, sync_to_thread=True)

@@ -14,7 +14,7 @@ from whyfor.model.checkpoints import TAGS
 from whyfor.model.errors import BadInput
 from whyfor.model.stories import CommitFilter
 from whyfor.model.times import parse_when
-from whyfor.server.page import Kept, Live, page
+from whyfor.server.page import Kept, Live, render_page
 from whyfor.service.agents import agent_names, agent_title
 from whyfor.service.projects import project_summaries
 from whyfor.service.timeline import SHORT_REASONS, TimelineView, related, timeline
@@ -42,7 +42,7 @@ def show(
     if not project:
         known = project_summaries(settings)
         if not known:
-            return page(
+            return render_page(
                 "timeline/projects.html", here="timeline", projects=known, home=settings.user_home
             )
         project = next((item for item in known if item.folder), known[0]).project.identity
@@ -79,7 +79,7 @@ def show(
             {name: value for name, value in (asked | changed).items() if value}
         )
 
-    return page(
+    return render_page(
         "timeline.html",
         here="timeline",
         cursor=cursor,
@@ -97,7 +97,7 @@ def show(
 
 @get("/timeline/projects", include_in_schema=False, sync_to_thread=True)
 def choose(settings: Kept) -> Template:
-    return page(
+    return render_page(
         "timeline/projects.html",
         here="timeline",
         projects=project_summaries(settings),
@@ -108,7 +108,7 @@ def choose(settings: Kept) -> Template:
 @get("/timeline/related/{sha:str}", include_in_schema=False, sync_to_thread=True)
 def panel(settings: Kept, sha: FromPath[str]) -> Template:
     """The prompts of one commit, for the panel beside the list."""
-    return page("timeline/related.html", words=related(settings, sha))
+    return render_page("timeline/related.html", words=related(settings, sha))
 
 
 def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple[str, str]]]:

@@ -36,7 +36,7 @@ from whyfor.service.commit.authorship import (
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_stories import as_commit, reverted_story
-from whyfor.story.conversation.diffs import compare
+from whyfor.story.conversation.diffs import mark_differences
 from whyfor.story.repositories import Repository, repository_of
 from whyfor.story.story_budget import stories_within
 
@@ -340,5 +340,5 @@ _patches = _Patches()
 def diff_rows(hunk: HunkView) -> list[DiffRow]:
     """A hunk's lines with the words marked that differ; what cannot be seen is made visible."""
     rows = [DiffRow(row.line.sign, show_code(row.line.text)) for row in hunk.rows]
-    compare(rows)
+    mark_differences(rows)
     return rows

@@ -13,8 +13,8 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.agents.base import Agent
 from whyfor.capture import tail
-from whyfor.capture.compare import HINT, compare
-from whyfor.capture.discover import at_home, roots
+from whyfor.capture.compare import HINT, compare_store
+from whyfor.capture.discover import files_at_home, roots
 from whyfor.capture.exclusions import excluded, excluded_note, passed_over, stored
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.ingest import wall_clock
@@ -202,7 +202,7 @@ def _on_disk(agent: Agent, settings: Settings) -> _AgentFiles:
     health = AgentHealth(agent.name, agent.title, names, there, unreadable=[])
     sizes: dict[str, int] = {}
     failed = UnreadableFiles(settings.home).reasons()
-    for found in at_home([agent], settings, health.unreadable):
+    for found in files_at_home([agent], settings, health.unreadable):
         name = to_text(found.path)
         try:
             sizes[name] = tail.stat(found.path).size
@@ -261,7 +261,7 @@ def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
                 raise StoreError("missing")
         except StoreError:
             store.missing_segments.append(path)
-    found = compare(library, journal(library.settings), library.blobs)
+    found = compare_store(library, journal(library.settings), library.blobs)
     store.disagreements = found.complaints()
     store.unlisted_segments = found.unlisted
 

@@ -74,7 +74,7 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
             found.append(_settings_file(settings, to_path(path), changed, shots))
     for common in installed.repositories:
         found.append(_repository(settings, to_path(common), shots))
-    repository = git_hooks.find(here) if here else None
+    repository = git_hooks.find_hooked(here) if here else None
     if repository and to_text(repository.common) not in installed.repositories:
         health = HookHealth("git", "git", to_text(repository.common))
         health.say("stale", "this repository has no hooks of ours", "Install them: whyfor init")
@@ -131,7 +131,7 @@ def _settings_file(
         health.say("missing", f"{agent.title}: {path} is gone")
         return health
     except (OSError, Unmergeable) as error:
-        what = f"{agent.title}: {path}: {prints.reason(error)}"
+        what = f"{agent.title}: {path}: {prints.error_reason(error)}"
         health.say("broken", what, "Repair it, then: whyfor init")
         return health
     if off:
@@ -184,7 +184,7 @@ def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHea
     if missing:
         names = ", ".join(missing)
         health.say("missing", f"something else took the place of our hooks {names} in {top}")
-    if not git_hooks.current(repository, scripts, caller(settings)):
+    if not git_hooks.is_current(repository, scripts, caller(settings)):
         health.say("stale", f"the hooks in {top} are not what this version would install")
     for name, path in scripts.items():
         shots.append(_Shot(health, name, [str(path)], top, {"GIT_DIR": str(common)}))

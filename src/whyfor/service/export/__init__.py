@@ -81,7 +81,7 @@ def encoded(text: str) -> bytes:
 
 def commit_markdown(story: FullStory) -> str:
     """One commit, as `show --markdown` gives it."""
-    return markdown.document(Document("", [], [Chapter(story, said_lines(story))]))
+    return markdown.write_markdown(Document("", [], [Chapter(story, said_lines(story))]))
 
 
 def _commits(library: OpenStore, reference: str, cwd: GitPlace) -> list[CommitStory]:
@@ -127,5 +127,5 @@ def _as_json(
 
 def _rendered(settings: Settings, document: Document, wanted: ExportRequest) -> Exported:
     clean, found = redacted(settings, document, rendered=True)
-    write = html.document if wanted.form == "html" else markdown.document
+    write = html.write_html if wanted.form == "html" else markdown.write_markdown
     return Exported(write(clean if wanted.redact else document), found)

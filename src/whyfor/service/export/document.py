@@ -17,7 +17,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
 from whyfor.model.stories import MERGE, CommitStory, FullStory
-from whyfor.model.text import label, one_line, plain, plural, spent
+from whyfor.model.text import label, one_line, plain, plural, tokens_text
 from whyfor.service.agents import agent_title
 from whyfor.store.open import OpenStore
 from whyfor.story.commit_stories import reverted_story, story_lines
@@ -158,7 +158,7 @@ def of_commits(narrator: Narrator, title: str, reference: str, told: list[Commit
     """Oldest first, commits of one request together; a request is told once."""
     chapters: list[Chapter] = []
     first: dict[tuple[str, str, int], str] = {}
-    for item in together(told):
+    for item in group_stories(told):
         story = narrator.story(item)
         lines = narrator.lines(story)
         known = next(
@@ -175,7 +175,7 @@ def of_commits(narrator: Narrator, title: str, reference: str, told: list[Commit
     return Document(title, _counted(reference, chapters), chapters)
 
 
-def together(told: list[CommitStory]) -> list[CommitStory]:
+def group_stories(told: list[CommitStory]) -> list[CommitStory]:
     groups: dict[str, list[CommitStory]] = {}
     for item in told:
         root = (
@@ -214,11 +214,11 @@ def of_session(found: Conversation, *, thinking: bool, tools: bool) -> Document:
         f"{agent_title(session.agent)} {session.session_id}",
         session.project or "",
         session.branch or "",
-        moment(session.started_at),
+        utc_text(session.started_at),
         plural(session.prompts, "prompt"),
         plural(session.tool_calls, "tool call"),
         plural(len(found.children), "subagent") if found.children else "",
-        spent(session.tokens),
+        tokens_text(session.tokens),
         ", ".join(session.models),
     ]
     lines = _lines(found.events, session, thinking, tools, found.abandoned)
@@ -286,7 +286,7 @@ def _shortened(lines: list[str]) -> str:
 # -- facts ---------------------------------------------------------------------------------------
 
 
-def moment(millis: int | None) -> str:
+def utc_text(millis: int | None) -> str:
     return (
         datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC") if millis else ""
     )
@@ -305,7 +305,7 @@ def agents(checkpoint: Checkpoint) -> str:
 def about(told: CommitStory) -> list[str]:
     """Who made a commit and when; if it has a story also with whom, and how we know."""
     commit, checkpoint = told.commit, told.checkpoint
-    facts = [commit.author, moment(commit.committed_at)]
+    facts = [commit.author, utc_text(commit.committed_at)]
     if checkpoint is None or not checkpoint.parts:
         return facts
     gone = f"superseded by {checkpoint.superseded_by[:8]}" if checkpoint.superseded_by else ""
@@ -313,7 +313,7 @@ def about(told: CommitStory) -> list[str]:
     return [agents(checkpoint), *facts, changed(checkpoint), sureness, gone]
 
 
-def reason(told: CommitStory) -> str:
+def missing_reason(told: CommitStory) -> str:
     """Why there is no story."""
     return (
         "a merge; it starts no conversation and ends none"

@@ -9,7 +9,7 @@ from pathlib import Path
 from whyfor.model.characters import show_code
 from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.stories import CommitStory, FullStory
-from whyfor.model.text import clean, label, one_line, spent
+from whyfor.model.text import clean, label, one_line, tokens_text
 from whyfor.service.agents import agent_title
 from whyfor.service.export import prose
 from whyfor.service.export.document import (
@@ -19,16 +19,16 @@ from whyfor.service.export.document import (
     DocumentLine,
     about,
     agents,
-    moment,
-    reason,
+    missing_reason,
     sure,
+    utc_text,
 )
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STEPS = ("Problem", "Solution", "Effect")
 
 
-def document(found: Document) -> str:
+def write_html(found: Document) -> str:
     """One commit needs no head but its own."""
     chapters = "".join(_chapter(chapter) for chapter in found.chapters)
     overview = _overview(found.chapters) if len(found.chapters) > 1 else ""
@@ -112,7 +112,7 @@ def _row(told: CommitStory) -> Iterator[str]:
         yield _text(agents(checkpoint))
         yield _text(sure(checkpoint.evidence, checkpoint.confidence))
     else:
-        yield from ("", "", f'<span class="quiet">none: {_text(reason(told))}</span>')
+        yield from ("", "", f'<span class="quiet">none: {_text(missing_reason(told))}</span>')
 
 
 def _chapter(chapter: Chapter) -> str:
@@ -139,7 +139,7 @@ def _commit(sha: str) -> str:
 def _without(told: CommitStory) -> str:
     return (
         f'{_facts([told.commit.sha[:8], *about(told)])}<p class="quiet">No story: '
-        f"{_text(reason(told))}.</p>"
+        f"{_text(missing_reason(told))}.</p>"
     )
 
 
@@ -180,7 +180,7 @@ def _details(checkpoint: Checkpoint, story: FullStory) -> str:
         (_session(part, story) for part in checkpoint.parts),
     )
     files = _table(("file", "", ""), map(_file, checkpoint.files)) if checkpoint.files else ""
-    tokens = f'<p class="quiet">{_text(spent(story.tokens))}</p>'
+    tokens = f'<p class="quiet">{_text(tokens_text(story.tokens))}</p>'
     return _folded("Sessions and files", sessions + files + tokens)
 
 
@@ -217,7 +217,7 @@ def _line(line: DocumentLine) -> str:
     match line.role:
         case "request" | "answer":
             role = "Asked" if line.role == "request" else "Answered"
-            at = moment(line.at)
+            at = utc_text(line.at)
             return (
                 f'<p class="who who-you">{role}{f", {at}" if at else ""}{gone}</p>'
                 f'<div class="prompt">{_block(line.text)}</div>'

@@ -7,7 +7,7 @@ from html import escape
 
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.stories import CommitStory, FullStory
-from whyfor.model.text import one_line, spent
+from whyfor.model.text import one_line, tokens_text
 from whyfor.service.agents import agent_title
 from whyfor.service.export.document import (
     Chapter,
@@ -16,15 +16,24 @@ from whyfor.service.export.document import (
     DocumentLine,
     about,
     agents,
-    reason,
+    missing_reason,
     sure,
 )
-from whyfor.service.export.prose import cell, code, fenced, inline, prose, quoted
+from whyfor.service.export.prose import (
+    agent_prose,
+    cell,
+    code_span,
+    fenced,
+    inline_text,
+    quote_lines,
+)
 
 
-def document(found: Document) -> str:
+def write_markdown(found: Document) -> str:
     """One commit needs no head but its own."""
-    blocks = [] if len(found.chapters) == 1 else [f"# {inline(found.title)}", _facts(found.facts)]
+    blocks = (
+        [] if len(found.chapters) == 1 else [f"# {inline_text(found.title)}", _facts(found.facts)]
+    )
     if len(found.chapters) > 1:
         blocks.append(_overview(found.chapters))
     blocks += [_chapter(chapter) for chapter in found.chapters]
@@ -34,24 +43,24 @@ def document(found: Document) -> str:
 
 def _chapter(found: Chapter) -> str:
     told, checkpoint = found.story.told, found.story.told.checkpoint
-    blocks = [f"## {code(told.commit.sha[:8])} {inline(told.commit.subject)}"]
+    blocks = [f"## {code_span(told.commit.sha[:8])} {inline_text(told.commit.subject)}"]
     if checkpoint is None or not checkpoint.parts:
-        blocks += [_facts(about(told)), f"No story: {inline(reason(told))}."]
+        blocks += [_facts(about(told)), f"No story: {inline_text(missing_reason(told))}."]
     else:
         note = checkpoint.annotation
         blocks += [_facts([note.tag if note else "", *about(told)]), *_annotation(note)]
         if found.same_as:
-            blocks.append(f"Same request as {code(found.same_as[:8])}.")
+            blocks.append(f"Same request as {code_span(found.same_as[:8])}.")
         blocks += [*_conversation(found.lines), _details(checkpoint, found.story)]
     if reverts := found.story.reverts:
         blocks.append(
-            f"It reverts {code(reverts.commit.sha[:8])} {inline(reverts.commit.subject)}."
+            f"It reverts {code_span(reverts.commit.sha[:8])} {inline_text(reverts.commit.subject)}."
         )
     return "\n\n".join(block for block in blocks if block)
 
 
 def _facts(facts: Iterable[str]) -> str:
-    return " · ".join(inline(fact) for fact in facts if fact)
+    return " · ".join(inline_text(fact) for fact in facts if fact)
 
 
 def _overview(chapters: list[Chapter]) -> str:
@@ -63,12 +72,15 @@ def _overview(chapters: list[Chapter]) -> str:
 
 def _row(told: CommitStory) -> str:
     checkpoint = told.checkpoint
-    title, tag, who, how = told.commit.subject, "", "", f"none: {reason(told)}"
+    title, tag, who, how = told.commit.subject, "", "", f"none: {missing_reason(told)}"
     if checkpoint and checkpoint.parts:
         title = checkpoint.annotation.title if checkpoint.annotation else title
         tag = checkpoint.annotation.tag if checkpoint.annotation else ""
         who, how = agents(checkpoint), sure(checkpoint.evidence, checkpoint.confidence)
-    cells = [code(told.commit.sha[:8]), *(inline(text) for text in (title, tag, who, how))]
+    cells = [
+        code_span(told.commit.sha[:8]),
+        *(inline_text(text) for text in (title, tag, who, how)),
+    ]
     return f"| {' | '.join(map(cell, cells))} |"
 
 
@@ -76,11 +88,11 @@ def _annotation(note: Annotation | None) -> Iterator[str]:
     if note is None:
         return
     if note.intent:
-        by = "" if note.by == "derived" else f" (noted by {inline(note.by)})"
-        yield f"**Why**{by}: {inline(note.intent)}"
+        by = "" if note.by == "derived" else f" (noted by {inline_text(note.by)})"
+        yield f"**Why**{by}: {inline_text(note.intent)}"
     if note.alternatives:
         yield "**Weighed**"
-        yield "\n".join(f"- {inline(text)}" for text in note.alternatives)
+        yield "\n".join(f"- {inline_text(text)}" for text in note.alternatives)
 
 
 # -- what was said -------------------------------------------------------------------------------
@@ -88,32 +100,32 @@ def _annotation(note: Annotation | None) -> Iterator[str]:
 
 def _conversation(lines: list[DocumentLine]) -> Iterator[str]:
     for line in lines:
-        who = inline(agent_title(line.agent))
+        who = inline_text(agent_title(line.agent))
         gone = " (taken back later)" if line.left else ""
         match line.role:
             case "request":
                 yield f"**Asked**{gone}"
-                yield quoted(line.text)
+                yield quote_lines(line.text)
             case "question":
                 yield f"**{who} asked back**"
-                yield prose(line.text)
+                yield agent_prose(line.text)
             case "answer":
                 yield "**Answered**"
-                yield quoted(line.text)
+                yield quote_lines(line.text)
             case "said":
                 yield f"**{who}**"
-                yield prose(line.text)
+                yield agent_prose(line.text)
             case "thinking":
                 yield _folded("Thinking", [fenced(line.text)])
             case "calls" if line.calls:
                 names = f"<code>{escape(one_line(line.text))}</code>"
                 yield _folded(names, [block for call in line.calls for block in _call(call)])
             case "calls":
-                yield f"▸ {inline(line.text)}"
+                yield f"▸ {inline_text(line.text)}"
 
 
 def _call(call: DocumentCall) -> Iterator[str]:
-    yield f"**{inline(call.name)}** {code(call.given)}{' failed' if call.failed else ''}"
+    yield f"**{inline_text(call.name)}** {code_span(call.given)}{' failed' if call.failed else ''}"
     if call.diff:
         yield fenced(call.diff, "diff")
     if call.result:
@@ -131,7 +143,7 @@ def _folded(summary: str, blocks: Iterable[str]) -> str:
 
 def _details(checkpoint: Checkpoint, story: FullStory) -> str:
     files = [
-        f"| {cell(code(file.path))} | +{file.added} | −{file.removed} |"
+        f"| {cell(code_span(file.path))} | +{file.added} | −{file.removed} |"
         for file in checkpoint.files
     ]
     sessions = [_session(part, story) for part in checkpoint.parts]
@@ -140,17 +152,18 @@ def _details(checkpoint: Checkpoint, story: FullStory) -> str:
     ]
     if files:
         blocks.append("\n".join(["| file | | |", "|---|---|---|", *files]))
-    return _folded("Sessions and files", [*blocks, inline(spent(story.tokens))])
+    return _folded("Sessions and files", [*blocks, inline_text(tokens_text(story.tokens))])
 
 
 def _session(part: Part, story: FullStory) -> str:
     session = story.sessions[part.name]
-    what = f"{inline(agent_title(part.agent))} {code(part.session_id[:8])} {inline(session.title)}"
+    agent = inline_text(agent_title(part.agent))
+    what = f"{agent} {code_span(part.session_id[:8])} {inline_text(session.title)}"
     why = f": {part.why}" if part.why else ""
     cells = [
         what,
         f"{part.first}–{part.last}",
         f"{part.new_messages} of {part.messages}",
-        inline(f"{sure(part.evidence, part.confidence)}{why}"),
+        inline_text(f"{sure(part.evidence, part.confidence)}{why}"),
     ]
     return f"| {' | '.join(map(cell, cells))} |"

@@ -39,12 +39,12 @@ _HEADING = 5  # ours are above
 # -- as Markdown ---------------------------------------------------------------------------------
 
 
-def inline(text: str | None) -> str:
+def inline_text(text: str | None) -> str:
     """Plain text on one line, shown as it is, also where it begins one."""
     return _START.sub(_off, _plain(one_line(text)))
 
 
-def code(text: str) -> str:
+def code_span(text: str) -> str:
     words = label(text)
     run = "`" * (_longest_run(words) + 1)
     pad = " " if words.startswith("`") or words.endswith("`") else ""
@@ -58,14 +58,14 @@ def fenced(text: str, language: str = "") -> str:
     return f"{run}{language}\n{words}\n{run}"
 
 
-def quoted(text: str) -> str:
+def quote_lines(text: str) -> str:
     """What a person typed, line by line; only code is taken as markup."""
     return _prefixed(
         _blocks(SyntaxTreeNode(_typed().parse(plain(text))).children, typed=True), "> ", "> "
     )
 
 
-def prose(text: str) -> str:
+def agent_prose(text: str) -> str:
     """What an agent wrote, in its own markup."""
     return _blocks(SyntaxTreeNode(_written().parse(plain(text))).children)
 
@@ -92,7 +92,7 @@ def _escaped(text: str) -> str:
 
 
 def _url(address: str) -> str:
-    return code(address) if _CALLS.search(address) else f"<{address}>"
+    return code_span(address) if _CALLS.search(address) else f"<{address}>"
 
 
 def _longest_run(text: str) -> int:
@@ -178,7 +178,7 @@ def _inline(node: SyntaxTreeNode, links: bool) -> str:
         case "text":
             return _plain(node.content, links=links)
         case "code_inline":
-            return code(node.content)
+            return code_span(node.content)
         case "softbreak":
             return "\n"
         case "hardbreak":
@@ -204,7 +204,9 @@ def _link(node: SyntaxTreeNode) -> str:
     )
     if not address:
         return words
-    return f"{words} ({code(address)})" if _CALLS.search(address) else f"[{words}](<{address}>)"
+    return (
+        f"{words} ({code_span(address)})" if _CALLS.search(address) else f"[{words}](<{address}>)"
+    )
 
 
 # -- as HTML -------------------------------------------------------------------------------------

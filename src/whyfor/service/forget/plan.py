@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from whyfor.capture import spool
-from whyfor.capture.filters.forgotten import lines, narrowed
+from whyfor.capture.filters.forgotten import lines_with_ends, narrowed
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import StoreError
 from whyfor.model.paths import to_text
@@ -19,7 +19,7 @@ from whyfor.model.signals import Signal
 from whyfor.model.sources import UnparsedRecord
 from whyfor.privacy.json_spans import Span
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, SourceRewrite, placed_lines
-from whyfor.store.address import Address, parse
+from whyfor.store.address import Address, parse_address
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import (
     AliasEntry,
@@ -103,7 +103,7 @@ class ForgetPlanner:
             with path.open("rb") as file:
                 start = file.seek(positions.get(to_text(path), 0))
                 data = file.read()
-            for (first, last), line in lines(data):
+            for (first, last), line in lines_with_ends(data):
                 if self._is_signal_gone(line):
                     self._drop_signal(to_text(path), (start + first, start + last), line)
 
@@ -151,7 +151,7 @@ class ForgetPlanner:
 
     def _segment(self, entry: SegmentEntry) -> None:
         source = self._source(entry)
-        held = parse(entry.digest)
+        held = parse_address(entry.digest)
         if entry.agent != spool.HOOK and self._is_forgotten(source):
             source.gone = True
             self._stale.add(held.object)

@@ -11,7 +11,7 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.agents.base import Framing, RecordReader, SourceShape
 from whyfor.capture import decode
-from whyfor.capture.filters.forgotten import TextPattern, lines, messages, narrowed
+from whyfor.capture.filters.forgotten import TextPattern, lines_with_ends, messages, narrowed
 from whyfor.model.errors import StoreError
 from whyfor.model.findings import Sink
 from whyfor.model.gaps import holes
@@ -73,7 +73,7 @@ class SourceRewrite:
     def read(self, reader: RecordReader, record: bytes, offset: int = 0) -> Sink:
         """Return what the JSON values of a record tell; nothing if it cannot be read."""
         sink = Sink(self.session_id, self.parent)
-        found = decode.records(record, 0)
+        found = decode.decode_line(record, 0)
         if not isinstance(found, UnparsedRecord):
             for index, each in enumerate(found):
                 reader.read(each, offset + index, record, sink)
@@ -115,7 +115,9 @@ class RecordFinder:
         if source.framing == "blob":
             yield self._whole(source, kept)
             return
-        records = [((0, len(kept)), kept)] if source.framing == "document" else lines(kept)
+        records = (
+            [((0, len(kept)), kept)] if source.framing == "document" else lines_with_ends(kept)
+        )
         for (first, last), record in records:
             if not self.request.holds_text(record):
                 continue
@@ -214,7 +216,7 @@ class RecordFinder:
 def placed_lines(entry: SegmentEntry, kept: bytes) -> Iterator[tuple[int, Span, bytes]]:
     """Yield each line of the kept bytes: its place in the source, its place here, and itself."""
     missing = holes(entry.start, entry.gaps)
-    for span, line in lines(kept):
+    for span, line in lines_with_ends(kept):
         skipped = sum(size for place, size in missing if place <= span[0])
         yield entry.start + span[0] + skipped, span, line
 
@@ -236,7 +238,7 @@ def _titles(source: SourceRewrite, kept: bytes) -> Iterator[tuple[Span, set[int]
     """Lines that give a legacy title to a message, with the keys it may have."""
     if source.framing != "lines" or b'"leafUuid"' not in kept:
         return
-    for span, line in lines(kept):
+    for span, line in lines_with_ends(kept):
         if b'"leafUuid"' not in line:
             continue
         sink = source.read(source.new_reader(), line)

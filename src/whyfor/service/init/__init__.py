@@ -24,7 +24,7 @@ from whyfor.agents.hooks import (
 from whyfor.capture import manifest as prints
 from whyfor.capture.hook_files import caller, hook_command, place_hook, quote_word
 from whyfor.capture.ingest import wall_clock
-from whyfor.capture.manifest import ChangedByInit, hook_folder, reason
+from whyfor.capture.manifest import ChangedByInit, error_reason, hook_folder
 from whyfor.capture.manifest import InstallStep as InstallStep
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
@@ -80,7 +80,7 @@ def init(
     """Install hooks for the agents on this machine and for the repository of a folder, then read
     and link the history."""
     options = options or InitOptions()
-    repository = git_hooks.find(folder)
+    repository = git_hooks.find_hooked(folder)
     if options.local and repository is None:
         raise BadInput("--local needs a repository", "Run it inside one, or leave --local away.")
     work = _Init(settings, repository, options)
@@ -214,13 +214,13 @@ class _Init:
             return
         common = to_text(self.repository.common)
         self.footprint.repositories.setdefault(common, not self.repository.plain.exists())
-        beside = git_hooks.beside(self.repository)
+        beside = git_hooks.describe_chain(self.repository)
         ours = caller(self.settings, self.options.notice)
         try:
             self._keep()
             done = git_hooks.install(self.repository, ours, dry_run=self.dry_run)
         except (OSError, WhyforError) as error:
-            self.steps.append(InstallStep("git", "git", "failed", common, note=reason(error)))
+            self.steps.append(InstallStep("git", "git", "failed", common, note=error_reason(error)))
             return
         for state in dict.fromkeys(done.values()):
             paths = [path for path, was in done.items() if was == state]
@@ -255,7 +255,7 @@ def uninstall(
 ) -> UninstallReport:
     """Remove this repository's hooks; with the last repository, or with `everything`, also those in
     agents' settings."""
-    repository = git_hooks.find(folder)
+    repository = git_hooks.find_hooked(folder)
     footprint = prints.load_manifest(settings)
     report = UninstallReport(to_text(repository.top) if repository else None, dry_run, [], [])
     here = to_text(repository.common) if repository else None
@@ -355,9 +355,9 @@ def _out_of(common: Path, made: bool, dry_run: bool) -> list[InstallStep]:
         return []
     repository = git_hooks.HookedRepository(common, common)
     try:
-        taken = git_hooks.uninstall(repository, made_folder=made, dry_run=dry_run)
+        taken = git_hooks.uninstall_hooks(repository, made_folder=made, dry_run=dry_run)
     except (OSError, WhyforError) as error:
-        return [InstallStep("git", "git", "failed", to_text(common), note=reason(error))]
+        return [InstallStep("git", "git", "failed", to_text(common), note=error_reason(error))]
     names: dict[Path, list[str]] = {}
     for path in taken:
         names.setdefault(path.parent, []).append(path.name)

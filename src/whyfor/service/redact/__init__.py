@@ -21,17 +21,17 @@ from whyfor.privacy import incremental as growing
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.own_rules import engine_for, redact_settings, rules_for
 from whyfor.privacy.stream import PRIVATE, Text
-from whyfor.service.redact.inputs import Input, opened
+from whyfor.service.redact.inputs import Input, open_input
 
 __all__ = [
     "RedactionResult",
     "SecretSpan",
     "Task",
+    "describe_counts",
     "engine_for",
     "redact",
     "redact_settings",
     "rules_for",
-    "told",
 ]
 
 _IN_MEMORY = 16 << 20
@@ -71,7 +71,7 @@ class Task(msgspec.Struct, frozen=True):
 def redact(settings: Settings, task: Task, stdin: BinaryIO, stdout: BinaryIO) -> RedactionResult:
     """Redact an input; on any error nothing has been written."""
     engine = engine_for(settings, personal=task.personal)
-    with opened(task.source, stdin) as given:
+    with open_input(task.source, stdin) as given:
         path, rules = _mark(settings, task, given)
         if path is not None and task.output is not None and not (task.from_scratch or task.spans):
             mark = growing.load_progress(path, rules, given.file, given.size, task.output)
@@ -95,7 +95,7 @@ def _grown(engine: Engine, given: Input, mark: growing.RedactionProgress) -> Tex
     return None if growing.stands_before(engine, text) else text
 
 
-def told(counts: dict[str, int], values: dict[str, int]) -> str:
+def describe_counts(counts: dict[str, int], values: dict[str, int]) -> str:
     """Return a summary, `3 secrets redacted: 2 github-token, 1 password`; empty if there was
     none."""
     if not counts:

@@ -27,7 +27,7 @@ class Input(NamedTuple):
 
 
 @contextmanager
-def opened(path: Path | None, stdin: BinaryIO) -> Iterator[Input]:
+def open_input(path: Path | None, stdin: BinaryIO) -> Iterator[Input]:
     """Yield the input; one that cannot be read twice is copied to an unnamed temporary file."""
     with ExitStack() as open_files:
         try:

@@ -17,7 +17,7 @@ from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.model.errors import BadInput, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
-from whyfor.service.restore.records import assembled, beside, ended
+from whyfor.service.restore.records import assembled, ended, files_beside
 from whyfor.store.open import reading
 
 RECENT = 600_000  # a session that wrote something in the last ten minutes is at work
@@ -132,7 +132,7 @@ def _taken(
     return taken, f"Restored {checkpoint.commit[:8]}: {checkpoint.subject}"
 
 
-def active(settings: Settings, cwd: Path) -> list[ActiveSession]:
+def active_sessions(settings: Settings, cwd: Path) -> list[ActiveSession]:
     """Sessions that seem to be at work in a folder right now."""
     here, limit = to_text(cwd), _now() - RECENT
     found: dict[str, ActiveSession] = {}
@@ -200,7 +200,7 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
         moved = {
             old: file
             for one in own
-            for old, file in beside(library, pen, one, session.content, place)
+            for old, file in files_beside(library, pen, one, session.content, place)
         }
     content = session.content
     for old, file in moved.items():  # the agent is told where a large result lies

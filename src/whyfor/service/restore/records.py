@@ -13,7 +13,7 @@ from whyfor.agents import AGENTS
 from whyfor.agents.conversation import NewFile, NewSession, SessionWriter, SpokenLine, spoken_turns
 from whyfor.agents.facts import MARKER
 from whyfor.capture import decode
-from whyfor.capture.records import Cut, SegmentPiece, cut, records
+from whyfor.capture.records import Cut, SegmentPiece, cut, read_records
 from whyfor.model.errors import NotFound
 from whyfor.model.findings import Record
 from whyfor.model.sessions import Session
@@ -234,7 +234,7 @@ def _beginning(library: OpenStore, pen: SessionWriter, own: list[Record]) -> lis
         known.add(base[0])
         source = _forked_from(library, base[0])
         pieces = [piece.before(base[1]) for piece in _data(library, source)]
-        before = [*(record for _, _, record in records(source, pieces)), *before]
+        before = [*(record for _, _, record in read_records(source, pieces)), *before]
     return before
 
 
@@ -248,7 +248,7 @@ def _forked_from(library: OpenStore, session_id: str) -> Source:
         ) from None
 
 
-def beside(
+def files_beside(
     library: OpenStore, pen: SessionWriter, session: Session, content: bytes, place: NewSession
 ) -> Iterator[tuple[str, NewFile]]:
     """Subagents and large results, with the paths they had: those that the restored records
@@ -282,7 +282,9 @@ def _copied(
     library: OpenStore, pen: SessionWriter, source: Source, session: Session, place: NewSession
 ) -> NewFile | None:
     lines = source.framing == "lines"
-    own = [record for _, _, record in records(source, _data(library, source))] if lines else None
+    own = (
+        [record for _, _, record in read_records(source, _data(library, source))] if lines else None
+    )
     file = pen.beside(source.path, own, session.session_id, place)
     if file is None or lines:
         return file
@@ -290,7 +292,7 @@ def _copied(
     return NewFile(
         file.path,
         b"".join(
-            decode.whole(piece.data, piece.start, piece.gaps, text=text)
+            decode.fill_gaps(piece.data, piece.start, piece.gaps, text=text)
             for piece in _data(library, source)
         ),
     )

@@ -10,7 +10,7 @@ import msgspec
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, SourceHealth, StoredSegment
 from whyfor.store.journal import Entry, PauseEntry, SegmentEntry
-from whyfor.store.sqlite.connection import fetch, first, stepped
+from whyfor.store.sqlite.connection import fetch, first_row, stepped
 from whyfor.store.sqlite.entries import all_entries, pause_entries, segment_entries
 from whyfor.store.sqlite.segments import stored_segment
 from whyfor.store.sqlite.write import EventWriter
@@ -64,7 +64,7 @@ class SqliteCapture:
         return [stored_segment(row) for row in rows]
 
     def has_segments(self) -> bool:
-        return first(self.db, "SELECT 1 FROM segments LIMIT 1") is not None
+        return first_row(self.db, "SELECT 1 FROM segments LIMIT 1") is not None
 
     def digests(self) -> Iterator[tuple[str, str]]:
         rows = stepped(

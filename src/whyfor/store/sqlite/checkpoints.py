@@ -23,7 +23,7 @@ from whyfor.model.events import SEQ_BITS
 from whyfor.model.sessions import Tokens
 from whyfor.store.journal import NoteEntry, OverrideEntry
 from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import fetch, first, value
+from whyfor.store.sqlite.connection import fetch, first_row, value
 from whyfor.store.sqlite.filters import as_json
 
 _CHECKPOINT = (
@@ -192,7 +192,7 @@ class SqliteCheckpoints:
     def _when(self, session: int, seq: int) -> int | None:
         """The time of the first event from a place on that says when it was."""
         base = session << SEQ_BITS
-        row = first(
+        row = first_row(
             self.db,
             "SELECT created_at FROM events WHERE id BETWEEN ? AND ? AND created_at IS NOT NULL "
             "ORDER BY id LIMIT 1",
@@ -201,7 +201,7 @@ class SqliteCheckpoints:
         return int(row[0]) if row else None
 
     def mark(self, name: str) -> int:
-        row = first(self.db, "SELECT value FROM marks WHERE name=?", (name,))
+        row = first_row(self.db, "SELECT value FROM marks WHERE name=?", (name,))
         return int(row[0]) if row else 0
 
     def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
@@ -330,7 +330,7 @@ class SqliteCheckpoints:
 
     def _clear(self, commit: str) -> tuple[int | None, set[int]]:
         """Nothing is kept of it; returns the project it was of and the sessions that told of it."""
-        row = first(self.db, "SELECT project_id FROM checkpoints WHERE sha=?", (commit,))
+        row = first_row(self.db, "SELECT project_id FROM checkpoints WHERE sha=?", (commit,))
         sessions = self._told_by(commit)
         self.db.execute("DELETE FROM checkpoints WHERE sha=?", (commit,))
         self.db.execute("DELETE FROM parts WHERE sha=?", (commit,))

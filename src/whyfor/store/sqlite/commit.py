@@ -11,7 +11,7 @@ import apsw
 
 from whyfor.model.errors import Disagreement
 from whyfor.store.journal import Journal, JournalMark
-from whyfor.store.sqlite.connection import first
+from whyfor.store.sqlite.connection import first_row
 
 
 def commit_with_journal(db: apsw.Connection, journal: Journal) -> None:
@@ -35,7 +35,7 @@ def commit_with_journal(db: apsw.Connection, journal: Journal) -> None:
 def load_mark(db: apsw.Connection) -> JournalMark | None:
     """How the journal ended when this database was last written; None if no program has said so
     yet."""
-    row = first(db, "SELECT number, checksum, size, mtime FROM journal")
+    row = first_row(db, "SELECT number, checksum, size, mtime FROM journal")
     return JournalMark(*row) if row else None
 
 

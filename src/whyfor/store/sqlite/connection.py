@@ -84,7 +84,7 @@ def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
 
 
 def _prepare(db: apsw.Connection, readonly: bool) -> None:
-    version = schema.current(db)
+    version = schema.schema_version(db)
     if readonly:
         db.pragma("query_only", True)
         if version > schema.VERSION:
@@ -127,7 +127,7 @@ def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[tuple[Any, ..
         raise translate(error, db.filename) from None
 
 
-def first(db: apsw.Connection, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
+def first_row(db: apsw.Connection, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
     """Return the first row, None if there is none; raises StoreError."""
     try:
         return db.execute(sql, values).fetchone()
@@ -145,7 +145,7 @@ def stepped(db: apsw.Connection, sql: str, values: Any = ()) -> Iterator[tuple[A
 
 def value(db: apsw.Connection, sql: str, values: Any = ()) -> Any:
     """Return the first column of the first row; None if there is no row."""
-    row = first(db, sql, values)
+    row = first_row(db, sql, values)
     return row[0] if row else None
 
 

@@ -19,7 +19,7 @@ from whyfor.model.events import (
 )
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.sessions import Tokens
-from whyfor.store.sqlite.connection import fetch, first, stepped, value
+from whyfor.store.sqlite.connection import fetch, first_row, stepped, value
 from whyfor.store.sqlite.filters import as_json
 
 _NEAR = 40  # events after a question among which its answer is
@@ -180,7 +180,7 @@ class SqliteConversation:
                 "kind='user.prompt' "
                 "ORDER BY id LIMIT 1"
             )
-            if row := first(self.db, sql, (length, base, base + _MASK)):
+            if row := first_row(self.db, sql, (length, base, base + _MASK)):
                 found[session] = (str(row[0]), row[1])
         return found
 
@@ -200,7 +200,7 @@ class SqliteConversation:
             "SELECT id - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 AND kind=?3 ORDER BY id DESC "
             "LIMIT 1"
         )
-        row = first(self.db, sql, (base, base + _MASK, kind))
+        row = first_row(self.db, sql, (base, base + _MASK, kind))
         return int(row[0]) if row else None
 
     def last_seq(self, session: int) -> int:

@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from whyfor.model.sessions import CandidateSession
-from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.filters import as_json
 
 _CANDIDATE = """
@@ -68,11 +68,11 @@ class SqliteLinks:
 
     def candidate(self, agent: str, session_id: str) -> CandidateSession | None:
         sql = f"SELECT {_CANDIDATE}, -1 FROM sessions s WHERE s.agent=? AND s.session_id=?"
-        row = first(self.db, sql, (agent, session_id))
+        row = first_row(self.db, sql, (agent, session_id))
         return CandidateSession(*row) if row else None
 
     def activity(self, session: int, most: int | None = None) -> tuple[int, bytes] | None:
-        row = first(
+        row = first_row(
             self.db,
             """
             SELECT last_seq, body
@@ -102,7 +102,7 @@ class SqliteLinks:
         return [origin for (origin,) in rows]
 
     def tips(self, project: int) -> list[str] | None:
-        row = first(self.db, "SELECT shas FROM tips WHERE project_id=?", (project,))
+        row = first_row(self.db, "SELECT shas FROM tips WHERE project_id=?", (project,))
         return msgspec.json.decode(row[0], type=list[str]) if row else None
 
     # -- writing, in the caller's transaction ----------------------------------------------------

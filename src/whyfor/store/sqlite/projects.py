@@ -6,7 +6,7 @@ import apsw
 
 from whyfor.model.sessions import Project
 from whyfor.store.journal import AliasEntry
-from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.connection import fetch, first_row
 
 
 class SqliteProjects:
@@ -28,7 +28,7 @@ class SqliteProjects:
         return {number: (sessions, last) for number, sessions, last in fetch(self.db, sql)}
 
     def find(self, identity: str) -> tuple[int, Project] | None:
-        row = first(
+        row = first_row(
             self.db,
             "SELECT id, identity, evidence, name, remote, root_commit, path FROM projects WHERE "
             "identity=?",

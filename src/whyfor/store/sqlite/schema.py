@@ -205,7 +205,7 @@ VERSION = len(MIGRATIONS)
 
 def migrate(db: apsw.Connection) -> None:
     """Bring the database to this program's version, inside the caller's transaction; never back."""
-    version = current(db)
+    version = schema_version(db)
     if version > VERSION:
         raise NewerStore(
             f"the database is of version {version}, this program knows {VERSION}",
@@ -225,6 +225,6 @@ def missing_tables(db: apsw.Connection) -> set[str]:
     }
 
 
-def current(db: apsw.Connection) -> int:
+def schema_version(db: apsw.Connection) -> int:
     found = db.pragma("user_version")
     return int(found) if isinstance(found, int) else 0

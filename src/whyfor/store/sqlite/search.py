@@ -171,17 +171,17 @@ def columns(fields: tuple[str, ...]) -> str:
 def compile_query(query: Query, fields: tuple[str, ...], *, any_clause: bool = False) -> str:
     """A query in FTS5's words. Every atom is quoted, so no text of a person's is ever syntax."""
     where = columns(fields)
-    clauses = [where + "(" + " OR ".join(map(quoted, clause)) + ")" for clause in query.clauses]
+    clauses = [where + "(" + " OR ".join(map(quote_atom, clause)) + ")" for clause in query.clauses]
     parts = ["(" + " OR ".join(clauses) + ")"] if any_clause and clauses else clauses
-    parts += [f"{{files}} : {quoted(Atom(path, prefix=True))}" for path in query.files]
-    parts += [f"{{names}} : {quoted(Atom(name))}" for name in query.tools]
+    parts += [f"{{files}} : {quote_atom(Atom(path, prefix=True))}" for path in query.files]
+    parts += [f"{{names}} : {quote_atom(Atom(name))}" for name in query.tools]
     text = " AND ".join(parts)
     for atom in query.without:
-        text = f"({text}) NOT {where}{quoted(atom)}"
+        text = f"({text}) NOT {where}{quote_atom(atom)}"
     return text
 
 
-def quoted(atom: Atom) -> str:
+def quote_atom(atom: Atom) -> str:
     text = atom.text.replace('"', '""').replace("\x00", " ")
     return f'"{text}"' + ("*" if atom.prefix else "")
 

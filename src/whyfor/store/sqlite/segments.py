@@ -12,7 +12,7 @@ import msgspec
 from whyfor.model.gaps import Gap
 from whyfor.model.sources import HiddenState, Source, StoredSegment
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.connection import fetch, first_row
 
 _encode = msgspec.json.Encoder().encode
 
@@ -85,7 +85,7 @@ class Segments:
             "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND "
             "partial=1"
         )
-        row = first(self.db, sql, (source.id, source.generation, source.position))
+        row = first_row(self.db, sql, (source.id, source.generation, source.position))
         return row[0] if row else None
 
     def move_segment(self, source: Source, generation: int, start: int, address: str) -> None:

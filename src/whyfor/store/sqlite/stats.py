@@ -18,7 +18,7 @@ from whyfor.model.stats import (
     StatsRow,
     StoreTotals,
 )
-from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.filters import as_json, session_filter
 
 # As in the index events_wrong, word for word: SQLite uses it for nothing else.
@@ -40,7 +40,7 @@ class SqliteStats:
         self.db = db
 
     def totals(self) -> StoreTotals:
-        row = first(
+        row = first_row(
             self.db,
             """
             SELECT

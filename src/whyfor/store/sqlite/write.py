@@ -16,7 +16,7 @@ from whyfor.model.sessions import Project
 from whyfor.model.signals import Process, Signal
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import fetch, first
+from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.projects import SqliteProjects
 from whyfor.store.sqlite.search_index import index_session, index_title
 from whyfor.store.sqlite.segments import Segments
@@ -119,11 +119,11 @@ class EventWriter(Segments):
         """Return one of them, without its state."""
         names = [name for name in Source.__struct_fields__ if name != "state"]
         sql = f"SELECT {', '.join(names)} FROM sources WHERE agent=? AND path=?"
-        row = first(self.db, sql, (agent, path))
+        row = first_row(self.db, sql, (agent, path))
         return Source(**dict(zip(names, row, strict=True))) if row else None
 
     def load_state(self, source: Source) -> None:
-        row = first(self.db, "SELECT state FROM sources WHERE id=?", (source.id,))
+        row = first_row(self.db, "SELECT state FROM sources WHERE id=?", (source.id,))
         source.state = msgspec.json.decode(row[0]) if row else {}
 
     def save_source(self, source: Source) -> None:
@@ -204,7 +204,7 @@ class EventWriter(Segments):
         )
         for process in chain:
             if process.start and (
-                found := first(self.db, sql, (f"[{process.pid},{process.start}]", at))
+                found := first_row(self.db, sql, (f"[{process.pid},{process.start}]", at))
             ):
                 return found[0], found[1]
         return None
@@ -212,11 +212,11 @@ class EventWriter(Segments):
     # -- projects --------------------------------------------------------------------------------
 
     def place(self, cwd: str) -> int | None:
-        row = first(self.db, "SELECT project_id FROM places WHERE cwd=?", (cwd,))
+        row = first_row(self.db, "SELECT project_id FROM places WHERE cwd=?", (cwd,))
         return int(row[0]) if row else None
 
     def project(self, number: int) -> Project | None:
-        row = first(
+        row = first_row(
             self.db,
             "SELECT identity, evidence, name, remote, root_commit, path FROM projects WHERE id=?",
             (number,),
@@ -264,7 +264,7 @@ class EventWriter(Segments):
         return Project(*max(found, key=lambda row: len(row[0]))[1:]) if found else None
 
     def _project(self, project: Project) -> int:
-        found = first(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))
+        found = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))
         if found is not None:
             return int(found[0])
         names = ("identity", "evidence", "name", "remote", "root_commit", "path")
@@ -275,7 +275,7 @@ class EventWriter(Segments):
         return self.db.last_insert_rowid()
 
     def _join(self, identity: str, project_id: int) -> None:
-        old = first(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))
+        old = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))
         if old is None:
             return
         for table in ("sessions", "places", "commits", "checkpoints"):
@@ -301,7 +301,7 @@ class EventWriter(Segments):
         return live
 
     def _load(self, agent: str, session_id: str, parent: str | None) -> SessionCounters:
-        row = first(
+        row = first_row(
             self.db,
             f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?",
             (agent, session_id),
@@ -326,7 +326,7 @@ class EventWriter(Segments):
         if live := self._live.get((agent, session_id)):
             found = live.row["cwd"]
         else:
-            row = first(
+            row = first_row(
                 self.db,
                 "SELECT cwd FROM sessions WHERE agent=? AND session_id=?",
                 (agent, session_id),
@@ -460,13 +460,13 @@ class EventWriter(Segments):
         call = bucket.facts.get("answers")
         if call is None:
             return None
-        found = first(
+        found = first_row(
             self.db, "SELECT turn FROM events WHERE session_id=? AND key=?", (live.id, call)
         )
         return int(found[0]) if found else None
 
     def has_event(self, agent: str, session_id: str, key: int) -> bool:
-        found = first(
+        found = first_row(
             self.db,
             "SELECT 1 FROM sessions s JOIN events e ON e.session_id=s.id AND e.key=? "
             "WHERE s.agent=? AND s.session_id=?",
@@ -651,7 +651,7 @@ class EventWriter(Segments):
         sums = ", ".join(f"sum({name})" for name in _FIELDS)
         sets = ", ".join(f"{name}=?" for name in _FIELDS)
         for session in sessions:
-            total = first(
+            total = first_row(
                 self.db, f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,)
             )
             models = [

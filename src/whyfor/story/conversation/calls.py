@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from whyfor.agents.edits import PATCH, first, path_in
+from whyfor.agents.edits import PATCH, first_text, path_in
 from whyfor.agents.tools import argument_names, tool_kind
 from whyfor.model.events import StoredEvent
 
@@ -14,7 +14,7 @@ _TELLING = ("pattern", "query", "description", "url")  # beside a command and a 
 _HEADS = ("---", "+++", "@@", "Index", "===")
 
 
-def argument(call: StoredEvent) -> str:
+def main_argument(call: StoredEvent) -> str:
     """The one input that says most."""
     given = (call.data or {}).get("input")
     if not isinstance(given, dict):
@@ -75,10 +75,10 @@ def _diff_lines(text: str) -> list[str]:
 def _asked_lines(given: dict[str, Any]) -> list[str] | None:
     """From what a call was given: text for other text, or a whole file; None if neither."""
     names = argument_names()
-    old, new = first(given, *names.old), first(given, *names.new)
+    old, new = first_text(given, *names.old), first_text(given, *names.new)
     if old and new:
         return list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[3:]
-    content = first(given, *names.whole)
+    content = first_text(given, *names.whole)
     if content and path_in(given):
         return ["+" + line for line in content.splitlines()]
     return None

@@ -14,7 +14,7 @@ from whyfor.agents.edits import (
     AskedChange,
     asked_edits,
     changes_in,
-    first,
+    first_text,
     is_edit,
     patch_in,
     patched_files,
@@ -40,13 +40,13 @@ def edits(call: StoredEvent) -> bool:
     return is_edit((call.data or {}).get("input"), call.text)
 
 
-def changes(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
+def file_diffs(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
     """The patch the program kept is exact; else what the call asked for. A call that failed
     changed nothing."""
     given, outcome = (call.data or {}).get("input"), (result.data or {}) if result else {}
     if outcome.get("failed") or not is_edit(given, call.text):
         return []
-    path = path_in(given) or first(outcome, "path")
+    path = path_in(given) or first_text(outcome, "path")
     text = patch_in(given)
     if isinstance(outcome.get("patch"), list) and path:
         found = [FileDiff(path, rows=_structured(outcome["patch"]))]
@@ -199,7 +199,7 @@ def _number(value: object) -> int | None:
 # -- words ---------------------------------------------------------------------------------------
 
 
-def compare(rows: Sequence[DiffRow]) -> None:
+def mark_differences(rows: Sequence[DiffRow]) -> None:
     """Mark what differs between lines that were taken away and the lines that came in their
     place."""
     at = 0

@@ -28,7 +28,7 @@ from whyfor.model.conversation import (
 from whyfor.model.events import StoredEvent
 from whyfor.model.text import one_line, plain
 from whyfor.story.conversation import tools
-from whyfor.story.conversation.diffs import changes, compare
+from whyfor.story.conversation.diffs import file_diffs, mark_differences
 from whyfor.story.conversation.kinds import PageContext
 
 RUN = 5  # calls in a row that are shown one by one; more are one line
@@ -185,7 +185,7 @@ class _Builder:
 
     def _question(self, call: StoredEvent, event: StoredEvent, result: StoredEvent | None) -> None:
         last = max(call.seq, event.seq, result.seq if result else 0)
-        found = asked(event, result)
+        found = answered_questions(event, result)
         self.found.append(
             Question(call.seq, last, call.created_at, found, _between(call, result), result is None)
         )
@@ -194,7 +194,12 @@ class _Builder:
         if _ident(event) not in self.around.known:
             self.found.append(
                 Question(
-                    event.seq, event.seq, event.created_at, asked(event, None), None, open=False
+                    event.seq,
+                    event.seq,
+                    event.created_at,
+                    answered_questions(event, None),
+                    None,
+                    open=False,
                 )
             )
 
@@ -297,17 +302,19 @@ _HANDLERS: dict[str, Callable[[_Builder, StoredEvent], None]] = {
 
 
 def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContext) -> ToolCallItem:
-    kind = tools.family(event, around.session.agent)
+    kind = tools.call_kind(event, around.session.agent)
     data = (result.data or {}) if result else {}
     failed, denied = bool(data.get("failed")), bool(data.get("rejected"))
-    edits = [edited(change, around) for change in changes(event, result)] if kind != "read" else []
+    edits = (
+        [edited(change, around) for change in file_diffs(event, result)] if kind != "read" else []
+    )
     output, more = shown(result, around, failed=failed) if result else ("", 0)
     if edits and not failed:
         output, more = "", 0  # it only says that the file was changed
     took = _between(event, result)
     if took is not None and took < (1000 if kind in ("run", "web", "other") else 10_000):
         took = None
-    argument = tools.argument(event, kind, around.session.cwd)
+    argument = tools.argument_line(event, kind, around.session.cwd)
     if (edits and not argument.strip()) or tools.is_patch(event, around.session.agent):
         argument = ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
     call = ToolCallItem(
@@ -319,7 +326,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContex
         tools.icon(kind),
         argument[:400],
         argument if kind in ("read", "edit", "write") else "",
-        plain(tools.whole(event, kind))[: around.limits.given],
+        plain(tools.whole_input(event, kind))[: around.limits.given],
         edits,
         output,
         more,
@@ -403,7 +410,7 @@ def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[st
 
 def edited(change: FileDiff, around: PageContext) -> ShownEdit:
     rows = change.rows[: around.limits.rows]
-    compare(rows)
+    mark_differences(rows)
     path = one_line(tools.shorter(change.path, around.session.cwd))
     old = one_line(tools.shorter(change.old_path, around.session.cwd)) if change.old_path else None
     return ShownEdit(
@@ -431,7 +438,7 @@ def _named(image: dict[str, Any]) -> str:
     return f"{form.upper()} image" if kind == "image" and form else kind or "file"
 
 
-def asked(event: StoredEvent, result: StoredEvent | None) -> list[AnsweredQuestion]:
+def answered_questions(event: StoredEvent, result: StoredEvent | None) -> list[AnsweredQuestion]:
     """Each question with what was chosen, and what was not."""
     questions = (event.data or {}).get("questions")
     answers = (result.data or {}).get("answers") if result else None

@@ -28,7 +28,7 @@ from whyfor.story.conversation.shape import Outline
 from whyfor.story.conversation.tools import shorter
 from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.line_keys import WIDTH
-from whyfor.story.tokens import spent
+from whyfor.story.tokens import tokens_by_turn
 from whyfor.story.tokens import total as sum_of
 
 WORDS_MAX = 60_000  # characters of one prompt or answer on a page
@@ -259,7 +259,7 @@ class ConversationReader:
 
     def _spent(self) -> dict[int, Tokens]:
         begun = ((turn.started_at, turn.number) for turn in self.shape.turns.values())
-        return spent(self.store.tokens_by_turn(self.session.id), begun, self.children)
+        return tokens_by_turn(self.store.tokens_by_turn(self.session.id), begun, self.children)
 
     def _tokens(self, turn: TurnRange) -> Tokens:
         return self.spent.get(turn.number, Tokens())

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.edits import first, path_in
+from whyfor.agents.edits import first_text, path_in
 from whyfor.agents.tools import command_of, tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.text import one_line, plural
@@ -63,7 +63,7 @@ _RANGE = (("offset", "start_line"), ("limit", "number_of_lines"))
 _LISTED = 12  # inputs of an unknown tool that are shown
 
 
-def family(call: StoredEvent, agent: str = "") -> str:
+def call_kind(call: StoredEvent, agent: str = "") -> str:
     return _FAMILY.get(tool_kind(call.name or "", agent, given(call)), "other")
 
 
@@ -92,21 +92,28 @@ def given(call: StoredEvent) -> Any:
     return (call.data or {}).get("input")
 
 
-def argument(call: StoredEvent, kind: str, cwd: str | None) -> str:
+def argument_line(call: StoredEvent, kind: str, cwd: str | None) -> str:
     """The one input that says most, on one line; paths below the session's folder without it."""
     asked = given(call)
     if kind == "run":
         text = command_of(asked) or call.text
     elif kind == "search" and isinstance(asked, dict):
-        what, where = first(asked, "pattern", "query"), first(asked, "path", "dir_path", "include")
+        what, where = (
+            first_text(asked, "pattern", "query"),
+            first_text(asked, "path", "dir_path", "include"),
+        )
         text = f"{what}  in {where}" if what and where else what or where or call.text
     elif kind == "plan" and isinstance(asked, dict):
         items = next(
             (asked[name] for name in ("todos", "plan") if isinstance(asked.get(name), list)), None
         )
-        text = plural(len(items), "item") if items is not None else calls.argument(call)
+        text = plural(len(items), "item") if items is not None else calls.main_argument(call)
     else:
-        text = path_in(asked) or first(asked, "url", "query", "prompt") or calls.argument(call)
+        text = (
+            path_in(asked)
+            or first_text(asked, "url", "query", "prompt")
+            or calls.main_argument(call)
+        )
     return one_line(shorter(text, cwd))
 
 
@@ -114,7 +121,7 @@ def shorter(text: str, cwd: str | None) -> str:
     return text.replace(f"{cwd.rstrip('/')}/", "") if cwd and len(cwd) > 1 else text
 
 
-def whole(call: StoredEvent, kind: str) -> str:
+def whole_input(call: StoredEvent, kind: str) -> str:
     """What was asked for, as far as one line cannot say it."""
     asked = given(call)
     if kind == "run":

@@ -12,7 +12,7 @@ from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
 from whyfor.model.text import count, label
-from whyfor.story.conversation.calls import argument, diff, failed, question_calls
+from whyfor.story.conversation.calls import diff, failed, main_argument, question_calls
 
 _Results = dict[Any, StoredEvent]
 _Told = tuple[str, str] | None  # kind and text; None: nothing to show
@@ -151,7 +151,7 @@ def _call(call: StoredEvent, results: _Results, session: Session, details: bool)
     if not details:
         return TranscriptCall(name)
     result = results.get(_ident(call))
-    given = argument(call)
+    given = main_argument(call)
     return TranscriptCall(
         name,
         argument=given.replace(f"{session.cwd}/", "") if session.cwd else given,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.edits import PATCH, first, is_edit
+from whyfor.agents.edits import PATCH, first_text, is_edit
 from whyfor.agents.tools import argument_names, command_of, refusals, tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.printed import printed, reported
@@ -144,7 +144,7 @@ def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) ->
             found.made.append(CommitCommand(at, at, event.seq, ident or None, "", names))
         return
     failed = bool(data.get("failed"))
-    cwd = absolute(first(call.given, *argument_names().folder), call.cwd) or call.cwd
+    cwd = absolute(first_text(call.given, *argument_names().folder), call.cwd) or call.cwd
     is_shell = tool_kind(call.name) == "shell"
     command = command_of(call.given) if is_shell else ""
     if is_shell:

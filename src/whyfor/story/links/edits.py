@@ -15,7 +15,7 @@ from whyfor.agents.edits import (
     AskedChange,
     asked_edits,
     changes_in,
-    first,
+    first_text,
     patch_in,
     patched_files,
     path_in,
@@ -75,7 +75,7 @@ def _split(packed: bytes) -> list[bytes]:
 
 def by_tool(given: Any, outcome: dict[str, Any], cwd: str, contents: Contents) -> Iterator[Edit]:
     """The patch the program kept of it is exact; else what the call asked for."""
-    path = absolute(path_in(given) or first(outcome, "path"), cwd)
+    path = absolute(path_in(given) or first_text(outcome, "path"), cwd)
     text = patch_in(given)
     if PATCH in text:
         for file in patched_files(text):

@@ -198,7 +198,7 @@ class _Run:
     ) -> list[CommitFacts]:
         listed = list(commits)
         found: dict[str, list[history.FileChange]] = {}
-        for sha, changed in history.changes(
+        for sha, changed in history.read_changes(
             self.repository.folder, (c.sha for c in listed if not c.is_merge)
         ):
             found[sha] = changed

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from whyfor.model.turns import ApprovalRequest
-from whyfor.story.status.inputs import StatusInput, family
+from whyfor.story.status.inputs import StatusInput, tool_family
 
 _ENDS = ("prompt", "done", "failed", "interrupted", "ready", "started", "exited")
 
@@ -64,9 +64,11 @@ def _joined(waiting: list[_Open], sign: StatusInput) -> bool:
 
 
 def _asked(sign: StatusInput, calls: dict[str, StatusInput]) -> ApprovalRequest:
-    tool = family(sign.tool)
+    tool = tool_family(sign.tool)
     fits = (
-        c for c in calls.values() if c.child == sign.child and (not tool or family(c.tool) == tool)
+        c
+        for c in calls.values()
+        if c.child == sign.child and (not tool or tool_family(c.tool) == tool)
     )
     named = sign.about or sign.call
     # what it names; else the first of them

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.edits import first, path_in
+from whyfor.agents.edits import first_text, path_in
 from whyfor.agents.tools import (
     command_of,
     hook_kind,
@@ -107,7 +107,7 @@ def of_event(event: StoredEvent, child: str = "", agent: str = "") -> StatusInpu
         order=event.seq,
         agent=agent,
         child=child,
-        call=first(data, "id", "request"),
+        call=first_text(data, "id", "request"),
     )
     return _about_child(_TELL[event.kind](sign, event, data) if event.kind in _TELL else sign)
 
@@ -119,15 +119,15 @@ def of_signal(signal: Signal) -> StatusInput | None:
     data = signal.data
     is_git = signal.agent == "git"
     kind = "heard" if is_git else hook_kind(signal.event, signal.agent) or "heard"
-    child = first(data, "agent_id")
+    child = first_text(data, "agent_id")
     asked = data.get("asked")
-    tool = first(data, "tool_name") or first(asked, "tool")
+    tool = first_text(data, "tool_name") or first_text(asked, "tool")
     if kind == "started" and data.get("source") == "compact":
         kind = "compacted"
     elif kind == "asked" and tool_kind(tool, signal.agent) == "question":
         kind = "question"
     elif signal.event.lower() == "notification":
-        notice = notice_kind(first(data, "notification_type"), signal.agent)
+        notice = notice_kind(first_text(data, "notification_type"), signal.agent)
         kind = "asked" if asked else notice or "heard"
     elif kind in ("child.active", "child.stopped") and not child:
         kind = "heard"  # Claude Code says so of a compaction, too
@@ -139,12 +139,12 @@ def of_signal(signal: Signal) -> StatusInput | None:
             source="hook",
             agent="" if is_git else signal.agent,
             child=child,
-            call=first(data, "tool_use_id"),
+            call=first_text(data, "tool_use_id"),
             tool=tool,
-            text=first(asked, "text")[:TEXT_MAX]
+            text=first_text(asked, "text")[:TEXT_MAX]
             if kind == "asked"
-            else first(data, "error", "reason"),
-            path=first(asked, "path") if kind == "asked" else "",
+            else first_text(data, "error", "reason"),
+            path=first_text(asked, "path") if kind == "asked" else "",
             cut=kind == "asked" and isinstance(asked, dict) and bool(asked.get("cut")),
             cwd=signal.cwd or "" if kind == "started" else "",
             process=_process(data.get("process")) if not is_git else None,
@@ -165,7 +165,7 @@ def said(event: StoredEvent, agent: str = "") -> str:
     if event.kind != "tool.call":
         return event.text
     given, tool = (event.data or {}).get("input"), event.name or "unknown"
-    command = command_of(given) if family(tool, agent) == "shell" else ""
+    command = command_of(given) if tool_family(tool, agent) == "shell" else ""
     return command or ("" if _path(given, tool, agent) else event.text)
 
 
@@ -174,7 +174,7 @@ def _path(given: Any, tool: str, agent: str) -> str:
     return path_in(given) if tells else ""
 
 
-def family(tool: str, agent: str = "") -> str:
+def tool_family(tool: str, agent: str = "") -> str:
     """Hooks and transcripts of one agent may call its shell by different names."""
     return "shell" if tool_kind(tool, agent) == "shell" else tool
 
@@ -198,7 +198,7 @@ def _process(told: object) -> tuple[int, int] | None:
 def _started(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     """Without a time it may be later than all that follows it, and then says nothing."""
     kind = "heard" if event.created_at is None else sign.kind
-    return msgspec.structs.replace(sign, kind=kind, cwd=first(data, "cwd"))
+    return msgspec.structs.replace(sign, kind=kind, cwd=first_text(data, "cwd"))
 
 
 def _prompt(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
@@ -209,7 +209,7 @@ def _prompt(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> Stat
 
 def _over(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     kind = "interrupted" if data.get("interrupted") else "failed" if data.get("failed") else "done"
-    return msgspec.structs.replace(sign, kind=kind, text=first(data, "reason"))
+    return msgspec.structs.replace(sign, kind=kind, text=first_text(data, "reason"))
 
 
 def _call(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
@@ -229,16 +229,19 @@ def _result(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> Stat
 
 
 def _asked(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
-    request, cut = first(data, "request", "id") or f"seq {event.seq}", len(event.text) > TEXT_MAX
+    request, cut = (
+        first_text(data, "request", "id") or f"seq {event.seq}",
+        len(event.text) > TEXT_MAX,
+    )
     told = msgspec.structs.replace(
-        sign, call=request, about=first(data, "id"), tool=event.name or "", cut=cut
+        sign, call=request, about=first_text(data, "id"), tool=event.name or "", cut=cut
     )
     return msgspec.structs.replace(told, text=event.text[:TEXT_MAX])
 
 
 def _answered(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     return msgspec.structs.replace(
-        sign, call=first(data, "request", "id"), text=first(data, "decision")
+        sign, call=first_text(data, "request", "id"), text=first_text(data, "decision")
     )
 
 
@@ -251,7 +254,7 @@ def _question(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> St
 def _subagent(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     """Only some agents name the session of a subagent; for the others its call says how long it
     runs."""
-    if child := first(data, "session", "subagent"):
+    if child := first_text(data, "session", "subagent"):
         return msgspec.structs.replace(sign, child=child, call="")
     kind = "call" if event.kind == "subagent.started" and sign.call else "heard"
     return msgspec.structs.replace(

@@ -23,12 +23,12 @@ __all__ = [
     "State",
     "StatusInput",
     "apply",
+    "fold_inputs",
+    "judge_status",
     "of_event",
     "of_process",
     "of_signal",
     "process",
-    "status",
-    "told",
 ]
 
 PHASES = ("exited", "waiting_approval", "running", "waiting", "idle", "unknown")
@@ -39,7 +39,7 @@ LONG = 30 * 60_000  # what nobody has confirmed for so long is no longer sure
 SHOWN = 120  # characters of one line
 
 
-def told(signs: Iterable[StatusInput | None], state: State = NEW) -> State:
+def fold_inputs(signs: Iterable[StatusInput | None], state: State = NEW) -> State:
     for sign in signs:
         state = apply(state, sign) if sign else state
     return state
@@ -51,7 +51,7 @@ def process(state: State) -> tuple[int, int] | None:
     return (pid, start) if pid else None
 
 
-def status(state: State, now: int, alive: bool | None = None) -> Status:
+def judge_status(state: State, now: int, alive: bool | None = None) -> Status:
     """`alive`: whether the process is; None if nobody can tell."""
     view = _View(state, now, alive)
     phase, evidence, confidence, since = view.judged()

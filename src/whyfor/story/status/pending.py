@@ -4,7 +4,7 @@ answered."""
 from __future__ import annotations
 
 from whyfor.model.status import PendingApproval
-from whyfor.story.status.inputs import family
+from whyfor.story.status.inputs import tool_family
 from whyfor.story.status.state import GRACE, Child, LastHeard, OpenRequest, OpenToolCall, State
 
 SLACK = 2_000  # ms: a call's record may be dated a moment after the request to run it
@@ -92,14 +92,14 @@ class PendingRequests:
         if ask.call:
             found = self.state.calls.get(ask.call)
             return [found] if found and found.at else []
-        tool = family(ask.tool)
+        tool = tool_family(ask.tool)
         found_all = [
             call
             for call in self.state.calls.values()
             if call.child == ask.child
             and 0 < call.at <= ask.at + SLACK
             and (not call.done_at or call.done_at > ask.at)
-            and (not tool or family(call.tool) == tool)
+            and (not tool or tool_family(call.tool) == tool)
             and call.at > self._before(ask)
         ]
         exactly = [call for call in found_all if ask.text and call.text == ask.text]
