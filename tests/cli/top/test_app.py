@@ -192,10 +192,10 @@ def test_what_is_kept_is_shown_before_anybody_reads(
 
 
 def test_a_change_is_shown_and_the_choice_stays(settings: Settings) -> None:
+    together = {"since": now() - 60_000}  # what began later stands above
+
     async def act(screen: Screen) -> None:
-        screen.app.stand(
-            [standing("a", "running"), standing("b", "running"), standing("c", "running")]
-        )
+        screen.app.stand([standing(name, "running", status=together) for name in "abc"])
         await screen.see("3 are running")
         await screen.press("j")
         assert screen.chosen == "b"
