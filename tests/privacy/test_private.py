@@ -412,7 +412,7 @@ def test_where_nothing_is_private_nothing_is_decoded(
     source = Source(
         id=0, agent="claude", path="p", session_id=t.session_id, framing="lines", state={}
     )
-    monkeypatch.setattr(decode, "records", lambda line, offset: pytest.fail("decoded"))
+    monkeypatch.setattr(decode, "decode_line", lambda line, offset: pytest.fail("decoded"))
     kept = CaptureGate(EventWriter(db)).kept(source, Chunk(0, data, False))
     assert kept.data is data
     db.close()
