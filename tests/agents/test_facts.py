@@ -47,7 +47,7 @@ def agents_words() -> set[str]:
     tools |= {"MultiEdit", "NotebookEdit", "WebFetch", "WebSearch", "ToolSearch", "TaskCreate"}
     variables = all_of("folder_variables") | all_of("session_variables")
     variables |= all_of("presence_variables")
-    records = RECORDS | CALLS | OUTPUTS | ((EVENTS | SILENT) - set(KINDS))
+    records = RECORDS | CALLS | OUTPUTS | ((EVENTS.keys() | SILENT) - set(KINDS))
     records |= {"file-history-snapshot", "isSidechain", "parentUuid", "replacement_history"}
     found = {word for word in tools | records if is_unmistakable(word) or "-" in word}
     return found | (variables - SHARED_VARIABLES)

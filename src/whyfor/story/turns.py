@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -79,35 +79,65 @@ def counted_kind(name: str, agent: str = "") -> str:
 
 
 def _add(making: _Making, event: StoredEvent, agent: str) -> None:
-    turn, data = making.turn, event.data or {}
+    turn = making.turn
     turn.last_seq = event.seq
     if event.created_at is not None:
         turn.started_at = min(turn.started_at or event.created_at, event.created_at)
         turn.ended_at = max(turn.ended_at or event.created_at, event.created_at)
-    if event.kind == "user.prompt":
-        turn.prompt = turn.prompt or event.text
-    elif event.kind == "assistant.message":
-        turn.closing = event.text
-    elif event.kind == "tool.call":
-        making.tools[event.name or "unknown"] += 1
-        making.kinds[counted_kind(event.name or "", agent)] += 1
-        making.writes[first_text(data, "id") or str(event.seq)] = _written(
-            data.get("input"), event.text
-        )
-    elif event.kind == "tool.result":
-        turn.failures += bool(data.get("failed"))
-        if data.get("failed"):
-            making.writes.pop(first_text(data, "id"), None)
-    elif event.kind == "error":
-        turn.errors.append(event.text)
-    elif event.kind == "question.asked":
-        turn.questions.append(event.text)
-    elif event.kind == "turn.completed":
-        turn.interrupted = turn.interrupted or bool(data.get("interrupted"))
-        measured = data.get("duration_ms")
-        turn.duration_ms = (
-            measured if isinstance(measured, int) and measured >= 0 else turn.duration_ms
-        )
+    add = _ADD.get(event.kind)
+    if add:
+        add(making, event, agent)
+
+
+def _add_prompt(making: _Making, event: StoredEvent, _agent: str) -> None:
+    making.turn.prompt = making.turn.prompt or event.text
+
+
+def _add_message(making: _Making, event: StoredEvent, _agent: str) -> None:
+    making.turn.closing = event.text
+
+
+def _add_call(making: _Making, event: StoredEvent, agent: str) -> None:
+    data = event.data or {}
+    making.tools[event.name or "unknown"] += 1
+    making.kinds[counted_kind(event.name or "", agent)] += 1
+    ident = first_text(data, "id") or str(event.seq)
+    making.writes[ident] = _written(data.get("input"), event.text)
+
+
+def _add_result(making: _Making, event: StoredEvent, _agent: str) -> None:
+    data = event.data or {}
+    if data.get("failed"):
+        making.turn.failures += 1
+        making.writes.pop(first_text(data, "id"), None)
+
+
+def _add_error(making: _Making, event: StoredEvent, _agent: str) -> None:
+    making.turn.errors.append(event.text)
+
+
+def _add_question(making: _Making, event: StoredEvent, _agent: str) -> None:
+    making.turn.questions.append(event.text)
+
+
+def _add_end(making: _Making, event: StoredEvent, _agent: str) -> None:
+    data = event.data or {}
+    turn = making.turn
+    turn.interrupted = turn.interrupted or bool(data.get("interrupted"))
+    measured = data.get("duration_ms")
+    if isinstance(measured, int) and measured >= 0:
+        turn.duration_ms = measured
+
+
+_ADD: dict[str, Callable[[_Making, StoredEvent, str], None]] = {
+    "user.prompt": _add_prompt,
+    "assistant.message": _add_message,
+    "tool.call": _add_call,
+    "tool.result": _add_result,
+    "error": _add_error,
+    "question.asked": _add_question,
+    "turn.completed": _add_end,
+}
 
 
 def _written(given: Any, text: str) -> list[str]:

@@ -21,22 +21,6 @@ from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
 
-# Events that are read.
-EVENTS = frozenset(
-    str.split(
-        "session.start session.resume session.context_changed session.mode_changed "
-        "session.title_changed "
-        "session.compaction_complete session.truncation session.context_cleared "
-        "session.snapshot_rewind "
-        "session.error session.task_complete session.shutdown user.message assistant.message "
-        "assistant.reasoning tool.user_requested tool.execution_start tool.execution_complete "
-        "permission.requested permission.completed exit_plan_mode.requested "
-        "exit_plan_mode.completed "
-        "elicitation.requested subagent.started subagent.completed subagent.failed "
-        "subagent.selected "
-        "skill.invoked system.notification model.call_failure abort"
-    )
-)
 # Known events that carry nothing of the conversation: steps of a turn, state of the program,
 # progress.
 SILENT = frozenset(
@@ -112,15 +96,15 @@ class EventsReader:
             return
         if kind == "session.model_change":
             self.state["model"] = as_str(data.get("newModel")) or self.state.get("model")
-        if kind not in EVENTS:
+        handler = EVENTS.get(kind)
+        if handler is None:
             if kind not in SILENT:
                 out.unknown_type(kind)
             return
         ident = as_str(record.get("id")) or str(fold_bytes(offset, line))
         bucket = self._bucket(kind, record, data, out)
         at = _Here(out, bucket, parse_iso(record.get("timestamp")), ident)
-        handler: Callable[[Record, _Here], None] = getattr(self, "_" + kind.replace(".", "_"))
-        handler(data, at)
+        handler(self, data, at)
 
     def _bucket(self, kind: str, record: Record, data: Record, out: Sink) -> Bucket:
         """Subagents write into the same log, under their own id or that of the call that started
@@ -560,6 +544,42 @@ def _reference(part: Record, index: int) -> Record:
     if isinstance(data, str):
         found["bytes"] = len(data) * 3 // 4
     return {key: value for key, value in found.items() if value is not None}
+
+
+# What is read of each event that says something of the conversation.
+EVENTS: dict[str, Callable[[EventsReader, Record, _Here], None]] = {
+    "session.start": EventsReader._session_start,
+    "session.resume": EventsReader._session_resume,
+    "session.context_changed": EventsReader._session_context_changed,
+    "session.mode_changed": EventsReader._session_mode_changed,
+    "session.title_changed": EventsReader._session_title_changed,
+    "session.compaction_complete": EventsReader._session_compaction_complete,
+    "session.truncation": EventsReader._session_truncation,
+    "session.context_cleared": EventsReader._session_context_cleared,
+    "session.snapshot_rewind": EventsReader._session_snapshot_rewind,
+    "session.error": EventsReader._session_error,
+    "session.task_complete": EventsReader._session_task_complete,
+    "session.shutdown": EventsReader._session_shutdown,
+    "user.message": EventsReader._user_message,
+    "assistant.message": EventsReader._assistant_message,
+    "assistant.reasoning": EventsReader._assistant_reasoning,
+    "tool.user_requested": EventsReader._tool_user_requested,
+    "tool.execution_start": EventsReader._tool_execution_start,
+    "tool.execution_complete": EventsReader._tool_execution_complete,
+    "permission.requested": EventsReader._permission_requested,
+    "permission.completed": EventsReader._permission_completed,
+    "exit_plan_mode.requested": EventsReader._exit_plan_mode_requested,
+    "exit_plan_mode.completed": EventsReader._exit_plan_mode_completed,
+    "elicitation.requested": EventsReader._elicitation_requested,
+    "subagent.started": EventsReader._subagent_started,
+    "subagent.completed": EventsReader._subagent_completed,
+    "subagent.failed": EventsReader._subagent_failed,
+    "subagent.selected": EventsReader._subagent_selected,
+    "skill.invoked": EventsReader._skill_invoked,
+    "system.notification": EventsReader._system_notification,
+    "model.call_failure": EventsReader._model_call_failure,
+    "abort": EventsReader._abort,
+}
 
 
 class _History:

@@ -279,16 +279,28 @@ class ConversationReader:
         numbers = {child.id: child for child in self.children}
         for event in started:
             ident = str((event.data or {}).get("id") or "")
-            result = around.results.get(ident)
-            names = [(event.data or {}).get(name) for name in ("subagent", "session")]
-            names += [(result.data or {}).get("subagent") if result else None, ident]
-            child = next((found for name in names if (found := self._named(by_id, name))), None)
+            child = self._named_child(event, around.results.get(ident), by_id)
             task = (event.data or {}).get("prompt")
             if child is None and isinstance(task, str) and task[:_TASK] in tasks:
                 child = numbers[tasks[task[:_TASK]]]
             if child is not None and ident:
                 around.children[ident] = child
                 around.inside[child.id] = self._inside(child)
+
+    def _named_child(
+        self, event: StoredEvent, result: StoredEvent | None, by_id: dict[str, Session]
+    ) -> Session | None:
+        """Return the session that the call or its result names; None if neither does."""
+        data = event.data or {}
+        names = [data.get("subagent"), data.get("session")]
+        if result:
+            names.append((result.data or {}).get("subagent"))
+        names.append(str(data.get("id") or ""))
+        for name in names:
+            child = self._named(by_id, name)
+            if child is not None:
+                return child
+        return None
 
     def _named(self, by_id: dict[str, Session], name: object) -> Session | None:
         if not isinstance(name, str) or not name:
