@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
 from rich.padding import Padding
@@ -32,55 +35,54 @@ EDITED = 12  # lines of a diff, unless it is unfolded
 _IN = (0, 0, 0, 2)
 
 
-def render_item(item: Item, unfolded: bool) -> RenderableType:  # noqa: C901 - one case for each kind of item
+def render_item(item: Item, unfolded: bool) -> RenderableType:
     """Words first, machinery folded to one line each."""
-    match item:
-        case Prompt():
-            return _prompt(item)
-        case MessageItem():
-            return Padding(Group(_markdown(item.text), *_more(item.more)), (1, 0, 1, 2))
-        case Thought():
-            return _thought(item, unfolded)
-        case ToolCallItem():
-            return _call(item, unfolded)
-        case Run():
-            head = _line("▸", "", item.text, _took(item.took))
-            return (
-                Group(head, *(Padding(render_item(each, False), _IN) for each in item.items))
-                if unfolded
-                else head
-            )
-        case SubagentItem():
-            return _sub(item, unfolded)
-        case Question():
-            return _question(item)
-        case Decision():
-            word = "allowed" if item.approved else "denied"
-            by = "a rule" if item.by_rule else "you"
-            after = f" after {duration_text(item.after)}" if item.after is not None else ""
-            return Text.assemble((f"  {by} {word}{after}: ", "dim"), exact_text(item.what))
-        case Compaction():
-            sizes = f": {count(item.before)} → {count(item.after)} tokens" if item.before else ""
-            head = Text(f"┄┄ conversation compacted{sizes} ┄┄", "dim")
-            return (
-                Group(head, Padding(Text(clean(item.summary), "dim"), _IN))
-                if unfolded and item.summary
-                else head
-            )
-        case ErrorItem():
-            times = f" ×{item.number}" if item.number > 1 else ""
-            return Text(f"  ✕ {short(item.text) or 'an error without words'}{times}", "red")
-        case NoticeItem():
-            return Text(f"  {short(item.text)}", "dim")
-        case CommitItem():
-            line = f"● {item.checkpoint.commit[:8]} {short(item.checkpoint.subject)}"
-            return Text.assemble(
-                (line, "bold"), (f"  {item.part.evidence}, {item.part.confidence}", "dim")
-            )
-    return Text(f"  {item.kind}", "dim")
+    render = _RENDER.get(type(item))
+    return render(item, unfolded) if render else Text(f"  {item.kind}", "dim")
 
 
-def _prompt(item: Prompt) -> RenderableType:
+def _message(item: MessageItem, _unfolded: bool) -> RenderableType:
+    return Padding(Group(_markdown(item.text), *_more(item.more)), (1, 0, 1, 2))
+
+
+def _run(item: Run, unfolded: bool) -> RenderableType:
+    head = _line("▸", "", item.text, _took(item.took))
+    if not unfolded:
+        return head
+    return Group(head, *(Padding(render_item(each, False), _IN) for each in item.items))
+
+
+def _decision(item: Decision, _unfolded: bool) -> RenderableType:
+    word = "allowed" if item.approved else "denied"
+    by = "a rule" if item.by_rule else "you"
+    after = f" after {duration_text(item.after)}" if item.after is not None else ""
+    return Text.assemble((f"  {by} {word}{after}: ", "dim"), exact_text(item.what))
+
+
+def _compaction(item: Compaction, unfolded: bool) -> RenderableType:
+    sizes = f": {count(item.before)} → {count(item.after)} tokens" if item.before else ""
+    head = Text(f"┄┄ conversation compacted{sizes} ┄┄", "dim")
+    if not unfolded or not item.summary:
+        return head
+    return Group(head, Padding(Text(clean(item.summary), "dim"), _IN))
+
+
+def _error(item: ErrorItem, _unfolded: bool) -> RenderableType:
+    times = f" ×{item.number}" if item.number > 1 else ""
+    return Text(f"  ✕ {short(item.text) or 'an error without words'}{times}", "red")
+
+
+def _notice(item: NoticeItem, _unfolded: bool) -> RenderableType:
+    return Text(f"  {short(item.text)}", "dim")
+
+
+def _commit(item: CommitItem, _unfolded: bool) -> RenderableType:
+    line = f"● {item.checkpoint.commit[:8]} {short(item.checkpoint.subject)}"
+    evidence = f"  {item.part.evidence}, {item.part.confidence}"
+    return Text.assemble((line, "bold"), (evidence, "dim"))
+
+
+def _prompt(item: Prompt, _unfolded: bool) -> RenderableType:
     head = Text(moment_text(item.at) if item.at else "", "dim")
     if item.by_agent:
         head.append("  asked by the agent that started it")
@@ -153,7 +155,7 @@ def _sub(item: SubagentItem, unfolded: bool) -> RenderableType:
     return Group(*parts)
 
 
-def _question(item: Question) -> RenderableType:
+def _question(item: Question, _unfolded: bool) -> RenderableType:
     parts: list[RenderableType] = []
     for each in item.asked:
         parts.append(Text(f"? {short(each.question, 1000)}", "bold" if item.open else "dim"))
@@ -185,3 +187,19 @@ def _more(characters: int) -> list[RenderableType]:
 
 def _markdown(text: str) -> Markdown:
     return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
+
+
+_RENDER: dict[type[Item], Callable[[Any, bool], RenderableType]] = {
+    Prompt: _prompt,
+    MessageItem: _message,
+    Thought: _thought,
+    ToolCallItem: _call,
+    Run: _run,
+    SubagentItem: _sub,
+    Question: _question,
+    Decision: _decision,
+    Compaction: _compaction,
+    ErrorItem: _error,
+    NoticeItem: _notice,
+    CommitItem: _commit,
+}

@@ -118,19 +118,10 @@ def of_signal(signal: Signal) -> StatusInput | None:
         return None
     data = signal.data
     is_git = signal.agent == "git"
-    kind = "heard" if is_git else hook_kind(signal.event, signal.agent) or "heard"
     child = first_text(data, "agent_id")
     asked = data.get("asked")
     tool = first_text(data, "tool_name") or first_text(asked, "tool")
-    if kind == "started" and data.get("source") == "compact":
-        kind = "compacted"
-    elif kind == "asked" and tool_kind(tool, signal.agent) == "question":
-        kind = "question"
-    elif signal.event.lower() == "notification":
-        notice = notice_kind(first_text(data, "notification_type"), signal.agent)
-        kind = "asked" if asked else notice or "heard"
-    elif kind in ("child.active", "child.stopped") and not child:
-        kind = "heard"  # Claude Code says so of a compaction, too
+    kind = _kind_of_signal(signal, tool)
     return _about_child(
         StatusInput(
             kind=kind,
@@ -150,6 +141,23 @@ def of_signal(signal: Signal) -> StatusInput | None:
             process=_process(data.get("process")) if not is_git else None,
         )
     )
+
+
+def _kind_of_signal(signal: Signal, tool: str) -> str:
+    data = signal.data
+    kind = "heard"
+    if signal.agent != "git":
+        kind = hook_kind(signal.event, signal.agent) or "heard"
+    if kind == "started" and data.get("source") == "compact":
+        return "compacted"
+    if kind == "asked" and tool_kind(tool, signal.agent) == "question":
+        return "question"
+    if signal.event.lower() == "notification":
+        notice = notice_kind(first_text(data, "notification_type"), signal.agent)
+        return "asked" if data.get("asked") else notice or "heard"
+    if kind in ("child.active", "child.stopped") and not first_text(data, "agent_id"):
+        return "heard"  # Claude Code says so of a compaction, too
+    return kind
 
 
 def of_process(status: str, waiting_for: str, at: int) -> StatusInput:
