@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 import msgspec
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.transcripts import Transcript
@@ -526,6 +526,22 @@ def test_many_changes_at_once_end_in_what_holds(
     )
     expect(page.locator("[data-approvals] [data-number]")).to_have_text("12")
     expect(page.locator(".card")).to_have_count(36)
+
+
+def test_a_count_that_comes_late_does_not_overwrite_what_the_stream_said(
+    site: Site, page: Page, stand: Callable[..., None]
+) -> None:
+    held: list[Route] = []
+    stand(standing("one", "running"))
+    page.route("**/now/count", lambda route: held.append(route))
+    site.open(page)
+    live(page)
+    stand(asking("one", "make deploy"))
+    number = page.locator("[data-approvals] [data-number]")
+    expect(number).to_have_text("1")
+    held[0].fulfill(body='{"waiting_approval": 0}', content_type="application/json")
+    page.wait_for_timeout(300)
+    expect(number).to_have_text("1")
 
 
 def test_a_server_that_stops_is_said_and_found_again(

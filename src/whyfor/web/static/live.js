@@ -24,6 +24,7 @@ let hiding = 0;
 let silence = 0;
 const asking = new Set();
 let counting = 0;
+let heardStatuses = 0;
 let attempt = 0; // only the latest to connect does
 let isOpen = false;
 
@@ -156,6 +157,7 @@ function hearsAll() {
 function counted(status) {
   if (status.phase === "waiting_approval" && !status.gone && !status.parent_session_id) asking.add(status.session);
   else asking.delete(status.session);
+  heardStatuses += 1;
   clearTimeout(counting); // the first of many, right after connecting, is not the number yet
   counting = setTimeout(() => showCount(asking.size), 50);
 }
@@ -168,9 +170,12 @@ function showCount(number) {
 
 async function askCount() {
   if (document.hidden || lostAt) return;
+  const heardBefore = heardStatuses;
   try {
     const answer = await ask("/now/count");
-    if (answer.ok) showCount((await answer.json()).waiting_approval);
+    if (!answer.ok) return;
+    const number = (await answer.json()).waiting_approval;
+    if (heardStatuses === heardBefore) showCount(number); // else the stream has said something newer
   } catch {
     // The stream says that the server is gone.
   }
