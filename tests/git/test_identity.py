@@ -290,6 +290,17 @@ def test_a_folder_that_is_gone_is_known_by_its_path(tmp_path: Path) -> None:
     assert identify(gone) == Project(gone, "path", "shop", path=gone)
 
 
+@pytest.mark.parametrize(
+    "inside", [".claude/worktrees/feature", ".claude/worktrees/a/src", ".worktrees/feature"]
+)
+def test_a_worktree_that_is_gone_with_its_repository_was_of_it(tmp_path: Path, inside: str) -> None:
+    gone = str(tmp_path / "gone" / "shop")
+    assert identify(f"{gone}/{inside}") == identify(gone)
+    windows = r"C:\code\shop"
+    assert identify(windows + "\\" + inside.replace("/", "\\")).identity == windows
+    assert identify(f"{gone}/.worktrees").identity == f"{gone}/.worktrees", "it is in none"
+
+
 def test_a_home_under_version_control_does_not_take_in_what_is_gone(home: Path) -> None:
     git(home, "init", "-q")
     gone = str(home / "projects" / "shop")
@@ -473,6 +484,63 @@ def test_a_folder_that_is_gone_later_keeps_its_project(
     assert ingested.projects == {"one": known, "two": known}
     ingested.rebuild()
     assert ingested.projects == {"one": known, "two": known}
+
+
+def test_sessions_that_name_their_remote_are_of_one_project_though_their_folders_are_gone(
+    ingested: Ingested, tmp_path: Path
+) -> None:
+    day = ingested.home / ".codex/sessions/2026/05/01"
+    day.mkdir(parents=True)
+    for number, (url, cwd) in enumerate(
+        ((SHOP, "shop"), ("git@example.com:ada/shop.git", "wt/feature"), ("../bare", "other"))
+    ):
+        ident = f"019d0000-000{number}-7000-8000-000000000001"
+        head = {"id": ident, "cwd": str(tmp_path / "gone" / cwd), "git": {"repository_url": url}}
+        lines = [
+            {"timestamp": "2026-05-01T10:00:00Z", "type": "session_meta", "payload": head},
+            {
+                "timestamp": "2026-05-01T10:00:01Z",
+                "type": "event_msg",
+                "payload": {"type": "user_message", "message": f"Prompt of {cwd}"},
+            },
+        ]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (day / f"rollout-2026-05-01T10-00-00-{ident}.jsonl").write_text(text)
+    ingested.session("claude's", tmp_path / "gone" / "wt/feature")
+    shop, other = "example.com/ada/shop", str(tmp_path / "gone" / "other")
+    wanted = {"shop": shop, "wt/feature": shop, "claude's": shop, "other": other}
+    assert ingested.projects == wanted
+    ingested.rebuild()
+    assert ingested.projects == wanted
+
+
+@pytest.mark.parametrize("first", ["caller", "subagent"])
+def test_a_subagent_that_does_not_say_where_it_ran_is_of_its_callers_project(
+    first: str, repo: Repo, ingested: Ingested
+) -> None:
+    folder = repo("shop", remote=SHOP)
+    caller, child = Transcript("caller", cwd=str(folder)), Transcript("child")
+    caller.prompt("Prompt of caller")
+    child.session_id = caller.session_id
+    child.prompt("Prompt of child")
+    for line in child.lines:
+        del line["cwd"]
+        line |= {"agentId": "a1b2c3", "isSidechain": True}
+    below = caller.path(ingested.home).with_suffix("") / "subagents" / "agent-a1b2c3.jsonl"
+    below.parent.mkdir(parents=True)
+    text = "".join(json.dumps(line) + "\n" for line in child.lines)
+    if first == "caller":
+        ingested.save(caller)
+        below.write_text(text)
+        assert ingested.cli("ingest", "--json").code == 0
+    else:
+        below.write_text(text)
+        assert ingested.cli("ingest", "--json").code == 0
+        ingested.save(caller)
+    for _ in range(2):
+        listed = ingested.cli("sessions", "--all", "--json").json
+        assert [session["project"] for session in listed] == ["example.com/ada/shop"] * 2
+        ingested.rebuild()
 
 
 def test_sessions_of_clones_and_worktrees_are_listed_together(

@@ -25,7 +25,7 @@ class SegmentParser:
         self.writer = writer
         self.journal = journal  # None while rebuilding: the journal is the source then
         self.now = now
-        self._placed: set[str] = set()
+        self._placed: set[tuple[str, str | None]] = set()
 
     def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
         """Store the segment's row and its events, and move the source's position on.
@@ -87,7 +87,7 @@ class SegmentParser:
             return  # nothing of it is kept: not even that there was a session
         for bucket in sink.buckets.values():
             if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
-                self._locate(cwd)
+                self._locate(cwd, bucket.facts.get("remote"))
             self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
 
     def _read_tail(
@@ -106,21 +106,22 @@ class SegmentParser:
             reader.read(record, entry.start, line, sink)
         sink.unknown.clear()
 
-    def _locate(self, cwd: str) -> None:
+    def _locate(self, cwd: str, remote: str | None = None) -> None:
         """Learn which project a folder belongs to, once per run; when it is gone, keep what was
-        known."""
-        if cwd in self._placed or self.journal is None:
+        known, or what the session says it was a clone of."""
+        if (cwd, remote) in self._placed or self.journal is None:
             return
-        self._placed.add(cwd)
+        self._placed.add((cwd, remote))
         # here: most runs meet no new folder
-        from whyfor.git.identity import has_commit, identify, still
+        from whyfor.git.identity import has_commit, identify, project_of_remote, still
 
         known = self.writer.place(cwd)
         if known is not None and (before := self.writer.project(known)) and still(cwd, before):
             return
         project = identify(cwd)
         if project.evidence == "path":
-            project = self.writer.adopted(cwd) or project
+            told = project_of_remote(remote, cwd) if remote else None
+            project = self.writer.adopted(cwd) or told or project
         if known is not None and project.evidence == "path":
             return
         when = self.now()

@@ -14,6 +14,8 @@ from whyfor.model.sessions import Project
 _SCP = re.compile(r"^(?:[^@/]+@)?([^/:]+):(?!//)(.+)$")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.*)$", re.I)
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
+# where agents and people put the work trees they make inside of a repository
+_LINKED = re.compile(r"[\\/](?:\.claude[\\/]worktrees|\.worktrees)[\\/](?=[^\\/])")
 _HOPS = 3  # a clone of a clone of a clone on this machine
 
 
@@ -28,7 +30,24 @@ def identify(cwd: str, *, named: bool = False) -> Project:
     if where is None and named:
         where = name_place(Path(cwd))
     found = _identify(where, _HOPS) if where is not None else None
-    return found or Project(identity=cwd, evidence="path", name=_basename(cwd), path=cwd)
+    if found is None:
+        main = _main_folder(cwd)
+        found = Project(identity=main, evidence="path", name=_basename(main), path=main)
+    return found
+
+
+def project_of_remote(url: str, folder: str) -> Project | None:
+    """Return the project that a session says its folder was a clone of; None if the URL is of a
+    folder on some machine."""
+    if _local(url):
+        return None
+    identity, main = normalise(url), _main_folder(folder)
+    return Project(identity, "remote", _basename(identity), remote=identity, path=main)
+
+
+def _main_folder(cwd: str) -> str:
+    """Return the work tree that a linked one was made in, as its path tells after it is gone."""
+    return _LINKED.split(cwd, maxsplit=1)[0] or cwd
 
 
 def _identify(where: GitPlace, hops: int) -> Project | None:

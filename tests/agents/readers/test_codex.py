@@ -860,6 +860,54 @@ def test_copies_of_responses_in_a_fork_have_the_keys_of_the_originals() -> None:
         assert len({u.key for u in child}) == 2
 
 
+@pytest.mark.parametrize("by_record", [False, True])
+@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("counted_by", ["event", "record"])
+def test_a_lost_count_is_made_good_by_the_next_total(
+    counted_by: str, lost: int, by_record: bool
+) -> None:
+    totals = [tokens(100, 40, 10, 4), tokens(300, 90, 30, 9), tokens(700, 200, 60, 10)]
+    steps = [tokens(100, 40, 10, 4), tokens(200, 50, 20, 5), tokens(400, 110, 30, 1)]
+    if counted_by == "event":
+        records = [token_count(*pair) for pair in zip(totals, steps, strict=True)]
+    else:
+        pairs = enumerate(zip(steps, totals, strict=True))
+        records = [usage_record(f"r{number}", *pair) for number, pair in pairs]
+    del records[lost]
+    used = read([meta(), *records, *records[-1:]], by_record=by_record).main.usage
+    whole = totals[1] if lost == 2 else totals[2]
+    assert sum(u.input or 0 for u in used) == whole["input_tokens"] - whole["cached_input_tokens"]
+    assert sum(u.cache_read or 0 for u in used) == whole["cached_input_tokens"]
+    assert sum(u.output or 0 for u in used) == whole["output_tokens"]
+    assert sum(u.reasoning or 0 for u in used) == whole["reasoning_output_tokens"]
+    assert len({u.key for u in used}) == len(used)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        meta(CHILD, forked_from_id=PARENT),
+        meta(CHILD, history_base={"thread_id": PARENT, "end_ordinal_exclusive": 3}),
+        meta(CHILD, source={"subagent": {"thread_spawn": {"parent_thread_id": PARENT}}}),
+    ],
+)
+def test_the_total_that_a_thread_was_given_is_not_its_own(head: dict[str, Any]) -> None:
+    records = [
+        token_count(tokens(4000, 0, 400), tokens(1000, 0, 100)),
+        token_count(tokens(7000, 0, 600), tokens(2000, 0, 150)),  # one of 1000 and 50 is lost
+    ]
+    used = read([head, *records]).main.usage
+    assert [(u.input, u.output) for u in used] == [(1000, 100), (1000, 50), (2000, 150)]
+
+
+def test_a_total_that_began_anew_counts_by_its_responses() -> None:
+    records = [
+        token_count(tokens(5000, 0, 400), tokens(5000, 0, 400)),
+        token_count(tokens(300, 0, 20), tokens(300, 0, 20)),
+    ]
+    assert [u.input for u in read([meta(), *records]).main.usage] == [5000, 300]
+
+
 def test_the_oldest_counts_are_running_totals() -> None:
     records = [
         event("token_count", **tokens(100, 0, 10)),

@@ -229,6 +229,36 @@ def test_else_the_list_of_projects_tells_it(tmp_path: Path, project: str) -> Non
     assert shape is not None and shape.cwd == "/code/thing"
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("/code/thing", "/code/thing/src/main.ts"),
+        ("/code/my things/thing", "/code/my things/thing/src/main.ts"),
+        ("/code/thing", "look at /code/thing/src/main.ts, then at /else."),
+        (r"C:\Users\ada", r"C:\Users\ada\src\main.ts"),
+        (r"C:\Users\ada", r"Directory: C:\Users\ada"),
+        ("C:\\", r"C:\Users"),
+    ],
+)
+def test_else_the_hash_that_its_folder_is_called_by_tells_which_named_path_it_is(
+    tmp_path: Path, place: str, said: str
+) -> None:
+    folder = chats(tmp_path, sha256(place.encode()).hexdigest())
+    call = {"name": "read_file", "args": {"file_path": said}}
+    told = {**HEADER, "messages": [{"type": "gemini", "toolCalls": [call]}]}
+    (folder / "session-1.json").write_text(json.dumps(told))
+    for name in ("session-1.json", "session-2.jsonl"):  # the second one names nothing itself
+        shape = AGENT.sniff(folder / name, log(HEADER))
+        assert shape is not None and shape.cwd == place
+
+
+def test_a_path_with_another_hash_is_not_taken_for_the_folder(tmp_path: Path) -> None:
+    folder = chats(tmp_path, sha256(b"/code/thing").hexdigest())
+    (folder / "session-1.jsonl").write_bytes(log(HEADER, {"content": "see /code/other/a.ts"}))
+    shape = AGENT.sniff(folder / "session-1.jsonl", log(HEADER))
+    assert shape is not None and shape.cwd is None
+
+
 def test_else_it_is_unknown(tmp_path: Path) -> None:
     folder = chats(tmp_path, "slug")
     (tmp_path / ".gemini" / "projects.json").write_text("{not json")

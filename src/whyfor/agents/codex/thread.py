@@ -42,11 +42,14 @@ class Thread:
         first = "root" not in self.state
         self.state["root"] = ident or own
         if not first and ident != own:
+            self.state["continues"] = True
             return
         facts = at.bucket.facts
         if (kind := _subagent(meta)) is not None:
             self.state["side"] = True
             facts["subagent"] = kind
+        if meta.get("forked_from_id") or meta.get("history_base") or self.state.get("side"):
+            self.state["continues"] = True
         origin = as_str(meta.get("forked_from_id"))
         if origin == parent(meta):
             origin = ""
@@ -58,7 +61,10 @@ class Thread:
         if version:
             facts["version"] = version
         at.when = parse_iso(meta.get("timestamp")) or at.when if first else at.when
-        branch = as_str(as_dict(meta.get("git")).get("branch"))
+        git = as_dict(meta.get("git"))
+        branch = as_str(git.get("branch"))
+        if remote := as_str(git.get("repository_url")):
+            facts["remote"] = remote
         told = {
             "version": version,
             "originator": meta.get("originator"),

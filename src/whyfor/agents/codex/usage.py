@@ -18,18 +18,28 @@ _TOKENS = (
 
 
 class TokenCounter:
+    """Counts each response by itself, and what only the thread's running total tells of.
+
+    A record that tells one response may be missing: then the total has grown by more than the
+    next record says, and the difference is counted, too. A thread that continues another one
+    has the other's total in its first: of that, only the response itself is its own.
+    """
+
     def __init__(self, state: Record) -> None:
         self.state = state
 
     def record(self, payload: Record, at: RecordPlace) -> None:
         """Newer versions write one per response; the `token_count` that follows says the same."""
-        total = _figures(as_dict(payload.get("thread_token_usage")))
+        totals, usage = as_dict(payload.get("thread_token_usage")), as_dict(payload.get("usage"))
+        total = _figures(totals)
         counted = any(total) and total == self.state.get("total")
-        self.state["records"], self.state["total"] = True, total
+        self.state["records"] = True
         if not counted:
+            owner = self._owner(payload)
             ident = as_str(payload.get("response_id"))
-            key = fold("codex", ident) if ident else fold("codex", self._owner(payload), *total)
-            self._count(key, as_dict(payload.get("usage")), at)
+            key = fold("codex", ident) if ident else fold("codex", owner, *total)
+            self._count_missing(owner, totals, usage, at)
+            self._count(key, usage, at)
 
     def event(self, event: Record, at: RecordPlace) -> None:
         """Repeated without a new response, too: a changed total counts. Copies in a fork get the
@@ -41,12 +51,26 @@ class TokenCounter:
         total, before = _figures(totals), as_list(self.state.get("total"))
         if total == before or not any(total):
             return
-        self.state["total"] = total
+        owner = self._owner({})
         last = as_dict(info.get("last_token_usage"))
-        if not last:  # the oldest have the running total only
-            steps = zip(_TOKENS, total, before or [0] * len(total), strict=True)
-            last = {name: now - then for name, now, then in steps if name in totals}
-        self._count(fold("codex", self._owner({}), *total), last, at)
+        if last:
+            self._count_missing(owner, totals, last, at)
+        else:  # the oldest have the running total only
+            last = _named(totals, _difference(total, before or [0] * len(total)))
+            self.state["total"] = total
+        self._count(fold("codex", owner, *total), last, at)
+
+    def _count_missing(self, owner: str, totals: Record, last: Record, at: RecordPlace) -> None:
+        """Count what the total has grown by beside this response, and remember the total."""
+        total, before = _figures(totals), as_list(self.state.get("total"))
+        if any(total):
+            self.state["total"] = total
+        if not before and self.state.get("continues"):
+            return
+        missing = _difference(total, before or [0] * len(total), _figures(last))
+        # less than the response itself: the total began anew
+        if any(missing) and min(missing) >= 0:
+            self._count(fold("codex", "missing", owner, *total), _named(totals, missing), at)
 
     def _owner(self, payload: Record) -> str:
         turn = payload.get("turn_id") or self.state.get("turn")
@@ -60,6 +84,16 @@ class TokenCounter:
         at.bucket.usage.append(
             Usage(key, at.when, model, prompt, cached, written, output, reasoning)
         )
+
+
+def _difference(total: list[int], *parts: list[int]) -> list[int]:
+    """What is left of each figure."""
+    return [figure - sum(others) for figure, *others in zip(total, *parts, strict=True)]
+
+
+def _named(known: Record, figures: list[int]) -> Record:
+    """Figures by their names; one that the record does not state stays unknown."""
+    return {name: figure for name, figure in zip(_TOKENS, figures, strict=True) if name in known}
 
 
 def _figures(usage: Record) -> list[int]:

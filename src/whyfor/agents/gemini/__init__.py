@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from whyfor.agents.base import (
     FileAgent,
     Framing,
@@ -18,12 +16,12 @@ from whyfor.agents.base import (
     RecordReader,
     RecordStamp,
     SourceShape,
-    as_dict,
     as_str,
     head_records,
     walk,
 )
 from whyfor.agents.gemini.facts import EDIT, FACTS, FETCH, SHELL, own_folder
+from whyfor.agents.gemini.folder import session_folder
 from whyfor.model.findings import Record
 from whyfor.model.tools import MCP
 
@@ -38,7 +36,6 @@ _SESSION = rb'\{\r?\n\s*"sessionId":\s*"([^"\\]+)",\s*"projectHash":\s*"'
 _START = rb'(?m)^  "startTime":\s*"([^"\\]+)"'
 _SUBAGENT = rb'(?m)^  "kind":\s*"subagent"'
 _FIRST_TASK = rb'"type":\s*"user",\s*"content":\s*(?:\[\s*\{\s*"text":\s*)?"' + INVESTIGATE.encode()
-_SMALL = 1 << 20
 
 
 class Gemini(FileAgent):
@@ -72,12 +69,12 @@ class Gemini(FileAgent):
                 and isinstance(record.get("projectHash"), str)
                 and "type" not in record
             ):
-                return SourceShape("lines", session, _parent(path), cwd=_project_folder(path))
+                return SourceShape("lines", session, _parent(path), cwd=session_folder(path))
             if isinstance(changes, dict) and ("lastUpdated" in changes or "messages" in changes):
                 # Its first line is damaged: the name has a subagent's id, and the beginning of any
                 # other's.
                 ident = path.stem if _parent(path) else path.stem.rsplit("-", 1)[-1]
-                return SourceShape("lines", ident, _parent(path), cwd=_project_folder(path))
+                return SourceShape("lines", ident, _parent(path), cwd=session_folder(path))
         return None
 
     def stamp(self, record: Record) -> RecordStamp:
@@ -122,7 +119,7 @@ def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShap
         session = named[1].decode("utf-8", "replace") if named else ""
         start = begun[1].decode("utf-8", "replace") if begun else ""
         subagent = bool(re.search(_SUBAGENT, head) or re.search(_SUBAGENT, _last_bytes(path)))
-    parent, cwd = _parent(path), _project_folder(path)
+    parent, cwd = _parent(path), session_folder(path)
     if parent is None and (subagent or re.search(_FIRST_TASK, head[:4096])):
         # In this dialect a subagent has a file of its own, but its parent's session id in it.
         return SourceShape(
@@ -141,37 +138,6 @@ def _last_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
             return file.read()
-    except OSError:
-        return b""
-
-
-def _project_folder(path: Path) -> str | None:
-    """Sessions do not say where they ran; a marker beside them does, or the list of projects."""
-    chats = path.parent if path.parent.name == "chats" else path.parent.parent
-    if chats.name != "chats":
-        return None
-    project = chats.parent
-    if marked := _small_file(project / ".project_root").decode("utf-8", "replace").strip():
-        return marked
-    try:
-        known = msgspec.json.decode(_small_file(project.parent.parent / "projects.json"))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take to look
-
-    for folder, slug in as_dict(as_dict(known).get("projects")).items():
-        if project.name in (slug, sha256(folder.encode("utf-8", "replace")).hexdigest()):
-            return str(folder)
-    return None
-
-
-def _small_file(path: Path) -> bytes:
-    """Return what a plain file begins with; empty for all else, so that nobody waits for a pipe."""
-    try:
-        if not path.is_file():
-            return b""
-        with path.open("rb") as file:
-            return file.read(_SMALL)
     except OSError:
         return b""
 

@@ -22,6 +22,7 @@ from whyfor.store.sqlite.search_index import index_session, index_title
 from whyfor.store.sqlite.segments import Segments
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
+_DEPTH = 8  # subagents that call subagents
 _FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
 _COUNTED = ("user.prompt", "assistant.message")
 _encode = msgspec.json.Encoder().encode
@@ -250,6 +251,8 @@ class EventWriter(Segments):
         for live in self._live.values():
             if live.row["cwd"] is not None and below(live.row["cwd"], path):
                 live.row["project_id"] = number
+        own = fetch(self.db, "SELECT id FROM sessions WHERE project_id=?", (number,))
+        self._inherit_projects([session for (session,) in own])
         return number
 
     def adopted(self, cwd: str) -> Project | None:
@@ -524,7 +527,7 @@ class EventWriter(Segments):
     def _facts(self, live: SessionCounters, bucket: Bucket) -> None:
         facts, row = bucket.facts, live.row
         if row["cwd"] is None and (cwd := facts.get("cwd")):
-            row["cwd"] = cwd
+            row["cwd"], row["project_id"] = cwd, None
         if row["project_id"] is None and row["cwd"]:
             row["project_id"] = self.place(row["cwd"])
         for name in ("branch", "version", "subagent", "forked_from"):
@@ -553,6 +556,7 @@ class EventWriter(Segments):
             f"UPDATE sessions SET {marks} WHERE id=?",
             [(*(live.row[name] for name in _ROW), live.id) for live in self._changed.values()],
         )
+        self._inherit_projects(list(self._changed))
         affected: set[int] = set()
         # In order of id, titles first: full text search keeps its words in memory only while ids
         # rise.
@@ -570,6 +574,31 @@ class EventWriter(Segments):
         self._name_by_leaves()
         self._changed.clear()
         self._log.prune()
+
+    def _inherit_projects(self, callers: list[int]) -> None:
+        """A subagent that does not say where it ran belongs to the project of its caller."""
+        for _ in range(_DEPTH):
+            rows = fetch(
+                self.db,
+                """
+                UPDATE sessions SET project_id=p.project_id
+                FROM sessions p
+                WHERE p.agent=sessions.agent AND p.session_id=sessions.parent
+                  AND sessions.cwd IS NULL AND sessions.project_id IS NOT p.project_id
+                  AND (sessions.id IN (SELECT value FROM json_each(?1)) OR sessions.parent IN (
+                    SELECT session_id FROM sessions
+                    WHERE id IN (SELECT value FROM json_each(?1))))
+                RETURNING id, project_id
+                """,
+                (_encode(callers).decode(),),
+            )
+            projects = dict(rows)
+            for live in self._live.values():
+                if live.id in projects:
+                    live.row["project_id"] = projects[live.id]
+            callers = list(projects)
+            if not callers:
+                return
 
     def _name_by_leaves(self) -> None:
         """Legacy titles name a message, mostly of another session: the latest one named gives
