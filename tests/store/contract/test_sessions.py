@@ -120,7 +120,7 @@ def test_numbers_and_names_say_the_same(store: Store, build: Build) -> None:
     assert store.sessions.by_number([main, -1]) == {main: store.sessions.find("main")}
     assert store.sessions.names([main, child]) == {
         main: NamedSession("claude", "main", None, SHOP.identity),
-        child: NamedSession("claude", "child", "main", None),
+        child: NamedSession("claude", "child", "main", SHOP.identity),
     }
     assert store.sessions.last_seqs([main, child]) == {main: 1, child: 0}
     assert {brief.session_id: brief.last_seq for brief in store.sessions.briefs([main])} == {
