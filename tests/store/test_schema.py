@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError, StoreFault
-from whyfor.model.events import Event
+from whyfor.model.events import Event, Usage
 from whyfor.model.findings import Bucket
 from whyfor.model.query import Filters
 from whyfor.store.sqlite import connection as sqlite
@@ -347,3 +347,23 @@ def test_what_is_no_database_is_said_to_be_damaged(readonly: bool, path: Path) -
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot use"):
         connect(tmp_path / "nowhere" / "whyfor.db")
+
+
+def test_copies_stored_before_they_were_known_as_such_are_looked_at_once(path: Path) -> None:
+    """Version 10 counted all that a session held as its own work."""
+    store = SqliteStore(path)
+    for name, keys in (("one", (1, 2)), ("again", (1, 2, 3)), ("other", (4,))):
+        if name == "other":
+            store.db.execute("UPDATE sessions SET copy_of=NULL, own_from=1, prompts=turn")
+            store.db.execute("DELETE FROM marks WHERE name='copies'")
+        bucket = Bucket(name)
+        for key in keys:
+            bucket.events.append(Event("user.prompt", key, key, "user", f"ask {key}"))
+            bucket.usage.append(Usage(key, key, "big", output=1))
+        with store.transaction():
+            writer = store.capture.writer()
+            writer.apply("claude", bucket, 1, mutable=False)
+            writer.finish()
+    again = store.sessions.find("again")
+    assert (again.copy_of, again.own_from, again.prompts) == ("claude:one", 3, 1)
+    store.close()

@@ -34,7 +34,8 @@ class NewSession(msgspec.Struct, frozen=True):
     now: int
     home: Path
     env: Mapping[str, str]
-    origin: str | None = None  # the session it is a copy of
+    copy_of: str  # agent:id of the session it is a copy of, or the largest part of one
+    origin: str | None = None  # the same by its id alone, if it is the same agent's
 
 
 class NewFile(msgspec.Struct, frozen=True):

@@ -28,16 +28,28 @@ class Spent(list[Usage]):
 class Bucket:
     """The events, titles, usage and files of one session, found in a run of records."""
 
-    __slots__ = ("events", "facts", "leaf_titles", "parent", "session_id", "touches", "usage")
+    __slots__ = (
+        *("copied", "events", "facts", "leaf_titles", "parent"),
+        *("session_id", "touches", "usage"),
+    )
 
     def __init__(self, session_id: str, parent: str | None = None) -> None:
         self.session_id = session_id
         self.parent = parent
         self.events: list[Event] = []
+        # how many of these, and all before them, were written in another session; None: none
+        self.copied: int | None = None
         self.usage = Spent(self.events)
         self.touches: list[Touch] = []
         self.facts: Record = {}
         self.leaf_titles: list[tuple[int, str]] = []
+
+    def mark_copied(self, restored_from: str = "") -> None:
+        """All events so far were copied from another session: by the agent itself, or by a
+        restore of the session `restored_from` (agent:id)."""
+        self.copied = len(self.events)
+        if restored_from:
+            self.facts["restored_from"] = restored_from
 
     def title(self, rank: int, text: object) -> None:
         """Set a title for the session; within one rank the last one wins. Private titles are

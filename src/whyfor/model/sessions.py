@@ -43,6 +43,18 @@ class Session(msgspec.Struct, frozen=True):
     parent_session_id: str | None
     subagent: str | None
     unparsed: int
+    copy_of: str | None = None  # agent:id of the session it begins with the records of
+    copy_kind: str | None = None  # restored | forked | resumed (in a file of its own)
+    own_from: int = 1  # the first event of its own; prompts, messages, … count from there
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent}:{self.session_id}"
+
+    @property
+    def unopened(self) -> bool:
+        """Whether it is a copy in which nothing was said yet."""
+        return self.own_from > 1 and not self.messages
 
 
 class Project(msgspec.Struct, frozen=True):
@@ -80,6 +92,17 @@ class SessionBrief(msgspec.Struct, frozen=True):
     project_id: int | None
     branch: str | None
     title: str | None
+
+
+class SessionCopy(msgspec.Struct, frozen=True):
+    """A session that begins with the records of another."""
+
+    id: int
+    name: str  # agent:id
+    copy_of: str
+    kind: str  # restored | forked | resumed
+    own_from: int
+    unopened: bool  # nothing happened in it yet
 
 
 class SessionPlace(msgspec.Struct, frozen=True):

@@ -40,6 +40,7 @@ from whyfor.model.sessions import (
     Project,
     Session,
     SessionBrief,
+    SessionCopy,
     SessionFile,
     SessionName,
     SessionPlace,
@@ -238,6 +239,10 @@ class SessionStore(Protocol):
         self, filters: Filters, before: tuple[int, int] | None, limit: int, *, subagents: bool
     ) -> list[tuple[tuple[int, int], Session]]:
         """Newest first, after the place of the last one seen; each with its own place."""
+
+    def copies(self) -> list[SessionCopy]:
+        """Every main session that begins with the records of another that is stored, oldest
+        first."""
 
     def begun_in(self, cwd: str) -> list[SessionFile]:
         """Main sessions that began in a folder: agent, id, title, last event, transcript and its

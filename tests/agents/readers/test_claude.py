@@ -1103,7 +1103,9 @@ def test_a_fork_copies_lines_and_their_tokens_are_counted_once(
     keep(second[0], *second[1])
 
     assert totals(cli) == (ONCE, SHARES)
-    assert kept(FORK).session.prompts == 2
+    fork, original = kept(FORK).session, kept(SESSION).session
+    assert (fork.copy_of, fork.copy_kind) == (f"claude:{SESSION}", "resumed")
+    assert (fork.prompts, original.prompts, original.copy_of) == (1, 1, None)
 
 
 @pytest.mark.parametrize("fork_first", [False, True])
@@ -1121,6 +1123,8 @@ def test_a_branch_that_ended_first_still_leaves_the_tokens_to_its_origin(
         keep(path, *lines)
 
     assert totals(cli) == (ONCE, SHARES)
+    fork = kept(FORK).session
+    assert (fork.copy_of, fork.copy_kind, fork.prompts) == (f"claude:{SESSION}", "forked", 1)
 
 
 def test_a_fork_with_new_uuids_copies_the_same_responses(keep: Keep, cli: Cli) -> None:

@@ -628,6 +628,19 @@ def test_a_fork_names_its_origin_and_copied_heads_do_not_change_the_session() ->
     assert [e.kind for e in out.main.events] == ["session.started", "user.prompt"]
 
 
+def test_turns_that_are_older_than_their_thread_were_copied() -> None:
+    old, new = "019e0000-0000-7000-8000-000000000001", "019effff-0000-7000-8000-000000000001"
+    began, ended = event("task_started", turn_id=old), event("task_complete", turn_id=old)
+    own = [event("task_started", turn_id=new), said("user", "and now?")]
+    copy = "019e8888-0000-7000-8000-000000000001"
+    head = meta(copy, forked_from_id=old)
+    out = read([head, meta(old), began, said("user", "hi"), ended, *own])
+    kinds = [each.kind for each in out.main.events]
+    assert out.main.copied == kinds.index("turn.completed") + 1
+    assert kinds[out.main.copied :] == ["turn.started", "user.prompt"]
+    assert read([meta(old), *own]).main.copied is None
+
+
 def test_a_name_given_to_the_thread_is_its_title() -> None:
     renamed = event("thread_name_updated", thread_id=PARENT, thread_name="Fix the parser")
     assert read([meta(), renamed]).main.facts["title"] == "Fix the parser"

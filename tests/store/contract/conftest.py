@@ -26,6 +26,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield found
 
 
+@pytest.fixture(params=BACKENDS)
+def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    """Stores of one kind, as many as are asked for."""
+    made: list[Store] = []
+
+    def make() -> Store:
+        folder = tmp_path / f"store {len(made)}"
+        folder.mkdir()
+        made.append(BACKENDS[request.param](folder))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
 @pytest.fixture
 def build(store: Store) -> Build:
     return Build(store)

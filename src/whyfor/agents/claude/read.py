@@ -102,7 +102,10 @@ class TranscriptReader:
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
         uuid = record.get("uuid")
-        events = self._dispatch(record, offset, line, out).events
+        bucket = self._dispatch(record, offset, line, out)
+        if "forkedFrom" in record:
+            bucket.mark_copied()
+        events = bucket.events
         if isinstance(uuid, str) and not (events and (events[-1].data or {}).get("uuid") == uuid):
             # A node of the tree that says nothing: its children hang on its parent.
             self.through[uuid] = self._parent(record)
@@ -140,6 +143,8 @@ class TranscriptReader:
             bucket.title(TITLE_AGENT, record.get("aiTitle"))
         elif kind == "custom-title":
             bucket.title(TITLE_PERSON, record.get("customTitle"))
+            if origin := as_str(record.get("restoredFrom")):
+                bucket.mark_copied(origin)
         elif kind == "summary":
             self._summary(record, bucket)
         elif not isinstance(kind, str) or kind not in SILENT:

@@ -208,7 +208,9 @@ def _line(said: SpokenLine) -> Record:
 
 
 def _title(place: NewSession) -> Record:
-    return {"type": "custom-title", "customTitle": place.title, "sessionId": place.session_id}
+    """It stands behind all that was copied, and says of which session that is a copy."""
+    title = {"type": "custom-title", "customTitle": place.title, "sessionId": place.session_id}
+    return {**title, "restoredFrom": place.copy_of}
 
 
 def _folder(place: NewSession) -> Path:

@@ -133,6 +133,8 @@ class RolloutReader:
         handler = self._handler(kind, payload, out)
         if handler is not None:
             handler(payload, RecordPlace(out, parse_iso(record.get("timestamp")), offset, line))
+        if not self.state.get("side") and self.thread.copies(payload, out.main.session_id):
+            out.main.mark_copied()
 
     def _handler(self, kind: str, payload: Record, out: Sink) -> Handler | None:
         name = as_str(payload.get("type"))

@@ -35,12 +35,24 @@ class Thread:
             state["inherits"] = _is_older(payload.get("turn_id"), own)
         return bool(state.get("inherits"))
 
+    def copies(self, payload: Record, own: str) -> bool:
+        """Whether a record was copied from another thread: ids are UUIDv7, so that a turn which is
+        older than its thread began elsewhere."""
+        turn = payload.get("turn_id")
+        if isinstance(turn, str):
+            self.state["copies"] = _is_older(turn, own)
+        return bool(self.state.get("copies"))
+
     def meta(self, meta: Record, at: RecordPlace) -> None:
         """Its own head comes first; heads of threads it was copied from, and its own again, may
         follow."""
         own, ident = at.bucket.session_id, as_str(meta.get("id"))
         first = "root" not in self.state
-        self.state["root"] = ident or own
+        origin = as_str(meta.get("forked_from_id"))
+        if origin == parent(meta):
+            origin = ""
+        # what follows the head of a fork is its origin's
+        self.state["root"] = (origin if first else "") or ident or own
         if not first and ident != own:
             self.state["continues"] = True
             return
@@ -50,9 +62,6 @@ class Thread:
             facts["subagent"] = kind
         if meta.get("forked_from_id") or meta.get("history_base") or self.state.get("side"):
             self.state["continues"] = True
-        origin = as_str(meta.get("forked_from_id"))
-        if origin == parent(meta):
-            origin = ""
         if origin:
             facts["forked_from"] = origin
         if (start := as_int(meta.get("subagent_history_start_ordinal"))) is not None:

@@ -77,6 +77,9 @@ class TurnTracker:
     def renamed(self, event: Record, at: RecordPlace) -> None:
         if event.get("thread_id") in (None, at.bucket.session_id):
             at.bucket.title(TITLE_AGENT, event.get("thread_name"))
+            if origin := as_str(event.get("restored_from")):
+                self.state["root"] = at.bucket.session_id
+                at.bucket.mark_copied(origin)
 
     def reviewed(self, event: Record, at: RecordPlace) -> None:
         if "review_output" in event:

@@ -233,6 +233,7 @@ def _named(place: NewSession) -> Record:
         "type": "thread_name_updated",
         "thread_id": place.session_id,
         "thread_name": place.title,
+        "restored_from": place.copy_of,  # stands behind all that was copied
     }
     return {"timestamp": to_iso(place.now), "type": "event_msg", "payload": named}
 

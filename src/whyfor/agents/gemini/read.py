@@ -71,6 +71,8 @@ class SessionReader:
         self._begin(record, bucket)
         if isinstance(changes, dict):
             self._change(changes, out)
+            if origin := as_str(record.get("restoredFrom")):
+                bucket.mark_copied(origin)
         elif isinstance(target, str):
             data = {"rewound_to": target}
             bucket.events.append(

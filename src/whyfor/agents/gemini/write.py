@@ -105,7 +105,9 @@ class GeminiWriter:
         if place.origin:
             header["forkedFrom"] = place.origin
         # Tokens are counted where they were spent, in the session this is a copy of.
-        return [header, *({k: v for k, v in record.items() if k != "tokens"} for record in records)]
+        kept = [{k: v for k, v in record.items() if k != "tokens"} for record in records]
+        end: Record = {"$set": {"lastUpdated": header["lastUpdated"]}}
+        return [header, *kept, {**end, "restoredFrom": place.copy_of}]
 
     # -- files -----------------------------------------------------------------------------------
 

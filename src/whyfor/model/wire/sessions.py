@@ -42,6 +42,9 @@ class WireSession(msgspec.Struct, frozen=True):
     parent_session_id: str | None
     subagent: str | None
     unparsed: int
+    copy_of: str | None
+    copy_kind: str | None
+    own_from: int
 
 
 class WireEvent(msgspec.Struct, frozen=True):

@@ -187,6 +187,7 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
             [(library.sessions.find(t.session_id, t.agent), t.last) for t in wish.taken], library
         )
         own = [session for session, _ in parts if session.agent == wish.agent]
+        origin = (own or [session for session, _ in parts])[0]
         place = NewSession(
             session_id=pen.new_id(now),
             cwd=to_text(wish.cwd),
@@ -194,7 +195,8 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
             now=now,
             home=settings.user_home,
             env=settings.env,
-            origin=own[0].session_id if own else None,
+            copy_of=f"{origin.agent}:{origin.session_id}",
+            origin=origin.session_id if own else None,
         )
         session, *others = pen.files(assembled(library, pen, wish.agent, parts, place), place)
         moved = {

@@ -19,6 +19,7 @@ from whyfor.model.sessions import SessionName
 from whyfor.model.signals import Signal
 from whyfor.store.journal import ForgottenEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.copies import mark_copies
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
 READERS_MS = 5_000  # how long a reader that is still open is waited for
@@ -221,7 +222,17 @@ class SqliteForget:
         self.empty_session(session)
         for table in ("linked", "parts"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
+        copies = fetch(
+            self.db,
+            """
+            SELECT c.id
+            FROM sessions s JOIN sessions c ON c.copy_of=s.agent || ':' || s.session_id
+            WHERE s.id=?
+            """,
+            (session,),
+        )
         self.db.execute("DELETE FROM sessions WHERE id=?", (session,))
+        mark_copies(self.db, {copy: set() for (copy,) in copies})
 
     def empty_session(self, session: int) -> None:
         span = (session << SEQ_BITS, _top(session))
@@ -237,7 +248,8 @@ class SqliteForget:
               branch=NULL, title=NULL, title_rank=-1, version=NULL, forked_from=NULL,
               started_at=NULL, ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0,
               tool_calls=0, unparsed=0, models='[]', input=NULL, cache_read=NULL,
-              cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL
+              cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL, copied_to=0,
+              restored_from=NULL, copy_of=NULL, copy_kind=NULL, own_from=1
             WHERE id=?
             """,
             (session,),

@@ -199,7 +199,21 @@ CREATE INDEX events_wrong
   WHERE kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied;
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010)
+# Sessions that begin with another's records (see copies.py): up to which event the records
+# themselves say so, of which session a restore made them, which session that is here and how, and
+# the first event of their own.
+_M011 = """
+ALTER TABLE sessions ADD COLUMN copied_to INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN restored_from TEXT;
+ALTER TABLE sessions ADD COLUMN copy_of TEXT;
+ALTER TABLE sessions ADD COLUMN copy_kind TEXT;
+ALTER TABLE sessions ADD COLUMN own_from INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX sessions_forked ON sessions(forked_from) WHERE forked_from IS NOT NULL;
+CREATE INDEX sessions_restored ON sessions(restored_from) WHERE restored_from IS NOT NULL;
+CREATE INDEX sessions_copied ON sessions(copy_of) WHERE copy_of IS NOT NULL;
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011)
 VERSION = len(MIGRATIONS)
 
 

@@ -14,6 +14,7 @@ from whyfor.model.sessions import (
     NamedSession,
     Session,
     SessionBrief,
+    SessionCopy,
     SessionFile,
     SessionPlace,
     Tokens,
@@ -26,7 +27,7 @@ _SESSION = (
     "s.prompts, "
     "s.messages, s.tool_calls, s.input, s.cache_read, s.cache_write, s.output, s.reasoning, "
     "s.models, s.parent, "
-    "s.subagent, s.unparsed"
+    "s.subagent, s.unparsed, s.copy_of, s.copy_kind, s.own_from"
 )
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
 # Whose sessions there are: a step through the index each, however many sessions they have.
@@ -95,9 +96,9 @@ class SqliteSessions:
     def _session(self, row: tuple[Any, ...]) -> Session:
         files = fetch(
             self.db,
-            "SELECT path FROM touches WHERE session_id=? AND action='write' GROUP BY path ORDER "
-            "BY min(seq)",
-            (row[0],),
+            "SELECT path FROM touches WHERE session_id=? AND action='write' AND seq >= ? GROUP BY "
+            "path ORDER BY min(seq)",
+            (row[0], row[23]),
         )
         names = (
             "id",
@@ -119,6 +120,9 @@ class SqliteSessions:
             parent_session_id=row[18],
             subagent=row[19],
             unparsed=row[20],
+            copy_of=row[21],
+            copy_kind=row[22],
+            own_from=row[23],
         )
 
     def page(
@@ -139,6 +143,21 @@ class SqliteSessions:
         )
         found = self.by_number([number for number, _ in rows])
         return [((began, number), found[number]) for number, began in rows]
+
+    def copies(self) -> list[SessionCopy]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT id, agent || ':' || session_id, copy_of, copy_kind, own_from, own_from > last_seq
+            FROM sessions INDEXED BY sessions_copied
+            WHERE copy_of IS NOT NULL
+            ORDER BY started_at, id
+            """,
+        )
+        return [
+            SessionCopy(number, name, origin, kind, own_from, bool(unopened))
+            for number, name, origin, kind, own_from, unopened in rows
+        ]
 
     def begun_in(self, cwd: str) -> list[SessionFile]:
         rows = fetch(

@@ -17,6 +17,7 @@ from whyfor.model.signals import Process, Signal
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch, first_row
+from whyfor.store.sqlite.copies import mark_copies
 from whyfor.store.sqlite.projects import SqliteProjects
 from whyfor.store.sqlite.search_index import index_session, index_title
 from whyfor.store.sqlite.segments import Segments
@@ -58,7 +59,8 @@ def _own_title(row: dict[str, Any]) -> str | None:
 
 _ROW = """
     parent subagent project_id cwd branch title title_rank version forked_from started_at ended_at
-    last_seq turn prompts messages tool_calls unparsed
+    last_seq turn prompts messages tool_calls unparsed copied_to restored_from copy_of copy_kind
+    own_from
 """.split()
 
 
@@ -319,9 +321,8 @@ class EventWriter(Segments):
         )
         fresh: dict[str, Any] = dict.fromkeys(_ROW)
         fresh.update(parent=parent, title_rank=-1)
-        fresh.update(
-            dict.fromkeys(("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed"), 0)
-        )
+        counts = ("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed", "copied_to")
+        fresh.update(dict.fromkeys(counts, 0), own_from=1)
         return SessionCounters(self.db.last_insert_rowid(), fresh, created=True)
 
     def whereabouts(self, agent: str, session_id: str) -> str | None:
@@ -348,9 +349,13 @@ class EventWriter(Segments):
         self._changed[live.id] = live
         before = live.row["last_seq"]
         opening = live.row["turn"]
-        turns = self._events(live, bucket, observed_at, mutable)
+        places = self._events(live, bucket, observed_at, mutable)
+        turns = [places[event.key][1] for event in bucket.events]
         self._usage(live, bucket.usage, [opening, *turns])
         self._facts(live, bucket)
+        if bucket.copied is not None:
+            copied = [places[event.key][0] for event in bucket.events[: bucket.copied]]
+            live.row["copied_to"] = max(copied, default=before)
         return int(live.row["last_seq"] - before)
 
     def settle(self, agent: str, session_id: str) -> None:
@@ -360,8 +365,9 @@ class EventWriter(Segments):
 
     def _events(
         self, live: SessionCounters, bucket: Bucket, observed_at: int, mutable: bool
-    ) -> list[int]:
-        """Insert the new, replace the changed; returns the turn of each event of the bucket."""
+    ) -> dict[int, tuple[int, int]]:
+        """Insert the new, replace the changed; returns seq and turn of the bucket's events by
+        key."""
         events = _latest(bucket.events) if mutable else bucket.events
         places = self._existing(live, [event.key for event in events])  # key → seq, turn
         row = live.row
@@ -404,7 +410,7 @@ class EventWriter(Segments):
             if live.known is not None:
                 live.known.update(places)
         self._touches(live, bucket, places)
-        return [places[event.key][1] for event in bucket.events]
+        return places
 
     def _touches(
         self, live: SessionCounters, bucket: Bucket, places: dict[int, tuple[int, int]]
@@ -530,7 +536,7 @@ class EventWriter(Segments):
             row["cwd"], row["project_id"] = cwd, None
         if row["project_id"] is None and row["cwd"]:
             row["project_id"] = self.place(row["cwd"])
-        for name in ("branch", "version", "subagent", "forked_from"):
+        for name in ("branch", "version", "subagent", "forked_from", "restored_from"):
             if facts.get(name):
                 row[name] = facts[name]
         if facts.get("title_rank", -1) >= row["title_rank"] and facts.get("title"):
@@ -557,12 +563,14 @@ class EventWriter(Segments):
             [(*(live.row[name] for name in _ROW), live.id) for live in self._changed.values()],
         )
         self._inherit_projects(list(self._changed))
+        # also when only its end moved: that may change who counts
+        shared = {number: self._shared_usage(number) for number in self._changed}
+        self._mark_copies(shared)
         affected: set[int] = set()
         # In order of id, titles first: full text search keeps its words in memory only while ids
         # rise.
         for live in sorted(self._changed.values(), key=lambda live: live.id):
-            # also when only its end moved: that may change who counts
-            affected |= self._share_usage(live.id)
+            affected |= self._share_usage(shared[live.id])
             if live.usage_changed:
                 affected.add(live.id)
                 live.usage_changed = False
@@ -600,6 +608,15 @@ class EventWriter(Segments):
             if not callers:
                 return
 
+    def _mark_copies(self, shared: dict[int, list[tuple[int, int]]]) -> None:
+        """Find out again which sessions begin with another's records."""
+        found = mark_copies(
+            self.db, {number: {owner for _, owner in rows} for number, rows in shared.items()}
+        )
+        for live in self._live.values():
+            if live.id in found:
+                live.row.update(found[live.id])
+
     def _name_by_leaves(self) -> None:
         """Legacy titles name a message, mostly of another session: the latest one named gives
         the session its title."""
@@ -635,24 +652,28 @@ class EventWriter(Segments):
             index_title(self.db, live.id, title, live.row["started_at"])
             live.indexed_title = title
 
-    def _share_usage(self, session: int) -> set[int]:
-        """Forks copy responses: of the sessions that hold one, the one that ended first counts
-        it."""
-        shared = fetch(
+    def _shared_usage(self, session: int) -> list[tuple[int, int]]:
+        """Responses of a session that others hold too: key and session, for each that does."""
+        return fetch(
             self.db,
             "SELECT a.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE "
             "a.session_id=? AND EXISTS("
             "SELECT 1 FROM usage c WHERE c.key=a.key AND c.session_id<>a.session_id)",
             (session,),
         )
+
+    def _share_usage(self, shared: list[tuple[int, int]]) -> set[int]:
+        """Forks copy responses: of the sessions that hold one, the original counts it, or the one
+        that ended first."""
         if not shared:
             return set()
         owners = {int(owner) for _, owner in shared}
         rank = {
-            int(ident): (forked is not None, ended or 0, name)
-            for ident, forked, ended, name in fetch(
+            int(ident): (is_copy, ended or 0, name)
+            for ident, is_copy, ended, name in fetch(
                 self.db,
-                "SELECT id, forked_from, ended_at, session_id FROM sessions "
+                "SELECT id, coalesce(forked_from, copy_of) IS NOT NULL, ended_at, session_id "
+                "FROM sessions "
                 "WHERE id IN (SELECT value FROM json_each(?))",
                 (_encode(sorted(owners)).decode(),),
             )
@@ -673,7 +694,8 @@ class EventWriter(Segments):
             "UPDATE usage SET counts=1 WHERE key IN (SELECT value FROM json_each(?))",
             (_encode(keys).decode(),),
         )
-        affected = set(sessions).union(*(self._share_usage(session) for session in sessions))
+        shared = [self._share_usage(self._shared_usage(session)) for session in sessions]
+        affected = set(sessions).union(*shared)
         self._totals(affected)
 
     def _totals(self, sessions: Iterable[int]) -> None:
