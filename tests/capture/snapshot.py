@@ -39,7 +39,7 @@ _DERIVED = {
     "unknown_types": f"SELECT agent, name, {_PATH}, records FROM unknown_types",
     "sessions": f"SELECT agent, session_id, parent, subagent, {_PROJECT}, cwd, branch, title, title_rank, version, "
     "forked_from, started_at, ended_at, last_seq, turn, prompts, messages, tool_calls, unparsed, models, "
-    f"copied_to, restored_from, copy_of, copy_kind, own_from, {_TOKENS} FROM sessions",
+    f"copied_to, restored_from, copy_of, copy_kind, own_from, original, {_TOKENS} FROM sessions",
     "events": f"SELECT {_whose('e.session_id')}, id & 16777215, key, turn, kind, source, confidence, created_at, "
     "{when}, actor, name, text, data FROM events e",
     "usage": f"SELECT {_whose('u.session_id')}, key, turn, created_at, model, {_TOKENS}, counts FROM usage u",

@@ -46,10 +46,16 @@ class Session(msgspec.Struct, frozen=True):
     copy_of: str | None = None  # agent:id of the session it begins with the records of
     copy_kind: str | None = None  # restored | forked | resumed (in a file of its own)
     own_from: int = 1  # the first event of its own; prompts, messages, … count from there
+    original: str | None = None  # agent:id of the first session of its thread, if it is a copy
 
     @property
     def name(self) -> str:
         return f"{self.agent}:{self.session_id}"
+
+    @property
+    def thread(self) -> str:
+        """By which it is folded with its copies, or with what it is a copy of."""
+        return self.original or self.name
 
     @property
     def unopened(self) -> bool:
@@ -99,7 +105,8 @@ class SessionCopy(msgspec.Struct, frozen=True):
 
     id: int
     name: str  # agent:id
-    copy_of: str
+    original: str  # of the first session of its thread
+    copy_of: str  # of the one it is a copy of
     kind: str  # restored | forked | resumed
     own_from: int
     unopened: bool  # nothing happened in it yet

@@ -43,24 +43,17 @@ class SessionThreads:
     """All threads of a store that have more than one session, as they are now."""
 
     def __init__(self, store: Store) -> None:
-        self._copies = {copy.name: copy for copy in store.sessions.copies()}
+        self._originals: dict[str, str] = {}
         self._threads: dict[str, SessionThread] = {}
-        for name, copy in self._copies.items():
-            original = self.original(name)
-            thread = self._threads.setdefault(original, SessionThread(original, []))
+        for copy in store.sessions.copies():
+            self._originals[copy.name] = copy.original
+            thread = self._threads.setdefault(copy.original, SessionThread(copy.original, []))
             thread.copies.append(copy)
 
     def original(self, name: str) -> str:
         """The first session of the thread that a session (agent:id) belongs to: itself, if it is
         no copy."""
-        seen = {name}
-        while name in self._copies:
-            above = self._copies[name].copy_of
-            if above in seen:  # two that say they come from each other: the same for both
-                return min(seen)
-            name = above
-            seen.add(name)
-        return name
+        return self._originals.get(name, name)
 
     def thread_of(self, name: str) -> SessionThread:
         """The thread of a session (agent:id); alone in it, if it has no copies and is none."""

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.store.contract.build import NOW
+from tests.store.contract.build import NOW, Build
 from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import Bucket
+from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.store.protocol import Store
 from whyfor.story.threads import SessionThreads, thread_of
@@ -241,3 +242,80 @@ def test_two_sessions_that_say_they_come_from_each_other_are_one_thread(talk: Ta
     talk.read("two", [1], copied=1, forked_from="one")
     threads = SessionThreads(talk.store)
     assert threads.original("claude:one") == threads.original("claude:two")
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(talk: Talk, build: Build) -> Talk:
+    """A project with a thread of four sessions, and with one that stands alone."""
+    build.project()
+    here: dict[str, Any] = {"cwd": "/shop"}
+    talk.read("one", [1, 2], **here)
+    talk.read("again", [1, 2, 3], **here)
+    talk.read("copy", [1, 2], copied=2, forked_from="one", restored_from="claude:one", **here)
+    talk.read("used", [1, 2], copied=2, forked_from="one", restored_from="claude:one", **here)
+    talk.read("used", [4])
+    talk.read("alone", [5], **here)
+    return talk
+
+
+def test_a_turn_is_counted_where_it_happened_and_a_thread_as_one_session(copied: Talk) -> None:
+    stats = copied.store.stats
+    counted = stats.counted(Filters())
+    assert (sum(row.sessions for row in counted), sum(row.turns for row in counted)) == (2, 5)
+    for by in ("agent", "project", "day"):
+        rows = stats.grouped(by, Filters())
+        assert (sum(row.sessions for row in rows), sum(row.turns or 0 for row in rows)) == (2, 5)
+    assert [row.sessions for row in stats.grouped("model", Filters())] == [2]
+    assert sum(turns for _, turns in stats.turns_by_time(Filters(), 0, NOW * 2)) == 5
+
+
+def test_a_projects_sessions_are_its_threads(copied: Talk) -> None:
+    [(number, _)] = copied.store.projects.known()
+    assert copied.store.projects.session_counts()[number] == 2
+    assert copied.store.projects.active()[number][0] == 2
+    assert copied.store.sessions.count_since(number, 0) == 2
+
+
+def test_a_copy_in_another_agents_words_is_a_session_of_that_agent(talk: Talk) -> None:
+    talk.read("one", [1])
+    talk.read("copy", [7], agent="codex", copied=1, restored_from="claude:one")
+    assert [row.sessions for row in talk.store.stats.grouped("agent", Filters())] == [1, 0]
+    talk.read("copy", [8], agent="codex")
+    assert [row.sessions for row in talk.store.stats.grouped("agent", Filters())] == [1, 1]
+
+
+def test_what_went_wrong_in_the_original_did_not_go_wrong_in_its_copy(store: Store) -> None:
+    for name, facts in (("one", {}), ("copy", {"restored_from": "claude:one"})):
+        bucket = Bucket(name)
+        failed = Event("tool.result", 3, NOW, "tool", "exit 1", None, {"failed": True})
+        asked = Event("approval.requested", 4, NOW, "assistant", "", None, {"id": "r"})
+        bucket.events += [*_turn(1, 0)[:2], failed, asked]
+        bucket.facts.update(facts)
+        bucket.copied = 4 if facts else None
+        writer = store.capture.writer()
+        with store.transaction():
+            writer.apply("claude", bucket, NOW, mutable=False)
+            writer.finish()
+    assert len(store.stats.wrong(Filters())) == 1
+    assert len(store.stats.told_approvals(Filters())) == 1
+
+
+def test_only_own_work_waits_for_a_commit(copied: Talk) -> None:
+    store = copied.store
+    [(project, _)] = store.projects.known()
+    recent = dict(store.sessions.recent(project, 0, 10))
+    assert copied.of("copy").id not in recent
+    own = copied.of("used")
+    assert store.sessions.files_after(own.id, recent[own.id]) == {"/shop/4.py"}
+
+
+def test_a_copy_nobody_opened_is_not_active(copied: Talk) -> None:
+    active = {name for _, name in copied.store.sessions.active_since(0)}
+    assert active == {"one", "again", "used", "alone"}
+    build = Build(copied.store)
+    for name in ("copy", "used"):
+        build.source(f"/{name}.jsonl", name)
+    assert [found.session_id for found in copied.store.sessions.begun_in("/shop")] == ["used"]

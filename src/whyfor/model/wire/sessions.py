@@ -45,6 +45,7 @@ class WireSession(msgspec.Struct, frozen=True):
     copy_of: str | None
     copy_kind: str | None
     own_from: int
+    original: str | None
 
 
 class WireEvent(msgspec.Struct, frozen=True):

@@ -99,7 +99,40 @@ def mark_copies(
         names = ", ".join(f"{name}=?" for name in columns)
         db.execute(f"UPDATE sessions SET {names} WHERE id=?", (*columns.values(), row.id))
         found[row.id] = columns
+    if any("copy_of" in columns for columns in found.values()):
+        for number, original in _originals(db).items():
+            found[number] = {**found.get(number, {}), "original": original}
     return found
+
+
+def _originals(db: apsw.Connection) -> dict[int, str | None]:
+    """Write down with which session each thread began; returns those that are otherwise now."""
+    rows = fetch(
+        db,
+        """
+        SELECT id, agent || ':' || session_id, copy_of, original FROM sessions
+        WHERE coalesce(copy_of, original) IS NOT NULL
+        """,
+    )
+    above = {name: origin for _, name, origin, _ in rows if origin is not None}
+    found: dict[int, str | None] = {}
+    for number, name, origin, before in rows:
+        now = _first_of(name, above) if origin is not None else None
+        if now != before:
+            db.execute("UPDATE sessions SET original=? WHERE id=?", (now, number))
+            found[number] = now
+    return found
+
+
+def _first_of(name: str, above: Mapping[str, str]) -> str | None:
+    """Of two that say they come from each other, the first by name; it is no copy of itself."""
+    seen = [name]
+    while (origin := above.get(seen[-1])) is not None:
+        if origin in seen:
+            first = min(seen[seen.index(origin) :])
+            return first if first != name else None
+        seen.append(origin)
+    return seen[-1]
 
 
 def _unknown(db: apsw.Connection) -> dict[int, set[int]]:

@@ -9,6 +9,21 @@ import msgspec
 from whyfor.model.events import SEQ_MASK
 from whyfor.model.query import Filters
 
+# Of a session `s`, the thread it belongs to: copies have their original's.
+THREAD = "coalesce(s.original, s.agent || ':' || s.session_id)"
+# Whether something happened in it: a restored copy that nobody opened did nothing.
+WORKED = "(s.own_from = 1 OR s.own_from <= s.last_seq)"
+# Whether it counts as a session: of a thread only the first does, of each agent.
+COUNTS = (
+    "(s.parent IS NULL AND (s.original IS NULL OR instr(s.original, s.agent || ':') <> 1) AND "
+    f"{WORKED})"
+)
+# Those that do not, and are no subagents: few, with an index of their own.
+_COPIES = "(s.original IS NOT NULL OR s.own_from > 1)"
+UNCOUNTED = (
+    f"sessions s INDEXED BY sessions_copies WHERE {_COPIES} AND s.parent IS NULL AND NOT {COUNTS}"
+)
+
 
 def as_json(value: Any) -> str:
     """Return a list as `json_each` takes it."""

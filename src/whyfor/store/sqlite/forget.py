@@ -249,7 +249,7 @@ class SqliteForget:
               started_at=NULL, ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0,
               tool_calls=0, unparsed=0, models='[]', input=NULL, cache_read=NULL,
               cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL, copied_to=0,
-              restored_from=NULL, copy_of=NULL, copy_kind=NULL, own_from=1
+              restored_from=NULL, copy_of=NULL, copy_kind=NULL, own_from=1, original=NULL
             WHERE id=?
             """,
             (session,),

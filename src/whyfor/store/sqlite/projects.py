@@ -7,6 +7,7 @@ import apsw
 from whyfor.model.sessions import Project
 from whyfor.store.journal import AliasEntry
 from whyfor.store.sqlite.connection import fetch, first_row
+from whyfor.store.sqlite.filters import UNCOUNTED
 
 
 class SqliteProjects:
@@ -25,7 +26,15 @@ class SqliteProjects:
             "SELECT project_id, count(*), max(ended_at) FROM sessions INDEXED BY sessions_lately "
             "WHERE parent IS NULL AND project_id IS NOT NULL GROUP BY 1"
         )
-        return {number: (sessions, last) for number, sessions, last in fetch(self.db, sql)}
+        copies = self._uncounted()
+        return {
+            number: (sessions - copies.get(number, 0), last)
+            for number, sessions, last in fetch(self.db, sql)
+        }
+
+    def _uncounted(self) -> dict[int, int]:
+        """By project: sessions that are copies, or do not count for another reason."""
+        return dict(fetch(self.db, f"SELECT project_id, count(*) FROM {UNCOUNTED} GROUP BY 1"))
 
     def find(self, identity: str) -> tuple[int, Project] | None:
         row = first_row(
@@ -58,7 +67,8 @@ class SqliteProjects:
 
     def session_counts(self) -> dict[int, int]:
         sql = "SELECT project_id, count(*) FROM sessions WHERE parent IS NULL GROUP BY project_id"
-        return dict(fetch(self.db, sql))
+        copies = self._uncounted()
+        return {number: count - copies.get(number, 0) for number, count in fetch(self.db, sql)}
 
     def story_counts(self) -> dict[int, int]:
         rows = fetch(

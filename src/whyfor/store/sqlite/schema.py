@@ -200,17 +200,19 @@ CREATE INDEX events_wrong
 """
 
 # Sessions that begin with another's records (see copies.py): up to which event the records
-# themselves say so, of which session a restore made them, which session that is here and how, and
-# the first event of their own.
+# themselves say so, of which session a restore made them, which session that is here and how, the
+# first event of their own, and the session with which all of it began.
 _M011 = """
 ALTER TABLE sessions ADD COLUMN copied_to INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN restored_from TEXT;
 ALTER TABLE sessions ADD COLUMN copy_of TEXT;
 ALTER TABLE sessions ADD COLUMN copy_kind TEXT;
 ALTER TABLE sessions ADD COLUMN own_from INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE sessions ADD COLUMN original TEXT;
 CREATE INDEX sessions_forked ON sessions(forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX sessions_restored ON sessions(restored_from) WHERE restored_from IS NOT NULL;
 CREATE INDEX sessions_copied ON sessions(copy_of) WHERE copy_of IS NOT NULL;
+CREATE INDEX sessions_copies ON sessions(original) WHERE original IS NOT NULL OR own_from > 1;
 """
 
 MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011)

@@ -20,14 +20,14 @@ from whyfor.model.sessions import (
     Tokens,
 )
 from whyfor.store.sqlite.connection import fetch, value
-from whyfor.store.sqlite.filters import as_json, session_filter
+from whyfor.store.sqlite.filters import UNCOUNTED, WORKED, as_json, session_filter
 
 _SESSION = (
     "s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title, s.started_at, s.ended_at, "
     "s.prompts, "
     "s.messages, s.tool_calls, s.input, s.cache_read, s.cache_write, s.output, s.reasoning, "
     "s.models, s.parent, "
-    "s.subagent, s.unparsed, s.copy_of, s.copy_kind, s.own_from"
+    "s.subagent, s.unparsed, s.copy_of, s.copy_kind, s.own_from, s.original"
 )
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
 # Whose sessions there are: a step through the index each, however many sessions they have.
@@ -123,6 +123,7 @@ class SqliteSessions:
             copy_of=row[21],
             copy_kind=row[22],
             own_from=row[23],
+            original=row[24],
         )
 
     def page(
@@ -148,26 +149,27 @@ class SqliteSessions:
         rows = fetch(
             self.db,
             """
-            SELECT id, agent || ':' || session_id, copy_of, copy_kind, own_from, own_from > last_seq
-            FROM sessions INDEXED BY sessions_copied
-            WHERE copy_of IS NOT NULL
+            SELECT id, agent || ':' || session_id, original, copy_of, copy_kind, own_from,
+                   own_from > last_seq
+            FROM sessions
+            WHERE original IS NOT NULL
             ORDER BY started_at, id
             """,
         )
         return [
-            SessionCopy(number, name, origin, kind, own_from, bool(unopened))
-            for number, name, origin, kind, own_from, unopened in rows
+            SessionCopy(number, name, original, origin, kind, own_from, bool(unopened))
+            for number, name, original, origin, kind, own_from, unopened in rows
         ]
 
     def begun_in(self, cwd: str) -> list[SessionFile]:
         rows = fetch(
             self.db,
-            """
+            f"""
             SELECT s.agent, s.session_id, s.title, s.ended_at, o.path, o.size
             FROM sessions s
             JOIN sources o
               ON o.agent=s.agent AND o.session_id=s.session_id AND o.sidecar IS NULL
-            WHERE s.cwd=? AND s.parent IS NULL
+            WHERE s.cwd=? AND s.parent IS NULL AND {WORKED}
             ORDER BY s.ended_at DESC
             """,
             (cwd,),
@@ -222,17 +224,21 @@ class SqliteSessions:
     def recent(self, project: int, since: int, limit: int) -> list[tuple[int, int]]:
         return fetch(
             self.db,
-            "SELECT s.id, coalesce((SELECT max(last) FROM parts q WHERE q.session_id=s.id), 0) "
+            "SELECT s.id, max(s.own_from - 1, "
+            "coalesce((SELECT max(last) FROM parts q WHERE q.session_id=s.id), 0)) "
             "FROM sessions s "
-            "WHERE s.project_id=? AND s.parent IS NULL AND s.ended_at > ? ORDER BY s.ended_at "
-            "DESC LIMIT ?",
+            f"WHERE s.project_id=? AND s.parent IS NULL AND {WORKED} AND s.ended_at > ? ORDER BY "
+            "s.ended_at DESC LIMIT ?",
             (project, since, limit),
         )
 
     def count_since(self, project: int, since: int) -> int:
-        sql = "SELECT count(*) FROM sessions WHERE project_id=? AND parent IS NULL"
-        later = (" AND ended_at >= ?", (since,)) if since else ("", ())
-        return int(fetch(self.db, sql + later[0], (project, *later[1]))[0][0])
+        later = (" AND s.ended_at >= ?", (since,)) if since else ("", ())
+        both = []
+        for which in ("sessions s WHERE s.parent IS NULL", UNCOUNTED):
+            sql = f"SELECT count(*) FROM {which} AND s.project_id=?{later[0]}"
+            both.append(int(value(self.db, sql, (project, *later[1]))))
+        return both[0] - both[1]
 
     def first_started(self, project: int) -> int | None:
         rows = fetch(self.db, "SELECT min(started_at) FROM sessions WHERE project_id=?", (project,))
@@ -300,10 +306,10 @@ class SqliteSessions:
     def active_since(self, since: int) -> list[tuple[str, str]]:
         rows = fetch(
             self.db,
-            """
-            SELECT agent, session_id
-            FROM sessions
-            WHERE parent IS NULL AND ended_at > ?1
+            f"""
+            SELECT s.agent, s.session_id
+            FROM sessions s
+            WHERE s.parent IS NULL AND s.ended_at > ?1 AND {WORKED}
             UNION
             SELECT session_agent, session_id
             FROM signals

@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from whyfor.model.events import SEQ_MASK
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
 from whyfor.model.stats import (
@@ -19,8 +20,10 @@ from whyfor.model.stats import (
     StoreTotals,
 )
 from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import as_json, session_filter
+from whyfor.store.sqlite.filters import COUNTS, THREAD, WORKED, as_json, session_filter
 
+# What happened in a session, not in the one it is a copy of.
+_OWN = f"(e.id & {SEQ_MASK}) >= s.own_from"
 # As in the index events_wrong, word for word: SQLite uses it for nothing else.
 _WRONG = (
     "kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied"
@@ -71,7 +74,8 @@ class SqliteStats:
         condition = " AND ".join(["u.counts", *where])
         tokens = fetch(
             self.db,
-            f"SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN s.id END), {sums} "
+            f"SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN {THREAD} END), "
+            f"{sums} "
             "FROM usage u "
             "JOIN sessions s ON s.id=u.session_id LEFT JOIN projects p ON p.id=s.project_id "
             f"WHERE {condition} GROUP BY 1",
@@ -93,14 +97,15 @@ class SqliteStats:
         if by == "day":
             day = group.replace("u.created_at", "e.created_at")
             sql = (
-                f"SELECT {day}, count(DISTINCT s.id), count(*) FROM events e JOIN sessions s ON "
-                "s.id=e.session_id "
+                f"SELECT {day}, count(DISTINCT {THREAD}), count(*) "
+                "FROM events e JOIN sessions s ON s.id=e.session_id "
                 "LEFT JOIN projects p ON p.id=s.project_id "
-                f"WHERE e.kind='user.prompt' AND e.actor='user' AND {condition} GROUP BY 1"
+                f"WHERE e.kind='user.prompt' AND e.actor='user' AND {_OWN} AND {condition} "
+                "GROUP BY 1"
             )
         else:
             sql = f"""
-                SELECT {group}, count(*), sum(s.prompts)
+                SELECT {group}, sum({COUNTS}), sum(s.prompts)
                 FROM sessions s
                 LEFT JOIN projects p ON p.id = s.project_id
                 WHERE {condition}
@@ -117,9 +122,8 @@ class SqliteStats:
         sums = ", ".join(f"sum(s.{name})" for name in _TOKENS)
         rows = fetch(
             self.db,
-            "SELECT s.agent, p.identity, s.prompts, sum(s.parent IS NULL), sum(s.parent IS NULL "
-            "AND s.ended_at >= ?), "
-            "sum(s.parent IS NOT NULL), "
+            f"SELECT s.agent, p.identity, s.prompts, sum({COUNTS}), "
+            f"sum({COUNTS} AND s.ended_at >= ?), sum(s.parent IS NOT NULL AND {WORKED}), "
             "sum((s.parent IS NULL) * s.prompts), sum((s.parent IS NULL AND "
             "coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL) * s.prompts), "
             f"{sums} "
@@ -167,7 +171,7 @@ class SqliteStats:
             "sessions s "
             "ON s.id=e.session_id WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at "
             "BETWEEN ? AND ? "
-            f"AND s.parent IS NULL AND {where} GROUP BY 1 ORDER BY 1",
+            f"AND s.parent IS NULL AND {_OWN} AND {where} GROUP BY 1 ORDER BY 1",
             (since, until, *values),
         )
 
@@ -187,7 +191,7 @@ class SqliteStats:
                    json_type(e.data, '$.exit_code') IS NOT NULL
             FROM (SELECT * FROM events INDEXED BY events_wrong WHERE {_WRONG}) e
             JOIN sessions s ON s.id=e.session_id
-            WHERE s.parent IS NULL AND {where}
+            WHERE s.parent IS NULL AND {_OWN} AND {where}
             """,
             values,
         )
@@ -231,7 +235,8 @@ class SqliteStats:
             "events_approvals "
             "JOIN sessions s ON s.id=e.session_id WHERE e.kind IN ('approval.requested', "
             "'approval.resolved') "
-            f"AND e.created_at IS NOT NULL AND {where} ORDER BY e.session_id, e.created_at, e.id",
+            f"AND e.created_at IS NOT NULL AND {_OWN} AND {where} "
+            "ORDER BY e.session_id, e.created_at, e.id",
             values,
         )
         return [

@@ -60,7 +60,7 @@ def _own_title(row: dict[str, Any]) -> str | None:
 _ROW = """
     parent subagent project_id cwd branch title title_rank version forked_from started_at ended_at
     last_seq turn prompts messages tool_calls unparsed copied_to restored_from copy_of copy_kind
-    own_from
+    own_from original
 """.split()
 
 
