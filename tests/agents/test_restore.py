@@ -117,6 +117,10 @@ def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_afte
     )
 
     sent = resumed(agent, made.session_id)
+    cli("ingest")
+    copy = cli("show", made.session_id, "--json").json["session"]
+    assert copy["copy_of"] == f"{agent.name}:{run.session_id}"
+    assert (copy["copy_kind"], copy["prompts"], copy["messages"]) == ("restored", 1, 2)
     assert FIRST in sent.said("user")
     assert "Digging." in sent.said("assistant")
     assert all(
@@ -171,7 +175,8 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens
     shown = cli("show", made.session_id, "--json").json
-    assert shown["session"]["prompts"] == 4
+    assert sum(event["kind"] == "user.prompt" for event in shown["events"]) == 4
+    assert shown["session"]["prompts"] == 0, "they were asked elsewhere"
     assert shown["abandoned_turns"] == []
 
     sent = resumed(agent, made.session_id)
@@ -209,7 +214,10 @@ def test_work_begun_in_one_agent_goes_on_in_another(
     )
     cli("ingest")
     assert cli("stats", "--json").json["tokens"] == tokens
-    assert cli("show", made.session_id, "--json").json["session"]["prompts"] == 1
+    copy = cli("show", made.session_id, "--json").json
+    assert [e["text"] for e in copy["events"] if e["kind"] == "user.prompt"] == [FIRST]
+    assert copy["session"]["copy_of"] == f"{origin}:{run.session_id}"
+    assert copy["session"]["prompts"] == 0, "it was asked elsewhere"
 
     sent = resumed(other, made.session_id)
     assert FIRST in sent.said("user")

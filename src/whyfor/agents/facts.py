@@ -97,6 +97,9 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     process_states: Mapping[str, str] = {}
     """What its list of processes says of it: by state, or by `state (what it waits for)`."""
 
+    single_turn: Mapping[str, str] = {}
+    """What a session's start says where the program ends with the turn: by field, its value."""
+
     structure: frozenset[str] = frozenset()
     """Keys that hold a record together and stay when its words go: ids, kinds, times, places."""
     identities: frozenset[str] = frozenset()

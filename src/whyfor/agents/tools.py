@@ -100,6 +100,12 @@ def process_kind(state: str, waiting_for: str, agent: str = "") -> str | None:
     return None
 
 
+def ends_with_turn(started: Mapping[str, object], agent: str) -> bool:
+    """Whether the start of a session says that its program ends when the turn does."""
+    own = AGENTS[agent].facts.single_turn if agent in AGENTS else {}
+    return any(started.get(name) == value for name, value in own.items())
+
+
 def refusals() -> tuple[str, ...]:
     """How results begin of calls that the person refused."""
     return _refusals(tuple(AGENTS))

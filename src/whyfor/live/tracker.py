@@ -4,7 +4,7 @@ and its process."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from whyfor.agents import AGENTS
 from whyfor.agents.base import ProcessList, RegisteredProcess
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
+from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, SessionBrief, Tokens
 from whyfor.model.status import LiveStatus, Status, Summary
@@ -248,16 +249,17 @@ class StatusTracker:
         own = next((brief for brief in family if brief.session_id == key[1]), None)
         if own is not None and own.parent is not None:
             return  # a subagent: its parent is attended to
-        each = self._attended[key] = _Attended(own.id if own else None)
+        each = _Attended(own.id if own else None)
         for brief in family:
-            first = max(0, brief.last_seq - EVENTS) + 1
-            for event in store.conversation.events(brief.id, first):
+            for event in _last_events(store, brief):
                 _tell(each, of_event(event, _child(brief), brief.agent))
         for signal in store.signals.last_of(*key, EVENTS):
             _tell(each, of_signal(signal))
         listed = self._lists.get(key[0])
         if listed and (told := listed.known.get(key[1])):
             _register(each, told)
+        if each.state is not NEW:  # else a copy that nobody has opened
+            self._attended[key] = each
 
     def _bound(self) -> None:
         """The longest silent give way."""
@@ -318,6 +320,14 @@ class StatusTracker:
                     _register(each, told)
         if len(self._holders) > 4 * ACTIVE:
             self._holders = dict(list(self._holders.items())[-2 * ACTIVE :])
+
+
+def _last_events(store: Store, brief: SessionBrief) -> Iterator[StoredEvent]:
+    """Of what happened in a session its beginning and its end: not what it was copied from."""
+    first = max(brief.own_from, brief.last_seq - EVENTS + 1)
+    if brief.own_from == 1 < first:
+        yield from store.conversation.events(brief.id, 1, 1)
+    yield from store.conversation.events(brief.id, first)
 
 
 def _process_lists(settings: Settings) -> dict[str, ProcessList]:

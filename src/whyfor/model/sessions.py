@@ -98,6 +98,7 @@ class SessionBrief(msgspec.Struct, frozen=True):
     project_id: int | None
     branch: str | None
     title: str | None
+    own_from: int
 
 
 class SessionCopy(msgspec.Struct, frozen=True):

@@ -59,6 +59,7 @@ def test_a_restored_session_is_the_same_lines_under_a_new_id(
         "type": "custom-title",
         "customTitle": "Restored: Plant a fern (s1)",
         "sessionId": made["session_id"],
+        "restoredFrom": f"claude:{t.session_id}",
     }
     assert_sound([*kept, title], made["session_id"])
     assert Path(made["path"]).stat().st_mode & 0o777 == 0o600

@@ -84,7 +84,8 @@ def test_the_log_is_replayed_up_to_the_cut(home: Path, cwd: Path, cli: Cli) -> N
 
     assert path.read_bytes() == before
     assert made.command == f"gemini --resume {made.session_id}"
-    head, *rest = lines(made.path)
+    head, *rest, end = lines(made.path)
+    assert end["restoredFrom"] == f"gemini:{SESSION}"
     assert head["sessionId"] == made.session_id
     assert head["projectHash"] == sha256(str(cwd).encode()).hexdigest()
     assert [record["id"] for record in rest] == ["u1", "g1"]
@@ -104,7 +105,7 @@ def test_what_was_taken_back_or_never_answered_is_not_in_it(
 ) -> None:
     save(home, log(*TALK))
     cli("ingest")
-    _, *rest = lines(bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini").path)
+    _, *rest, _ = lines(bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini").path)
     assert [record["id"] for record in rest] == ["u1", "g1", "u3", "g3"]
     assert rest[3]["toolCalls"] == []
 
@@ -123,7 +124,7 @@ def test_a_session_resumed_into_a_second_file_keeps_its_times(
     }
     save(home, log({"$set": {"messages": again}}, later), "session-2026-05-09T10-00-5e551011.jsonl")
     cli("ingest")
-    _, *rest = lines(bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini").path)
+    _, *rest, _ = lines(bring_back(cwd, RestoredSource("gemini", SESSION), agent="gemini").path)
     assert [(record["id"], record["timestamp"][8:19]) for record in rest] == [
         ("u1", "01T10:00:01"),
         ("g1", "01T10:00:02"),
@@ -143,7 +144,7 @@ def test_the_older_documents_become_a_log(home: Path, cwd: Path, cli: Cli) -> No
     cli("ingest")
     commit = seqs("gemini", SESSION, "tool.result")[0]
     made = bring_back(cwd, RestoredSource("gemini", SESSION, commit), agent="gemini")
-    assert [record.get("id") for record in lines(made.path)] == [None, "u1", "g1"]
+    assert [record.get("id") for record in lines(made.path)] == [None, "u1", "g1", None]
 
 
 def test_a_folder_the_agent_does_not_know_is_registered(home: Path, cwd: Path, cli: Cli) -> None:

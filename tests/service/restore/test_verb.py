@@ -143,8 +143,9 @@ def test_an_agent_that_cannot_resume_is_refused_but_its_sessions_are_not(
     assert "no such agent: emacs" in unknown["message"]
 
     made = cli("restore", "--session", folder.name, "--agent", "gemini", "--json").json
-    head, marker, prompt, answer = lines(made["path"])
+    head, marker, prompt, answer, end = lines(made["path"])
     assert "forkedFrom" not in head
+    assert end["restoredFrom"] == f"copilot:{folder.name}"
     assert "Copilot CLI" in marker["content"][0]["text"]
     assert (prompt["content"], answer["content"]) == ([{"text": "Plant a fern"}], "Digging.")
 
@@ -156,7 +157,7 @@ def test_a_converted_session_says_in_words_what_tools_did(home: Path, cwd: Path,
     cli("ingest")
     made = bring_back(cwd, RestoredSource("claude", t.session_id), agent="gemini")
 
-    _, *rest = lines(made.path)
+    _, *rest, _ = lines(made.path)
     said = [m["content"] if m["type"] == "gemini" else m["content"][0]["text"] for m in rest]
     assert said[1:4] == [
         "Plant a fern (s1)",

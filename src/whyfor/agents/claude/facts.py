@@ -88,6 +88,7 @@ FACTS = AgentFacts(
         "agent_needs_input": "noticed",
         "idle_prompt": "ready",
     },
+    single_turn={"entrypoint": "sdk-cli"},
     process_states={
         "busy": "busy",
         "idle": "ready",

@@ -102,6 +102,7 @@ FACTS = AgentFacts(
         "PreCompact": "compacting",
         "SessionEnd": "exited",
     },
+    single_turn={"source": "exec"},
     structure=frozenset(
         split_words(
             "type role kind id session_id call_id turn_id parent_id name timestamp cwd model status"

@@ -185,8 +185,7 @@ def _replacement(payload: Record) -> list[Record]:
 def _meta(head: Record, when: Any, place: NewSession) -> Record:
     when = when or to_iso(place.now)
     kept = {name: value for name, value in head.items() if name not in _BEGINNINGS}
-    if not isinstance(kept.get("source"), str):
-        kept["source"] = "cli"  # also for what was a subagent: somebody talks to it now
+    kept["source"] = "cli"  # whatever it was: somebody talks to it now
     kept.setdefault("originator", "whyfor")
     kept.setdefault("cli_version", "0.0.0")
     kept |= {

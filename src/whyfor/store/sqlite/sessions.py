@@ -38,7 +38,7 @@ _AGENTS = (
 )
 _OLDEST = -(1 << 62)  # stands for an unknown beginning: such sessions come last
 _BRIEF = """
-    SELECT id, agent, session_id, parent, ended_at, last_seq, project_id, branch, title
+    SELECT id, agent, session_id, parent, ended_at, last_seq, project_id, branch, title, own_from
     FROM sessions
 """
 
@@ -292,12 +292,11 @@ class SqliteSessions:
         rows = fetch(
             self.db,
             """
-            SELECT DISTINCT path
-            FROM touches
-            WHERE action='write' AND (
-                session_id=? AND seq > ?
-                OR session_id IN (
-                    SELECT id FROM sessions WHERE parent=? AND agent=? AND ended_at > ?))
+            SELECT DISTINCT t.path
+            FROM sessions s
+            JOIN touches t ON t.session_id=s.id AND t.seq >= s.own_from
+            WHERE t.action='write' AND (
+                s.id=? AND t.seq > ? OR s.parent=? AND s.agent=? AND s.ended_at > ?)
             """,
             (session.id, seq, session.session_id, session.agent, since),
         )

@@ -11,6 +11,7 @@ import msgspec
 from whyfor.agents.edits import first_text, path_in
 from whyfor.agents.tools import (
     command_of,
+    ends_with_turn,
     hook_kind,
     is_of_an_agent,
     notice_kind,
@@ -90,6 +91,7 @@ class StatusInput(msgspec.Struct, frozen=True):
     spawns: bool = False  # the call runs a subagent
     cut: bool = False  # there is more text than is kept
     process: tuple[int, int] | None = None  # pid and start of the agent's process
+    single: bool = False  # the program ends with the turn
 
 
 def of_event(event: StoredEvent, child: str = "", agent: str = "") -> StatusInput:
@@ -206,7 +208,8 @@ def _process(told: object) -> tuple[int, int] | None:
 def _started(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:
     """Without a time it may be later than all that follows it, and then says nothing."""
     kind = "heard" if event.created_at is None else sign.kind
-    return msgspec.structs.replace(sign, kind=kind, cwd=first_text(data, "cwd"))
+    single = ends_with_turn(data, sign.agent)
+    return msgspec.structs.replace(sign, kind=kind, cwd=first_text(data, "cwd"), single=single)
 
 
 def _prompt(sign: StatusInput, event: StoredEvent, data: dict[str, Any]) -> StatusInput:

@@ -179,6 +179,8 @@ class _View:
 
     def _waiting(self, free: LastHeard) -> tuple[str, str, str, int]:
         since = max(free.at, self.state.compacted.at, self.waits.released())
+        if self.state.single and not self.alive:
+            return "exited", f"{free.word}; it was run for one turn", _said_by(free), since
         if self.alive is None and not self.state.hooked and self.silence > LONG:
             return "idle", f"{free.word}; whether it is still open nobody can tell", "low", since
         return "waiting", free.word, self._aged(_said_by(free)), since

@@ -104,6 +104,7 @@ class State(msgspec.Struct, frozen=True):
     erred: LastHeard = LastHeard()
     exited: LastHeard = LastHeard()
     place: LastHeard = LastHeard()  # the folder, as its text
+    single: bool = False  # its program ends with the turn
     hooked: bool = False  # its hooks are heard, so that an end will be told
     pid: tuple[int, int, int] = (0, 0, 0)  # when it was told, pid, start
     calls: dict[str, OpenToolCall] = {}
@@ -132,6 +133,8 @@ def apply(state: State, sign: StatusInput) -> State:
         changes["place"] = place
     if sign.source == "hook" and not state.hooked:
         changes["hooked"] = True
+    if sign.single and not sign.child:
+        changes["single"] = True
     if sign.process and (sign.at, *sign.process) > state.pid:
         changes["pid"] = (sign.at, *sign.process)
     state = msgspec.structs.replace(state, **changes) if changes else state
