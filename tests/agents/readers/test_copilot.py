@@ -651,7 +651,7 @@ def test_the_oldest_sessions_are_one_document() -> None:
         "document", SESSION_ID
     )
     out = Sink(SESSION_ID)
-    AGENT.reader(SourceShape("lines", SESSION_ID), {}).read(document, 0, b"", out)
+    AGENT.reader(SourceShape("document", SESSION_ID), {}).read(document, 0, b"", out)
     assert [(e.kind, e.text) for e in out.main.events] == [
         ("session.started", ""),
         ("user.prompt", "fix it"),
@@ -675,7 +675,9 @@ def test_without_a_timeline_the_messages_to_the_model_are_read() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "ok"},
         {"role": "assistant", "content": "Done."},
     ]
-    out = read([{"sessionId": SESSION_ID, "startTime": WHEN, "chatMessages": messages}])
+    document = {"sessionId": SESSION_ID, "startTime": WHEN, "chatMessages": messages}
+    out = Sink(SESSION_ID)
+    AGENT.reader(SourceShape("document", SESSION_ID), {}).read(document, 0, b"", out)
     kinds = ["session.started", "user.prompt", "tool.call", "tool.result", "assistant.message"]
     assert [e.kind for e in out.main.events] == kinds
 

@@ -272,7 +272,7 @@ def test_else_it_is_unknown(tmp_path: Path) -> None:
 def test_a_whole_session_reads_the_same_in_both_dialects() -> None:
     thought = {"subject": "Plan", "description": "Look first.", "timestamp": at(3)}
     messages = [user("u", "Fix it."), gemini("g", "Done.", second=4, thoughts=[thought])]
-    started = Event("session.started", fold(SESSION, "started"), T0, "system", "", None, {})
+    started = Event("session.started", fold(SESSION, "started"), T0, "system")
     prompt = Event("user.prompt", fold("u", "text"), T0 + 1000, "user", "Fix it.")
     thinking = Event(
         "assistant.thinking", fold("g", "thought", 0), T0 + 3000, "assistant", "Plan\nLook first."

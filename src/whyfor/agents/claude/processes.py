@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.base import RegisteredProcess, as_dict, as_int, as_str
+from whyfor.agents.base import RegisteredProcess, as_dict, get_int, get_str
 from whyfor.agents.claude.places import projects_folder
 
 
@@ -67,19 +67,19 @@ def _registered(path: Path) -> RegisteredProcess | None:
         told = as_dict(msgspec.json.decode(path.read_bytes()))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    pid, start = as_int(told.get("pid")), as_str(told.get("procStart"))
+    pid, start = get_int(told, "pid"), get_str(told, "procStart")
     if pid is None or pid <= 0:
         return None
     return RegisteredProcess(
-        session_id=as_str(told.get("sessionId")),
-        cwd=as_str(told.get("cwd")),
+        session_id=get_str(told, "sessionId"),
+        cwd=get_str(told, "cwd"),
         pid=pid,
         start=int(start) if start.isascii() and start.isdigit() and len(start) < 16 else 0,
-        status=as_str(told.get("status")),
-        waiting_for=as_str(told.get("waitingFor")),
-        at=as_int(told.get("statusUpdatedAt"))
-        or as_int(told.get("updatedAt"))
-        or as_int(told.get("startedAt"))
+        status=get_str(told, "status"),
+        waiting_for=get_str(told, "waitingFor"),
+        at=get_int(told, "statusUpdatedAt")
+        or get_int(told, "updatedAt")
+        or get_int(told, "startedAt")
         or 0,
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from whyfor.agents.base import as_dict, as_int, as_list, as_str, flatten
+from whyfor.agents.base import as_list, as_str, flatten, get_dict, get_int, get_str
 from whyfor.agents.claude.facts import QUESTION, SUBAGENTS
 from whyfor.agents.claude.places import subagent_id
 from whyfor.agents.facts import MARKER
-from whyfor.model.events import Event, Touch, Usage
+from whyfor.agents.record_place import RecordPlace, remember
+from whyfor.model.events import Usage
 from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
@@ -62,8 +63,8 @@ class MetaReader:
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
         facts = out.main.facts
-        facts["subagent"] = as_str(record.get("agentType")) or None
-        facts["tool_use_id"] = as_str(record.get("toolUseId")) or None
+        facts["subagent"] = get_str(record, "agentType") or None
+        facts["tool_use_id"] = get_str(record, "toolUseId") or None
         out.main.title(TITLE_AGENT, record.get("description"))
 
 
@@ -74,20 +75,31 @@ class ResultReader:
         self.state = state
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
-        call = as_str(record.get("name")).rsplit(".", 1)[0]
-        data = {"id": call, "external": True}
+        call = get_str(record, "name").rsplit(".", 1)[0]
         out.main.facts["answers"] = fold(call)
-        out.main.events.append(
-            Event(
-                "tool.result",
-                fold(call, "external"),
-                None,
-                "tool",
-                as_str(record.get("text")),
-                None,
-                data,
-            )
+        text = get_str(record, "text")
+        data = {"id": call, "external": True}
+        RecordPlace(out.main, None).add(
+            "tool.result", fold(call, "external"), "tool", text, data=data
         )
+
+
+class _Line(RecordPlace):
+    """One line while it is read: what its events' keys are made of, and where it stands in the
+    tree of lines."""
+
+    __slots__ = ("base", "link")
+
+    def __init__(self, bucket: Bucket, when: int | None, base: str, link: Record) -> None:
+        super().__init__(bucket, when)
+        self.base = base
+        self.link = link
+
+    def say(
+        self, kind: str, key: int, actor: str, text: str = "", name: str = "", **more: object
+    ) -> None:
+        """Add an event that has its place in the tree."""
+        self.add(kind, key, actor, text, name, {**self.link, **more})
 
 
 class TranscriptReader:
@@ -108,9 +120,7 @@ class TranscriptReader:
         events = bucket.events
         if isinstance(uuid, str) and not (events and (events[-1].data or {}).get("uuid") == uuid):
             # A node of the tree that says nothing: its children hang on its parent.
-            self.through[uuid] = self._parent(record)
-            while len(self.through) > _SIDE_MAX:
-                del self.through[next(iter(self.through))]
+            remember(self.through, uuid, self._parent(record), _SIDE_MAX)
 
     def _parent(self, record: Record) -> str | None:
         """The nearest line above that says something: None at a root, empty where the record
@@ -126,24 +136,18 @@ class TranscriptReader:
         """Returns whose record it is: the session's, or that of a subagent in the same file."""
         kind = record.get("type")
         bucket = out.main
-        if kind in ("user", "assistant"):
-            if record.get("isSidechain") and not self.subagent:
+        if kind in ("user", "assistant", "system", "attachment"):
+            if record.get("isSidechain") and kind in ("user", "assistant") and not self.subagent:
                 bucket = out.subagent(self._side(record, out.main.session_id))
             self._place(record, bucket, offset, line)
-            self._message(kind, record, bucket, offset, line)
-        elif kind == "system":
-            self._place(record, bucket, offset, line)
-            self._system(record, bucket, offset, line)
-        elif kind == "attachment":
-            self._place(record, bucket, offset, line)
-            self._attachment(record, bucket, offset, line)
+            self._tree_line(record, self._line(record, bucket, offset, line))
         elif kind == "progress":
             self._progress(record, out)
         elif kind == "ai-title":
             bucket.title(TITLE_AGENT, record.get("aiTitle"))
         elif kind == "custom-title":
             bucket.title(TITLE_PERSON, record.get("customTitle"))
-            if origin := as_str(record.get("restoredFrom")):
+            if origin := get_str(record, "restoredFrom"):
                 bucket.mark_copied(origin)
         elif kind == "summary":
             self._summary(record, bucket)
@@ -151,16 +155,33 @@ class TranscriptReader:
             out.unknown_type(kind)
         return bucket
 
+    def _line(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> _Line:
+        uuid = record.get("uuid")
+        base = str(uuid) if uuid else str(fold_bytes(offset, line))
+        link = {"uuid": uuid, "parent": self._parent(record)} if uuid else {}
+        return _Line(bucket, parse_iso(record.get("timestamp")), base, link)
+
+    def _tree_line(self, record: Record, at: _Line) -> None:
+        """A line that has its place in the tree of the conversation."""
+        match record.get("type"):
+            case "assistant":
+                self._assistant(record, _message(record), at)
+            case "user":
+                self._user(record, _message(record).get("content"), at)
+            case "system":
+                self._system(record, at)
+            case "attachment":
+                self._attachment(record, at)
+
     def _side(self, record: Record, session_id: str) -> str:
         """Until 2.0 subagents stood in the main file; one chain of parents is one subagent."""
-        uuid, parent = as_str(record.get("uuid")), as_str(record.get("parentUuid"))
+        uuid, parent = get_str(record, "uuid"), get_str(record, "parentUuid")
         agent_id = record.get("agentId")
-        root = (
-            agent_id if isinstance(agent_id, str) else self.sides.get(parent, uuid[:8] or "inline")
-        )
-        self.sides[uuid] = root
-        while len(self.sides) > _SIDE_MAX:
-            del self.sides[next(iter(self.sides))]
+        if isinstance(agent_id, str):
+            root = agent_id
+        else:
+            root = self.sides.get(parent, uuid[:8] or "inline")
+        remember(self.sides, uuid, root, _SIDE_MAX)
         return subagent_id(root, session_id)
 
     def _place(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
@@ -181,10 +202,9 @@ class TranscriptReader:
             facts["branch"] = known
         if isinstance(version := record.get("version"), str):
             facts["version"] = version
-        origin = as_str(as_dict(record.get("forkedFrom")).get("sessionId"))
+        origin = get_str(get_dict(record, "forkedFrom"), "sessionId")
         if origin:
             facts["forked_from"] = origin
-        when = parse_iso(record.get("timestamp"))
         data = {
             "cwd": cwd,
             "branch": known,
@@ -193,162 +213,85 @@ class TranscriptReader:
             "forked_from": origin,
         }
         kind = "session.started" if seen is None else "status.changed"
-        key = (
-            fold(as_str(record.get("uuid")), "place")
-            if record.get("uuid")
-            else fold_bytes(offset, line)
+        uuid = get_str(record, "uuid")
+        key = fold(uuid, "place") if record.get("uuid") else fold_bytes(offset, line)
+        RecordPlace(bucket, parse_iso(record.get("timestamp"))).add(
+            kind, key, "system", data={name: value for name, value in data.items() if value}
         )
-        bucket.events.append(
-            Event(kind, key, when, "system", "", None, {k: v for k, v in data.items() if v})
-        )
-
-    def _message(self, kind: str, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
-        message = record.get("message")
-        if not isinstance(message, dict):
-            message = {"content": message}
-        content = message.get("content")
-        when = parse_iso(record.get("timestamp"))
-        uuid = record.get("uuid")
-        base = str(uuid) if uuid else str(fold_bytes(offset, line))
-        link = {"uuid": uuid, "parent": self._parent(record)} if uuid else {}
-        if kind == "assistant":
-            self._assistant(record, message, content, bucket, when, base, link)
-        else:
-            self._user(record, content, bucket, when, base, link)
 
     # -- what the agent said ---------------------------------------------------------------------
 
-    def _assistant(  # noqa: PLR0913 - one record, taken apart once
-        self,
-        record: Record,
-        message: Record,
-        content: Any,
-        bucket: Bucket,
-        when: int | None,
-        base: str,
-        link: Record,
-    ) -> None:
+    def _assistant(self, record: Record, message: Record, at: _Line) -> None:
         model = message.get("model")
-        if isinstance(model, str) and model != "<synthetic>":
-            link = {**link, "model": model}
-            self._usage(record, message, model, bucket, when, base)
-        failed = bool(record.get("isApiErrorMessage"))
-        blocks = (
-            [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
-        )
-        for index, block in enumerate(blocks):
+        synthetic = model == "<synthetic>"
+        if isinstance(model, str) and not synthetic:
+            at.link = {**at.link, "model": model}
+            self._usage(record, message, model, at)
+        said = "error" if record.get("isApiErrorMessage") else "assistant.message"
+        for index, block in enumerate(_blocks(message.get("content"))):
             if not isinstance(block, dict):
                 continue
             kind = block.get("type")
             if kind == "text":
-                text = as_str(block.get("text"))
-                if not text.strip() or (
-                    model == "<synthetic>" and text == "No response requested."
-                ):
-                    continue
-                event = Event(
-                    "error" if failed else "assistant.message",
-                    fold(base, index),
-                    when,
-                    "assistant",
-                    text,
-                )
-                event.data = link
-                bucket.events.append(event)
+                text = get_str(block, "text")
+                if text.strip() and not (synthetic and text == "No response requested."):
+                    at.say(said, fold(at.base, index), "assistant", text)
             elif kind in ("thinking", "redacted_thinking"):
-                text = as_str(block.get("thinking"))
-                data = link if text else {**link, "redacted": True}
-                bucket.events.append(
-                    Event(
-                        "assistant.thinking", fold(base, index), when, "assistant", text, None, data
-                    )
-                )
+                text = get_str(block, "thinking")
+                hidden: Record = {} if text else {"redacted": True}
+                at.say("assistant.thinking", fold(at.base, index), "assistant", text, **hidden)
             elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-                self._call(block, bucket, when, base, index, link)
+                self._call(block, index, at)
             elif isinstance(kind, str) and kind.endswith("_tool_result"):
-                self._result(block, None, bucket, when, base, index, link)
+                self._result(block, None, index, at)
 
-    def _usage(
-        self,
-        record: Record,
-        message: Record,
-        model: str,
-        bucket: Bucket,
-        when: int | None,
-        base: str,
-    ) -> None:
+    def _usage(self, record: Record, message: Record, model: str, at: _Line) -> None:
         """Each line of a response repeats the whole response's usage; the store keeps the
         maximum per key."""
         usage = message.get("usage")
         if not isinstance(usage, dict):
             return
         ident = message.get("id")
-        key = (
-            fold("claude", ident, record.get("requestId") or "") if ident else fold("claude", base)
-        )
-        bucket.usage.append(
+        if ident:
+            key = fold("claude", ident, record.get("requestId") or "")
+        else:
+            key = fold("claude", at.base)
+        at.bucket.usage.append(
             Usage(
                 key,
-                when,
+                at.when,
                 model,
-                as_int(usage.get("input_tokens")),
-                as_int(usage.get("cache_read_input_tokens")),
-                as_int(usage.get("cache_creation_input_tokens")),
-                as_int(usage.get("output_tokens")),
+                get_int(usage, "input_tokens"),
+                get_int(usage, "cache_read_input_tokens"),
+                get_int(usage, "cache_creation_input_tokens"),
+                get_int(usage, "output_tokens"),
             )
         )
 
-    def _call(
-        self, block: Record, bucket: Bucket, when: int | None, base: str, index: int, link: Record
-    ) -> None:
-        name = as_str(block.get("name")) or "unknown"
+    def _call(self, block: Record, index: int, at: _Line) -> None:
+        name = get_str(block, "name") or "unknown"
         ident = block.get("id")
-        given = as_dict(block.get("input"))
-        key = fold(ident) if isinstance(ident, str) else fold(base, index)
-        data = {**link, "id": ident, "input": given}
-        bucket.events.append(Event("tool.call", key, when, "assistant", flatten(given), name, data))
+        given = get_dict(block, "input")
+        key = fold(ident) if isinstance(ident, str) else fold(at.base, index)
+        at.call(key, ident, name, given, **at.link)
         if name in SUBAGENTS:
-            text = as_str(given.get("description")) or as_str(given.get("prompt"))
-            started = {**link, "id": ident, "prompt": given.get("prompt")}
-            kind = as_str(given.get("subagent_type")) or None
-            bucket.events.append(
-                Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, started)
+            task = given.get("prompt")
+            text = get_str(given, "description") or as_str(task)
+            kind = get_str(given, "subagent_type")
+            at.say(
+                "subagent.started", fold(key, "sub"), "assistant", text, kind, id=ident, prompt=task
             )
         elif name == QUESTION:
-            asked = [as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))]
-            data = {**link, "id": ident, "questions": given.get("questions")}
-            bucket.events.append(
-                Event(
-                    "question.asked",
-                    fold(key, "ask"),
-                    when,
-                    "assistant",
-                    "\n".join(asked),
-                    None,
-                    data,
-                )
-            )
-        path = (
-            as_str(given.get(WRITERS.get(name, "file_path")))
-            if name in WRITERS or name == "Read"
-            else ""
-        )
+            at.question(key, ident, given.get("questions"), **at.link)
+        argument = "file_path" if name == "Read" else WRITERS.get(name)
+        path = get_str(given, argument) if argument else ""
         if path and isinstance(ident, str):
-            self.pending[ident] = [path, "read" if name == "Read" else "write"]
-            while len(self.pending) > _PENDING_MAX:
-                del self.pending[next(iter(self.pending))]
+            action = "read" if name == "Read" else "write"
+            remember(self.pending, ident, [path, action], _PENDING_MAX)
 
     # -- what came back, and what the person said ------------------------------------------------
 
-    def _user(
-        self,
-        record: Record,
-        content: Any,
-        bucket: Bucket,
-        when: int | None,
-        base: str,
-        link: Record,
-    ) -> None:
+    def _user(self, record: Record, content: Any, at: _Line) -> None:
         texts: list[str] = []
         images: list[Record] = []
         results = False
@@ -358,116 +301,75 @@ class TranscriptReader:
             elif not isinstance(block, dict):
                 continue
             elif block.get("type") == "text":
-                text = as_str(block.get("text"))
+                text = get_str(block, "text")
                 if not text.startswith(BESIDE_PROMPT):
                     texts.append(text)
             elif block.get("type") == "tool_result":
                 results = True
-                self._result(block, record.get("toolUseResult"), bucket, when, base, index, link)
+                self._result(block, record.get("toolUseResult"), index, at)
             elif block.get("type") in ("image", "document"):
                 images.append(_reference(block, index))
         text = "\n".join(texts)
         if not results and (text.strip() or images):
-            self._said(record, text, images, bucket, when, base, link)
+            self._said(record, text, images, at)
 
-    def _said(  # noqa: PLR0913 - one record, taken apart once
-        self,
-        record: Record,
-        text: str,
-        images: list[Record],
-        bucket: Bucket,
-        when: int | None,
-        base: str,
-        link: Record,
-    ) -> None:
-        key = fold(base, "said")
+    def _said(self, record: Record, text: str, images: list[Record], at: _Line) -> None:
+        key = fold(at.base, "said")
         start = text.lstrip()
         if record.get("isCompactSummary"):
-            bucket.events.append(
-                Event("compaction", key, when, "system", text, None, {**link, "summary": True})
-            )
+            at.say("compaction", key, "system", text, summary=True)
         elif start.startswith(INTERRUPTED):
-            bucket.events.append(
-                Event(
-                    "turn.completed", key, when, "user", text, None, {**link, "interrupted": True}
-                )
-            )
+            at.say("turn.completed", key, "user", text, interrupted=True)
         elif start.startswith(NOT_TYPED):
-            self._echo(start, bucket, when, key, link)
+            self._echo(start, key, at)
         elif record.get("isMeta"):
             return
-        elif (
-            start.startswith(MARKER)
-            or as_dict(record.get("origin")).get("kind", "human") != "human"
-        ):
-            bucket.events.append(Event("status.changed", key, when, "system", text, None, link))
+        elif start.startswith(MARKER) or _origin(record) != "human":
+            at.say("status.changed", key, "system", text)
         else:
-            data = {**link, "images": images} if images else link
             side = self.subagent or record.get("isSidechain")
-            bucket.events.append(
-                Event("user.prompt", key, when, "assistant" if side else "user", text, None, data)
-            )
+            shown: Record = {"images": images} if images else {}
+            at.say("user.prompt", key, "assistant" if side else "user", text, **shown)
 
-    def _echo(self, text: str, bucket: Bucket, when: int | None, key: int, link: Record) -> None:
+    def _echo(self, text: str, key: int, at: _Line) -> None:
         """A slash command or a `!` shell line: what the person did, though not a prompt to the
         model."""
         if found := _COMMAND.search(text):
             arguments = _ARGUMENTS.search(text)
             said = f"{found[1].strip()} {arguments[1].strip() if arguments else ''}".strip()
-            bucket.events.append(
-                Event("status.changed", key, when, "user", said, None, {**link, "command": said})
-            )
+            at.say("status.changed", key, "user", said, command=said)
         elif tagged := _TAGGED.findall(text):
             kind = "tool.call" if tagged[0][0] == "bash-input" else "tool.result"
             said = "\n".join(part for _, part in tagged if part)
-            bucket.events.append(Event(kind, key, when, "user", said, "Bash", link))
+            at.say(kind, key, "user", said, "Bash")
 
-    def _result(  # noqa: PLR0913 - one record, taken apart once
-        self,
-        block: Record,
-        outcome: Any,
-        bucket: Bucket,
-        when: int | None,
-        base: str,
-        index: int,
-        link: Record,
-    ) -> None:
+    def _result(self, block: Record, outcome: Any, index: int, at: _Line) -> None:
         ident = block.get("tool_use_id")
         content = block.get("content")
-        images: list[Record] = []
+        blocks = [(i, each) for i, each in enumerate(as_list(content)) if isinstance(each, dict)]
+        images = [_reference(each, i) for i, each in blocks if "source" in each]
         if isinstance(content, list):
-            texts = [
-                as_str(b.get("text"))
-                for b in content
-                if isinstance(b, dict) and b.get("type") == "text"
-            ]
-            images = [
-                _reference(b, i)
-                for i, b in enumerate(content)
-                if isinstance(b, dict) and "source" in b
-            ]
+            texts = [get_str(each, "text") for _, each in blocks if each.get("type") == "text"]
             content = "\n".join(texts)
         elif isinstance(content, dict):
             content = flatten(content)
         text = as_str(content)
         failed = bool(block.get("is_error"))
-        data: Record = {**link, "id": ident}
+        data: Record = {**at.link, "id": ident}
         if failed:
             data["failed"] = True
         if images:
             data["images"] = images
         if text.startswith("<persisted-output>"):
             data["external"] = True
-        self._outcome(outcome, data, bucket, when, ident)
-        key = fold(ident, "result") if isinstance(ident, str) else fold(base, index)
-        bucket.events.append(Event("tool.result", key, when, "tool", text, None, data))
+        self._outcome(outcome, data, ident, at)
+        key = fold(ident, "result") if isinstance(ident, str) else fold(at.base, index)
+        at.add("tool.result", key, "tool", text, data=data)
         waiting = self.pending.pop(ident, None) if isinstance(ident, str) else None
         if waiting and not failed:
-            bucket.touches.append(Touch(key, waiting[0], waiting[1]))
+            at.touch(key, waiting[:1], waiting[1])
 
-    def _outcome(
-        self, outcome: Any, data: Record, bucket: Bucket, when: int | None, ident: Any
-    ) -> None:
+    def _outcome(self, outcome: Any, data: Record, ident: Any, at: _Line) -> None:
         """What the program kept of the result beside the model's copy: the exact patch, the
         subagent, a refusal."""
         if isinstance(outcome, dict):
@@ -477,98 +379,65 @@ class TranscriptReader:
                 data["user_modified"] = True
             if isinstance(outcome.get("agentId"), str) and ident:
                 data["subagent"] = outcome["agentId"]
-                bucket.events.append(
-                    Event(
-                        "subagent.stopped",
-                        fold(ident, "stopped"),
-                        when,
-                        "subagent",
-                        "",
-                        None,
-                        {"id": ident},
-                    )
-                )
+                key = fold(ident, "stopped")
+                at.add("subagent.stopped", key, "subagent", data={"id": ident})
             if answers := outcome.get("answers"):
                 data["answers"] = answers
             if operation := outcome.get("gitOperation"):
                 data["git"] = operation
         elif isinstance(outcome, str) and "rejected" in outcome[:60] and ident:
             data["rejected"] = True
-            decision = {"id": ident, "decision": "denied"}
-            bucket.events.append(
-                Event("approval.resolved", fold(ident, "denied"), when, "user", "", None, decision)
-            )
+            at.denied(ident)
 
     # -- the rest --------------------------------------------------------------------------------
 
-    def _system(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
-        subtype = record.get("subtype")
-        when = parse_iso(record.get("timestamp"))
-        uuid = record.get("uuid")
-        key = fold(uuid) if uuid else fold_bytes(offset, line)
-        link = {"uuid": uuid, "parent": self._parent(record)}
-        text = as_str(record.get("content"))
-        if subtype == "compact_boundary":
-            meta = as_dict(record.get("compactMetadata"))
-            kept: Record = {
-                k: meta[k]
-                for k in ("trigger", "preTokens", "postTokens", "durationMs")
-                if k in meta
-            }
-            bucket.events.append(
-                Event("compaction", key, when, "system", "", None, {**link, **kept})
-            )
-        elif subtype == "turn_duration":
-            data = {**link, "duration_ms": record.get("durationMs")}
-            bucket.events.append(Event("turn.completed", key, when, "system", "", None, data))
-        elif subtype == "api_error":
-            said = flatten(record.get("error"), 2000)
-            data = {**link, "attempt": record.get("retryAttempt")}
-            bucket.events.append(Event("error", key, when, "system", said, None, data))
-        elif subtype == "local_command":
-            self._echo(text.lstrip(), bucket, when, key, link)
-        elif subtype == "away_summary":
-            bucket.events.append(
-                Event("status.changed", key, when, "system", text, None, {**link, "summary": True})
-            )
+    def _system(self, record: Record, at: _Line) -> None:
+        key = fold(at.base) if at.link else int(at.base)
+        text = get_str(record, "content")
+        match record.get("subtype"):
+            case "compact_boundary":
+                meta = get_dict(record, "compactMetadata")
+                names = ("trigger", "preTokens", "postTokens", "durationMs")
+                kept = {name: meta[name] for name in names if name in meta}
+                at.say("compaction", key, "system", **kept)
+            case "turn_duration":
+                at.say("turn.completed", key, "system", duration_ms=record.get("durationMs"))
+            case "api_error":
+                said = flatten(record.get("error"), 2000)
+                at.say("error", key, "system", said, attempt=record.get("retryAttempt"))
+            case "local_command":
+                self._echo(text.lstrip(), key, at)
+            case "away_summary":
+                at.say("status.changed", key, "system", text, summary=True)
 
-    def _attachment(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
+    def _attachment(self, record: Record, at: _Line) -> None:
         """A prompt typed while the agent worked stands only here."""
-        attachment = as_dict(record.get("attachment"))
+        attachment = get_dict(record, "attachment")
         if attachment.get("type") != "queued_command":
             return
-        prompt = attachment.get("prompt")
-        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else as_list(prompt)
-        blocks = [block for block in blocks if isinstance(block, dict)]
-        text = "\n".join(as_str(b.get("text")) for b in blocks if b.get("type") == "text")
+        blocks = [each for each in _blocks(attachment.get("prompt")) if isinstance(each, dict)]
+        text = "\n".join(get_str(b, "text") for b in blocks if b.get("type") == "text")
         images = [
             _reference(b, i) for i, b in enumerate(blocks) if b.get("type") in ("image", "document")
         ]
         if attachment.get("commandMode", "prompt") != "prompt" or not (text.strip() or images):
             return
-        uuid = record.get("uuid")
-        base = str(uuid) if uuid else str(fold_bytes(offset, line))
-        link = {"uuid": uuid, "parent": self._parent(record), "queued": True}
-        when = parse_iso(record.get("timestamp")) or parse_iso(attachment.get("timestamp"))
+        at.link = {**at.link, "queued": True}
+        at.when = at.when or parse_iso(attachment.get("timestamp"))
         whose = {name: attachment.get(name) for name in ("origin", "isMeta")}
-        self._said({**record, **whose}, text, images, bucket, when, base, link)
+        self._said({**record, **whose}, text, images, at)
 
     def _progress(self, record: Record, out: Sink) -> None:
         """Early 2.x copied a subagent's messages into the parent's file; its own file has the
         same uuids."""
-        data = as_dict(record.get("data"))
+        data = get_dict(record, "data")
         agent_id = data.get("agentId")
-        inner = data.get("message")
-        if (
-            data.get("type") != "agent_progress"
-            or not isinstance(inner, dict)
-            or not isinstance(agent_id, str)
-        ):
+        inner = get_dict(data, "message")
+        if data.get("type") != "agent_progress" or not isinstance(agent_id, str):
             return
-        kind = inner.get("type")
-        if kind in ("user", "assistant") and inner.get("uuid"):
+        if inner.get("type") in ("user", "assistant") and inner.get("uuid"):
             bucket = out.subagent(subagent_id(agent_id, out.main.session_id))
-            self._message(kind, {**inner, "isSidechain": True}, bucket, 0, b"")
+            self._tree_line({**inner, "isSidechain": True}, self._line(inner, bucket, 0, b""))
 
     def _summary(self, record: Record, bucket: Bucket) -> None:
         """A legacy title: it names a leaf that mostly stands in another session's file."""
@@ -580,9 +449,24 @@ class TranscriptReader:
             bucket.leaf_titles += [(key, text.strip()) for key in keys]
 
 
+def _message(record: Record) -> Record:
+    message = record.get("message")
+    return message if isinstance(message, dict) else {"content": message}
+
+
+def _blocks(content: Any) -> list[Any]:
+    """The parts of a message; text alone is one."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+
+
+def _origin(record: Record) -> object:
+    """Who wrote a prompt, where the line says so."""
+    return get_dict(record, "origin").get("kind", "human")
+
+
 def _reference(block: Record, index: int) -> Record:
     """Images stay in the segment; the event says that there is one, of which kind and size."""
-    source = as_dict(block.get("source"))
+    source = get_dict(block, "source")
     data = source.get("data")
     size = len(data) * 3 // 4 if isinstance(data, str) else None
     return {

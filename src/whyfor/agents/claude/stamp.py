@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import RecordStamp, as_str
+from whyfor.agents.base import RecordStamp, get_str
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
 
@@ -12,9 +12,9 @@ def stamp(record: Record) -> RecordStamp:
     return RecordStamp(
         at=at,
         since=at,
-        cwd=as_str(record.get("cwd")) or None,
-        session_id=as_str(record.get("sessionId")) or None,
+        cwd=get_str(record, "cwd") or None,
+        session_id=get_str(record, "sessionId") or None,
         retells=bool(record.get("isCompactSummary")) or record.get("type") == "summary",
-        name=as_str(record.get("id")) or as_str(record.get("uuid")),
+        name=get_str(record, "id") or get_str(record, "uuid"),
         is_link="uuid" in record,
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.agents.base import as_list, get_dict, get_list, get_str
 from whyfor.agents.claude.places import projects_folder
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, json_lines
 from whyfor.model.findings import Record
@@ -40,12 +40,12 @@ class ClaudeWriter:
         if record.get("type") != "assistant" or record.get("isSidechain"):
             return []
         return [
-            as_str(block.get("id")) for block in _blocks(record) if block.get("type") == "tool_use"
+            get_str(block, "id") for block in _blocks(record) if block.get("type") == "tool_use"
         ]
 
     def answers(self, record: Record) -> list[str]:
         return [
-            as_str(block.get("tool_use_id"))
+            get_str(block, "tool_use_id")
             for block in _blocks(record)
             if block.get("type") == "tool_result"
         ]
@@ -61,7 +61,7 @@ class ClaudeWriter:
         return {**record, "message": {**record["message"], "content": left}} if left else None
 
     def ident(self, record: Record) -> str | None:
-        return as_str(record.get("uuid")) or None
+        return get_str(record, "uuid") or None
 
     def continues(self, records: Sequence[Record]) -> tuple[str, int] | None:
         return None
@@ -89,8 +89,8 @@ class ClaudeWriter:
         while at in by_uuid and at not in wanted:
             wanted.add(at)
             calls.update(self.opens(by_uuid[at]))
-            kept = as_dict(as_dict(by_uuid[at].get("compactMetadata")).get("preservedMessages"))
-            wanted.update(as_list(kept.get("uuids")))
+            kept = get_dict(get_dict(by_uuid[at], "compactMetadata"), "preservedMessages")
+            wanted.update(get_list(kept, "uuids"))
             at = by_uuid[at].get("parentUuid")
         # Results of parallel calls hang on their calls, beside the path.
         wanted.update(r["uuid"] for r in tree if calls.intersection(self.answers(r)))
@@ -129,7 +129,7 @@ class ClaudeWriter:
 
 
 def _blocks(record: Record) -> list[Record]:
-    content = as_dict(record.get("message")).get("content")
+    content = get_dict(record, "message").get("content")
     return [block for block in as_list(content) if isinstance(block, dict)]
 
 
@@ -172,8 +172,8 @@ def _starts(records: Sequence[Record]) -> set[str]:
     """The folders the sessions began in: these are another one now."""
     first: dict[str, str] = {}
     for record in records:
-        if cwd := as_str(record.get("cwd")):
-            first.setdefault(as_str(record.get("sessionId")), cwd)
+        if cwd := get_str(record, "cwd"):
+            first.setdefault(get_str(record, "sessionId"), cwd)
     return set(first.values())
 
 

@@ -14,7 +14,7 @@ from whyfor.agents.base import (
     RecordReader,
     RecordStamp,
     SourceShape,
-    as_str,
+    get_str,
     head_records,
     walk,
 )
@@ -52,11 +52,11 @@ class Codex(FileAgent):
             )
         found = False
         for record in head_records(head):
-            kind, payload = as_str(record.get("type")), record.get("payload")
+            kind, payload = get_str(record, "type"), record.get("payload")
             if isinstance(payload, dict) and kind in RECORDS:
                 if kind == "session_meta":
                     return SourceShape(
-                        "lines", as_str(payload.get("id")) or _named(path), parent(payload)
+                        "lines", get_str(payload, "id") or _named(path), parent(payload)
                     )
                 found = True
             elif is_bare_meta(record):

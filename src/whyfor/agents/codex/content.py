@@ -6,14 +6,12 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, as_str, get_str
 from whyfor.model.findings import Record
 
 
 def texts(parts: object) -> str:
-    return "\n".join(
-        [text for part in as_list(parts) if (text := as_str(as_dict(part).get("text")))]
-    )
+    return "\n".join([text for part in as_list(parts) if (text := get_str(as_dict(part), "text"))])
 
 
 def decode_arguments(text: str) -> Any:
@@ -26,7 +24,7 @@ def decode_arguments(text: str) -> Any:
 def image_data(part: Record, index: int, path: str | None = None) -> Record:
     """Images stay in the segment; the event says that there is one, of which kind and size."""
     url = part.get("image_url")
-    head, _, data = (as_str(url) or as_str(as_dict(url).get("url"))).partition(",")
+    head, _, data = (as_str(url) or get_str(as_dict(url), "url")).partition(",")
     found: Record = {"block": index, "type": "image"}
     if head.startswith("data:"):
         found |= {"media_type": head[5:].partition(";")[0], "bytes": len(data) * 3 // 4}

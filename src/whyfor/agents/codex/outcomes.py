@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from whyfor.agents.base import as_dict, as_int, as_str, flatten
+from whyfor.agents.base import as_str, flatten, get_dict, get_int, get_str
 from whyfor.agents.codex.content import decode_arguments, texts
 
 # An output that says it did not work, where no exit code does.
@@ -40,8 +40,8 @@ def outcome(output: object) -> tuple[str, int | None, bool]:
         whole := decode_arguments(text), dict
     ):
         text, code = (
-            as_str(whole.get("output")),
-            as_int(as_dict(whole.get("metadata")).get("exit_code")),
+            get_str(whole, "output"),
+            get_int(get_dict(whole, "metadata"), "exit_code"),
         )
     failed = failed or text.startswith(FAILED)
     while code is None and text.startswith(_HEADER):  # a patch inside a command has two headers

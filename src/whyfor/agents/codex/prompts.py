@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from whyfor.agents.base import as_dict, as_int, as_list, as_str
+from whyfor.agents.base import (
+    as_dict,
+    as_str,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+)
 from whyfor.agents.codex.content import decode_arguments, image_data, texts
-from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.outcomes import outcome
+from whyfor.agents.codex.record_place import RolloutPlace
 from whyfor.agents.codex.thread import Thread
 from whyfor.agents.facts import MARKER
 from whyfor.model.findings import Record
@@ -68,14 +75,14 @@ class Prompts:
         self.state = state
         self.thread = thread
 
-    def message(self, item: Record, parts: list[Any], at: RecordPlace) -> None:
+    def message(self, item: Record, parts: list[Any], at: RolloutPlace) -> None:
         """A message of the user's: what they wrote and showed, and what was put beside it."""
         origins = _origins(item)
         words: list[str] = []
         images: list[Record] = []
         path = None
         for index, part in enumerate(map(as_dict, parts)):
-            text = as_str(part.get("text"))
+            text = get_str(part, "text")
             start = text.lstrip()
             origin = origins[index] if index < len(origins) else None
             if part.get("type") == "input_image":
@@ -91,22 +98,22 @@ class Prompts:
                 self._told(start, at.key(item.get("id"), index), at)
         text = "\n".join(words)
         if text.strip() or images:
-            self.state["heard"] = (as_int(self.state.get("heard")) or 0) + 1
+            self.state["heard"] = (get_int(self.state, "heard") or 0) + 1
             self._prompt(text, images, at.key(item.get("id")), at)
 
-    def shown(self, event: Record, at: RecordPlace) -> None:
+    def shown(self, event: Record, at: RolloutPlace) -> None:
         """The same prompt once more, as the screen showed it; only a file without the item needs
         it."""
-        text = as_str(event.get("message"))
+        text = get_str(event, "message")
         if event.get("kind") not in (None, "plain") or text.lstrip().startswith(INJECTED):
             return
-        heard = as_int(self.state.get("heard")) or 0
+        heard = get_int(self.state, "heard") or 0
         if heard:
             self.state["heard"] = heard - 1
         elif text.strip():
             self._prompt(text, [], at.key(), at)
 
-    def from_agent(self, item: Record, at: RecordPlace) -> None:
+    def from_agent(self, item: Record, at: RolloutPlace) -> None:
         """Agents of a team writing to each other; the payload is often encrypted."""
         content = item.get("content")
         text = content if isinstance(content, str) else texts(content)
@@ -126,7 +133,7 @@ class Prompts:
         elif said.strip():
             at.add("status.changed", key, "subagent", said, data=data)
 
-    def _prompt(self, text: str, images: list[Record], key: int, at: RecordPlace) -> None:
+    def _prompt(self, text: str, images: list[Record], key: int, at: RolloutPlace) -> None:
         data: Record = {"images": images} if images else {}
         before, marker, request = text.partition(_REQUEST)
         if marker and before.lstrip().startswith("# "):
@@ -135,7 +142,7 @@ class Prompts:
             "user.prompt", key, "assistant" if self.state.get("side") else "user", text, data=data
         )
 
-    def _told(self, text: str, key: int, at: RecordPlace) -> None:
+    def _told(self, text: str, key: int, at: RolloutPlace) -> None:
         """Text that was put in the user's mouth, where it says more than the model's own
         context."""
         if text.startswith("<user_shell_command>") and (ran := re.match(_SHELL, text)):
@@ -160,6 +167,6 @@ class Prompts:
 
 def _origins(item: Record) -> list[Any]:
     """Who wrote each part of a message, where the file says so."""
-    metadata = as_dict(item.get("internal_chat_message_metadata_passthrough"))
-    parts = map(as_dict, as_list(metadata.get("content_item_metadata")))
-    return [as_dict(part.get("provenance")).get("type") for part in parts]
+    metadata = get_dict(item, "internal_chat_message_metadata_passthrough")
+    parts = map(as_dict, get_list(metadata, "content_item_metadata"))
+    return [get_dict(part, "provenance").get("type") for part in parts]

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.agents.base import as_list, get_dict, get_list, get_str
 from whyfor.agents.codex.calls import HOSTED, Calls
 from whyfor.agents.codex.content import texts
-from whyfor.agents.codex.here import RecordPlace
 from whyfor.agents.codex.prompts import Prompts
+from whyfor.agents.codex.record_place import RolloutPlace
 from whyfor.agents.codex.records import CALLS, OUTPUTS, RECORDS, unwrapped
 from whyfor.agents.codex.thread import Thread
 from whyfor.agents.codex.turns import TurnTracker
@@ -17,7 +17,7 @@ from whyfor.agents.codex.usage import TokenCounter
 from whyfor.model.findings import Record, Sink
 from whyfor.model.times import parse_iso
 
-Handler = Callable[[Record, RecordPlace], None]
+Handler = Callable[[Record, RolloutPlace], None]
 
 SILENT_ITEMS = frozenset(
     str.split(
@@ -120,7 +120,7 @@ class RolloutReader:
         }
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
-        kind, payload = as_str(record.get("type")), record.get("payload")
+        kind, payload = get_str(record, "type"), record.get("payload")
         if not isinstance(payload, dict):
             if isinstance(record.get("session"), dict) and isinstance(record.get("items"), list):
                 self._document(record, out)
@@ -132,12 +132,12 @@ class RolloutReader:
             return
         handler = self._handler(kind, payload, out)
         if handler is not None:
-            handler(payload, RecordPlace(out, parse_iso(record.get("timestamp")), offset, line))
+            handler(payload, RolloutPlace(out, parse_iso(record.get("timestamp")), offset, line))
         if not self.state.get("side") and self.thread.copies(payload, out.main.session_id):
             out.main.mark_copied()
 
     def _handler(self, kind: str, payload: Record, out: Sink) -> Handler | None:
-        name = as_str(payload.get("type"))
+        name = get_str(payload, "type")
         if kind == "response_item":
             handler, silent = self.items.get(name), SILENT_ITEMS
         elif kind == "event_msg":
@@ -151,19 +151,19 @@ class RolloutReader:
     def _document(self, record: Record, out: Sink) -> None:
         """The oldest files: one JSON document, rewritten as it grows; an item is known by its
         place."""
-        head = as_dict(record.get("session"))
+        head = get_dict(record, "session")
         begun = parse_iso(head.get("timestamp"))
-        self.thread.meta(head, RecordPlace(out, begun, 0, b"session"))
-        for index, item in enumerate(as_list(record.get("items"))):
+        self.thread.meta(head, RolloutPlace(out, begun, 0, b"session"))
+        for index, item in enumerate(get_list(record, "items")):
             if isinstance(item, dict) and (handler := self._handler("response_item", item, out)):
                 handler(
                     item,
-                    RecordPlace(out, parse_iso(item.get("timestamp")) or begun, index, b"item"),
+                    RolloutPlace(out, parse_iso(item.get("timestamp")) or begun, index, b"item"),
                 )
 
     # -- what the model said ---------------------------------------------------------------------
 
-    def _message(self, item: Record, at: RecordPlace) -> None:
+    def _message(self, item: Record, at: RolloutPlace) -> None:
         content, role = item.get("content"), item.get("role")
         parts = (
             [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
@@ -173,11 +173,11 @@ class RolloutReader:
         elif role == "user":
             self.prompts.message(item, parts, at)
 
-    def _reasoning(self, item: Record, at: RecordPlace) -> None:
-        parts = [*as_list(item.get("summary")), *as_list(item.get("content"))]
+    def _reasoning(self, item: Record, at: RolloutPlace) -> None:
+        parts = [*get_list(item, "summary"), *get_list(item, "content")]
         self._said("assistant.thinking", item, texts(parts), at)
 
-    def _said(self, kind: str, item: Record, text: str, at: RecordPlace) -> None:
+    def _said(self, kind: str, item: Record, text: str, at: RolloutPlace) -> None:
         if text.strip():
             model = self.state.get("model")
             at.add(
@@ -190,11 +190,11 @@ class RolloutReader:
 
     # -- items of a turn, as newer versions show them --------------------------------------------
 
-    def _item_completed(self, event: Record, at: RecordPlace) -> None:
-        item, thread = as_dict(event.get("item")), event.get("thread_id")
+    def _item_completed(self, event: Record, at: RolloutPlace) -> None:
+        item, thread = get_dict(event, "item"), event.get("thread_id")
         if isinstance(thread, str) and thread != at.bucket.session_id:
             return  # a reviewer's, shown in the thread that asked for it
-        kind = as_str(item.get("type"))
+        kind = get_str(item, "type")
         if kind == "CommandExecution":
             self.calls.ran(item.get("id"), item, at)
         elif kind == "FileChange":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, get_dict, get_list, get_str
 from whyfor.model.findings import Record
 
 RECORDS = frozenset(
@@ -25,16 +25,16 @@ def is_bare_meta(record: Record) -> bool:
 
 
 def is_bare_item(record: Record) -> bool:
-    kind = as_str(record.get("type"))
+    kind = get_str(record, "type")
     if kind == "message":
-        parts = as_list(record.get("content"))
+        parts = get_list(record, "content")
         return any(as_dict(part).get("type") in ("input_text", "output_text") for part in parts)
     return kind in CALLS or kind in OUTPUTS or (kind == "reasoning" and "summary" in record)
 
 
 def unwrapped(record: Record) -> tuple[str, Record]:
     """A line without an envelope, as if it had one."""
-    kind = as_str(record.get("type"))
+    kind = get_str(record, "type")
     if is_bare_meta(record):
         return "session_meta", record
     if kind == "message" or kind == "reasoning" or kind in CALLS or kind in OUTPUTS:
@@ -44,5 +44,5 @@ def unwrapped(record: Record) -> tuple[str, Record]:
 
 def parent(meta: Record) -> str | None:
     """The thread that a session's head says it was spawned by."""
-    spawned = as_dict(as_dict(as_dict(meta.get("source")).get("subagent")).get("thread_spawn"))
-    return as_str(spawned.get("parent_thread_id")) or as_str(meta.get("parent_thread_id")) or None
+    spawned = get_dict(get_dict(get_dict(meta, "source"), "subagent"), "thread_spawn")
+    return get_str(spawned, "parent_thread_id") or get_str(meta, "parent_thread_id") or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import RecordStamp, as_dict, as_str
+from whyfor.agents.base import RecordStamp, get_dict, get_str
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
 
@@ -12,11 +12,11 @@ def stamp(record: Record) -> RecordStamp:
     kind = record.get("type")
     place = record
     if kind in ("session_meta", "turn_context"):
-        place = as_dict(record.get("payload"))
+        place = get_dict(record, "payload")
     return RecordStamp(
         at=at,
         since=at,
-        cwd=as_str(place.get("cwd")) or None,
+        cwd=get_str(place, "cwd") or None,
         retells=kind == "compacted",
-        name=as_str(record.get("id")),
+        name=get_str(record, "id"),
     )

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import as_dict, as_int, as_list, as_str
-from whyfor.agents.codex.here import RecordPlace
+from whyfor.agents.base import (
+    as_dict,
+    as_str,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+)
+from whyfor.agents.codex.record_place import RolloutPlace
 from whyfor.agents.codex.records import parent
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
@@ -23,7 +30,7 @@ class Thread:
             return False
         start = state.get("own_from")
         if start is not None:
-            ordinal = as_int(record.get("ordinal"))
+            ordinal = get_int(record, "ordinal")
             return ordinal is not None and ordinal < start
         if state.get("inherits"):
             if kind != "turn_context" and payload.get("type") not in (
@@ -43,12 +50,12 @@ class Thread:
             self.state["copies"] = _is_older(turn, own)
         return bool(self.state.get("copies"))
 
-    def meta(self, meta: Record, at: RecordPlace) -> None:
+    def meta(self, meta: Record, at: RolloutPlace) -> None:
         """Its own head comes first; heads of threads it was copied from, and its own again, may
         follow."""
-        own, ident = at.bucket.session_id, as_str(meta.get("id"))
+        own, ident = at.bucket.session_id, get_str(meta, "id")
         first = "root" not in self.state
-        origin = as_str(meta.get("forked_from_id"))
+        origin = get_str(meta, "forked_from_id")
         if origin == parent(meta):
             origin = ""
         # what follows the head of a fork is its origin's
@@ -64,38 +71,38 @@ class Thread:
             self.state["continues"] = True
         if origin:
             facts["forked_from"] = origin
-        if (start := as_int(meta.get("subagent_history_start_ordinal"))) is not None:
+        if (start := get_int(meta, "subagent_history_start_ordinal")) is not None:
             self.state["own_from"] = start
-        version = as_str(meta.get("cli_version"))
+        version = get_str(meta, "cli_version")
         if version:
             facts["version"] = version
         at.when = parse_iso(meta.get("timestamp")) or at.when if first else at.when
-        git = as_dict(meta.get("git"))
-        branch = as_str(git.get("branch"))
-        if remote := as_str(git.get("repository_url")):
+        git = get_dict(meta, "git")
+        branch = get_str(git, "branch")
+        if remote := get_str(git, "repository_url"):
             facts["remote"] = remote
         told = {
             "version": version,
             "originator": meta.get("originator"),
-            "source": as_str(meta.get("source")),
+            "source": get_str(meta, "source"),
             "forked_from": origin,
         }
-        self._place(as_str(meta.get("cwd")), branch, told if first else {}, first, at)
+        self._place(get_str(meta, "cwd"), branch, told if first else {}, first, at)
 
-    def turn_context(self, payload: Record, at: RecordPlace) -> None:
+    def turn_context(self, payload: Record, at: RolloutPlace) -> None:
         if isinstance(model := payload.get("model"), str):
             self.state["model"] = model
         if isinstance(turn := payload.get("turn_id"), str):
             self.state["turn"] = turn
-        if cwd := as_str(payload.get("cwd")):
+        if cwd := get_str(payload, "cwd"):
             self.moved(cwd, at)
 
-    def moved(self, cwd: str, at: RecordPlace) -> None:
+    def moved(self, cwd: str, at: RolloutPlace) -> None:
         self._place(cwd, "", {}, False, at)
 
-    def _place(self, cwd: str, branch: str, told: Record, first: bool, at: RecordPlace) -> None:
+    def _place(self, cwd: str, branch: str, told: Record, first: bool, at: RolloutPlace) -> None:
         """Where the session is: said at its start and again when it changes."""
-        before = as_list(self.state.get("place")) or ["", ""]
+        before = get_list(self.state, "place") or ["", ""]
         place = [cwd or before[0], branch or before[1]]
         if not first and place == before:
             return
@@ -113,8 +120,8 @@ class Thread:
 
 def _subagent(meta: Record) -> str | None:
     """What kind of subagent the thread is, if it is one."""
-    source = as_dict(meta.get("source")).get("subagent")
-    spawned = as_dict(as_dict(source).get("thread_spawn"))
+    source = get_dict(meta, "source").get("subagent")
+    spawned = get_dict(as_dict(source), "thread_spawn")
     names = [spawned.get("agent_role"), meta.get("agent_role"), spawned.get("agent_nickname")]
     names += [
         meta.get("agent_nickname"),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import as_dict, as_int, as_list, as_str
-from whyfor.agents.codex.here import RecordPlace
+from whyfor.agents.base import (
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+)
+from whyfor.agents.codex.record_place import RolloutPlace
 from whyfor.model.events import Usage
 from whyfor.model.findings import Record
 from whyfor.model.ids import fold
@@ -28,31 +33,31 @@ class TokenCounter:
     def __init__(self, state: Record) -> None:
         self.state = state
 
-    def record(self, payload: Record, at: RecordPlace) -> None:
+    def record(self, payload: Record, at: RolloutPlace) -> None:
         """Newer versions write one per response; the `token_count` that follows says the same."""
-        totals, usage = as_dict(payload.get("thread_token_usage")), as_dict(payload.get("usage"))
+        totals, usage = get_dict(payload, "thread_token_usage"), get_dict(payload, "usage")
         total = _figures(totals)
         counted = any(total) and total == self.state.get("total")
         self.state["records"] = True
         if not counted:
             owner = self._owner(payload)
-            ident = as_str(payload.get("response_id"))
+            ident = get_str(payload, "response_id")
             key = fold("codex", ident) if ident else fold("codex", owner, *total)
             self._count_missing(owner, totals, usage, at)
             self._count(key, usage, at)
 
-    def event(self, event: Record, at: RecordPlace) -> None:
+    def event(self, event: Record, at: RolloutPlace) -> None:
         """Repeated without a new response, too: a changed total counts. Copies in a fork get the
         same key."""
         if self.state.get("records"):
             return
-        info = as_dict(event.get("info")) or event
-        totals = as_dict(info.get("total_token_usage")) or info
-        total, before = _figures(totals), as_list(self.state.get("total"))
+        info = get_dict(event, "info") or event
+        totals = get_dict(info, "total_token_usage") or info
+        total, before = _figures(totals), get_list(self.state, "total")
         if total == before or not any(total):
             return
         owner = self._owner({})
-        last = as_dict(info.get("last_token_usage"))
+        last = get_dict(info, "last_token_usage")
         if last:
             self._count_missing(owner, totals, last, at)
         else:  # the oldest have the running total only
@@ -60,9 +65,9 @@ class TokenCounter:
             self.state["total"] = total
         self._count(fold("codex", owner, *total), last, at)
 
-    def _count_missing(self, owner: str, totals: Record, last: Record, at: RecordPlace) -> None:
+    def _count_missing(self, owner: str, totals: Record, last: Record, at: RolloutPlace) -> None:
         """Count what the total has grown by beside this response, and remember the total."""
-        total, before = _figures(totals), as_list(self.state.get("total"))
+        total, before = _figures(totals), get_list(self.state, "total")
         if any(total):
             self.state["total"] = total
         if not before and self.state.get("continues"):
@@ -76,8 +81,8 @@ class TokenCounter:
         turn = payload.get("turn_id") or self.state.get("turn")
         return str(turn or self.state.get("root") or "")
 
-    def _count(self, key: int, usage: Record, at: RecordPlace) -> None:
-        prompt, cached, written, output, reasoning = [as_int(usage.get(name)) for name in _TOKENS]
+    def _count(self, key: int, usage: Record, at: RolloutPlace) -> None:
+        prompt, cached, written, output, reasoning = [get_int(usage, name) for name in _TOKENS]
         if prompt is not None:
             prompt = max(0, prompt - (cached or 0) - (written or 0))
         model = self.state.get("model")
@@ -97,4 +102,4 @@ def _named(known: Record, figures: list[int]) -> Record:
 
 
 def _figures(usage: Record) -> list[int]:
-    return [as_int(usage.get(name)) or 0 for name in _TOKENS]
+    return [get_int(usage, name) or 0 for name in _TOKENS]

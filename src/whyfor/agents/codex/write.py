@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from whyfor.agents.base import as_dict, as_int, as_list, as_str
+from whyfor.agents.base import (
+    as_dict,
+    as_list,
+    as_str,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+)
 from whyfor.agents.codex.places import session_folders
 from whyfor.agents.codex.prompts import INJECTED
 from whyfor.agents.codex.records import CALLS, OUTPUTS, unwrapped
@@ -40,14 +48,12 @@ class CodexWriter:
     def opens(self, record: Record) -> list[str]:
         item = _item(record)
         return (
-            [as_str(item.get("call_id"))]
-            if item.get("type") in CALLS and item.get("call_id")
-            else []
+            [get_str(item, "call_id")] if item.get("type") in CALLS and item.get("call_id") else []
         )
 
     def answers(self, record: Record) -> list[str]:
         item = _item(record)
-        return [as_str(item.get("call_id"))] if item.get("type") in OUTPUTS else []
+        return [get_str(item, "call_id")] if item.get("type") in OUTPUTS else []
 
     def asks(self, record: Record) -> bool:
         item = _item(record)
@@ -58,13 +64,13 @@ class CodexWriter:
 
     def ident(self, record: Record) -> str | None:
         item = _item(record)
-        name = as_str(item.get("id")) or as_str(item.get("call_id"))
+        name = get_str(item, "id") or get_str(item, "call_id")
         return f"{item.get('type')} {name}" if name else None
 
     def continues(self, records: Sequence[Record]) -> tuple[str, int] | None:
         """A fork holds only what is new, and says where the rest is."""
-        base = as_dict(_head(records).get("history_base"))
-        thread, end = as_str(base.get("thread_id")), as_int(base.get("end_byte_offset"))
+        base = get_dict(_head(records), "history_base")
+        thread, end = get_str(base, "thread_id"), get_int(base, "end_byte_offset")
         return (thread, end) if thread and end is not None else None
 
     # -- one thread ------------------------------------------------------------------------------
@@ -73,12 +79,12 @@ class CodexWriter:
         head = _head(records)
         wrapped = [_wrapped(record) for record in records]
         heads = [
-            as_dict(record.get("payload"))
+            get_dict(record, "payload")
             for record in wrapped
             if record.get("type") == "session_meta"
         ]
-        former = {as_str(meta.get(name)) for meta in heads for name in ("id", "session_id")}
-        starts = {as_str(meta.get("cwd")) for meta in heads}
+        former = {get_str(meta, name) for meta in heads for name in ("id", "session_id")}
+        starts = {get_str(meta, "cwd") for meta in heads}
         rest = [
             _moved(r, former, starts, place) for r in wrapped if r.get("type") != "session_meta"
         ]
@@ -94,12 +100,12 @@ class CodexWriter:
         """The items of the conversation; the program adds its own context again when it goes on."""
         found: list[Record] = []
         for record in map(_wrapped, records):
-            payload, when = as_dict(record.get("payload")), record.get("timestamp")
+            payload, when = get_dict(record, "payload"), record.get("timestamp")
             if record.get("type") == "compacted":
                 found = [{"timestamp": when, **_response(item)} for item in _replacement(payload)]
             elif payload.get("type") == "thread_rolled_back":
                 prompts = [index for index, item in enumerate(found) if self.asks(item)]
-                turns = min(as_int(payload.get("num_turns")) or 0, len(prompts))
+                turns = min(get_int(payload, "num_turns") or 0, len(prompts))
                 del found[prompts[-turns] if turns else len(found) :]
             elif record.get("type") == "response_item" and not _injected(payload):
                 found.append({"timestamp": when, **_response(payload)})
@@ -149,12 +155,12 @@ def _wrapped(record: Record) -> Record:
 
 def _item(record: Record) -> Record:
     record = _wrapped(record)
-    return as_dict(record.get("payload")) if record.get("type") == "response_item" else {}
+    return get_dict(record, "payload") if record.get("type") == "response_item" else {}
 
 
 def _head(records: Sequence[Record]) -> Record:
     metas = (
-        as_dict(r.get("payload")) for r in map(_wrapped, records) if r.get("type") == "session_meta"
+        get_dict(r, "payload") for r in map(_wrapped, records) if r.get("type") == "session_meta"
     )
     return next(metas, {})
 
@@ -179,7 +185,7 @@ def _replacement(payload: Record) -> list[Record]:
     history = payload.get("replacement_history")
     if isinstance(history, list):
         return [item for item in history if isinstance(item, dict) and not _injected(item)]
-    return [_message("user", text)] if (text := as_str(payload.get("message"))) else []
+    return [_message("user", text)] if (text := get_str(payload, "message")) else []
 
 
 def _meta(head: Record, when: Any, place: NewSession) -> Record:
@@ -203,13 +209,13 @@ def _meta(head: Record, when: Any, place: NewSession) -> Record:
 
 
 def _moved(record: Record, former: set[str], starts: set[str], place: NewSession) -> Record:
-    payload = dict(as_dict(record.get("payload")))
+    payload = dict(get_dict(record, "payload"))
     payload |= {
         name: place.session_id
         for name in ("thread_id", "session_id")
         if payload.get(name) in former
     }
-    settings = as_dict(payload.get("thread_settings"))
+    settings = get_dict(payload, "thread_settings")
     if settings.get("cwd") in starts:
         payload["thread_settings"] = {
             **settings,
@@ -247,11 +253,11 @@ def _message(role: str, text: str) -> Record:
 
 
 def _shown(record: Record) -> list[Record]:
-    item = as_dict(record.get("payload"))
+    item = get_dict(record, "payload")
     if item.get("type") != "message":
         return []
     kind = "agent_message" if item.get("role") == "assistant" else "user_message"
-    text = "\n".join(as_str(as_dict(part).get("text")) for part in as_list(item.get("content")))
+    text = "\n".join(get_str(as_dict(part), "text") for part in get_list(item, "content"))
     return [
         {
             "timestamp": record.get("timestamp"),

@@ -13,7 +13,7 @@ from whyfor.agents.base import (
     RecordReader,
     RecordStamp,
     SourceShape,
-    as_str,
+    get_str,
     head_records,
     walk,
 )
@@ -50,10 +50,10 @@ class Copilot(FileAgent):
 
         found = False
         for record in head_records(head):
-            kind, data = as_str(record.get("type")), record.get("data")
+            kind, data = get_str(record, "type"), record.get("data")
             if not isinstance(data, dict) or "timestamp" not in record:
                 continue
-            ident = as_str(data.get("sessionId"))
+            ident = get_str(data, "sessionId")
             if kind == "session.start" and ident:
                 return SourceShape("lines", ident)
             found = found or ("parentId" in record and (kind in SILENT or kind in EVENTS))
@@ -74,6 +74,10 @@ class Copilot(FileAgent):
         return stamp(record)
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader:
+        if shape.framing == "document":
+            from whyfor.agents.copilot.history import HistoryReader
+
+            return HistoryReader(state)
         from whyfor.agents.copilot.read import EventsReader
 
         return EventsReader(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import RecordStamp, as_dict, as_str
+from whyfor.agents.base import RecordStamp, get_dict, get_str
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
 
@@ -10,15 +10,15 @@ from whyfor.model.times import parse_iso
 def stamp(record: Record) -> RecordStamp:
     """Return when and where a record was written."""
     at = parse_iso(record.get("timestamp"))
-    kind = as_str(record.get("type"))
+    kind = get_str(record, "type")
     place = record
     if kind.startswith("session."):
-        place = as_dict(as_dict(record.get("data")).get("context"))
+        place = get_dict(get_dict(record, "data"), "context")
     return RecordStamp(
         at=at,
         since=at or parse_iso(record.get("startTime")),
-        cwd=as_str(place.get("cwd")) or None,
-        session_id=as_str(record.get("sessionId")) or None,
+        cwd=get_str(place, "cwd") or None,
+        session_id=get_str(record, "sessionId") or None,
         retells=kind in ("session.compaction_complete", "session.title_changed"),
-        name=as_str(record.get("id")),
+        name=get_str(record, "id"),
     )

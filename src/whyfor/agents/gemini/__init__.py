@@ -16,7 +16,7 @@ from whyfor.agents.base import (
     RecordReader,
     RecordStamp,
     SourceShape,
-    as_str,
+    get_str,
     head_records,
     walk,
 )
@@ -110,7 +110,7 @@ class Gemini(FileAgent):
 def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShape | None:
     """The older dialect: pretty-printed, so that its first bytes are no JSON by themselves."""
     if whole is not None:
-        session, start = whole.get("sessionId"), as_str(whole.get("startTime"))
+        session, start = whole.get("sessionId"), get_str(whole, "startTime")
         if not isinstance(session, str) or not isinstance(whole.get("projectHash"), str):
             return None
         subagent = whole.get("kind") == "subagent"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.base import as_dict
+from whyfor.agents.base import as_dict, get_dict
 
 _SMALL = 1 << 20
 _READ_MAX = 64 << 20  # bytes of a project's sessions that are searched for its path
@@ -36,7 +36,7 @@ def session_folder(path: Path) -> str | None:
         known = msgspec.json.decode(_beginning(project.parent.parent / "projects.json"))
     except (msgspec.DecodeError, UnicodeDecodeError):
         known = None
-    for folder, slug in as_dict(as_dict(known).get("projects")).items():
+    for folder, slug in get_dict(as_dict(known), "projects").items():
         if project.name in (slug, _hash(folder)):
             return str(folder)
     if _HASH.fullmatch(project.name) is None:

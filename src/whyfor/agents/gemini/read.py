@@ -6,9 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from whyfor.agents.base import SourceShape, as_dict, as_int, as_list, as_str, flatten
+from whyfor.agents.base import (
+    SourceShape,
+    as_dict,
+    as_str,
+    flatten,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+)
 from whyfor.agents.facts import MARKER
-from whyfor.model.events import Event, Touch, Usage
+from whyfor.agents.record_place import RecordPlace, remember
+from whyfor.model.events import Usage
 from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
@@ -29,6 +39,7 @@ ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 REFERENCED = "\n--- Content from referenced files ---"
 WRITERS = ("write_file", "replace")
 READERS = ("read_file",)
+FINISHED = ("success", "error", "cancelled")
 SUBAGENT_TOOLS = (
     "invoke_agent",
     "delegate_to_agent",
@@ -71,12 +82,11 @@ class SessionReader:
         self._begin(record, bucket)
         if isinstance(changes, dict):
             self._change(changes, out)
-            if origin := as_str(record.get("restoredFrom")):
+            if origin := get_str(record, "restoredFrom"):
                 bucket.mark_copied(origin)
         elif isinstance(target, str):
-            data = {"rewound_to": target}
-            bucket.events.append(
-                Event("status.changed", fold_bytes(offset, line), None, "user", "", None, data)
+            RecordPlace(bucket, None).add(
+                "status.changed", fold_bytes(offset, line), "user", data={"rewound_to": target}
             )
         elif "type" in record:
             self._message(record, out)
@@ -91,13 +101,12 @@ class SessionReader:
         if self.state.get("begun"):
             return
         self.state["begun"] = True
-        when = parse_iso(record.get("startTime") or record.get("timestamp"))
-        key = fold(bucket.session_id, "started")
         data: Record = {"cwd": self.cwd} if self.cwd else {}
         # the agent has no word for it; a restored session has
-        if origin := as_str(record.get("forkedFrom")):
+        if origin := get_str(record, "forkedFrom"):
             data["forked_from"] = bucket.facts["forked_from"] = origin
-        bucket.events.append(Event("session.started", key, when, "system", "", None, data))
+        at = RecordPlace(bucket, parse_iso(record.get("startTime") or record.get("timestamp")))
+        at.add("session.started", fold(bucket.session_id, "started"), "system", data=data)
         self._place(self.cwd, bucket)
 
     def _place(self, cwd: object, bucket: Bucket) -> None:
@@ -109,19 +118,17 @@ class SessionReader:
     def _header(self, record: Record, out: Sink) -> None:
         """The first line, repeated on each resume; or the whole session, if it is a document."""
         out.main.title(TITLE_AGENT, record.get("summary"))
-        self._place(next(iter(as_list(record.get("directories"))), None), out.main)
-        for message in as_list(record.get("messages")):
+        self._place(next(iter(get_list(record, "directories")), None), out.main)
+        for message in get_list(record, "messages"):
             if isinstance(message, dict):
                 self._message(message, out)
 
     def _change(self, changes: Record, out: Sink) -> None:
-        out.main.title(TITLE_AGENT, changes.get("summary"))
-        self._place(next(iter(as_list(changes.get("directories"))), None), out.main)
         # A resume or a compression writes the history anew, but poorer: without times, tools and
         # tokens, and with new ids for what it kept. What is known already is better as it is.
-        messages = [m for m in as_list(changes.get("messages")) if isinstance(m, dict)]
-        for message in [m for m in messages if not self._known(m)]:
-            self._message(message, out)
+        messages = [m for m in get_list(changes, "messages") if isinstance(m, dict)]
+        fresh = [message for message in messages if not self._known(message)]
+        self._header({**changes, "messages": fresh}, out)
         for name in changes.keys() - METADATA:
             out.unknown_type(f"$set.{name}")
 
@@ -131,48 +138,44 @@ class SessionReader:
         parts = _parts(message.get("content"))
         return any(token in self.seen for token in _tokens(message, parts, _text(parts)))
 
-    def _remember(self, *tokens: str) -> None:
-        self.seen.update(dict.fromkeys(tokens, 1))
-        while len(self.seen) > _SEEN_MAX:
-            del self.seen[next(iter(self.seen))]
+    def _remember(self, token: str) -> None:
+        remember(self.seen, token, 1, _SEEN_MAX)
 
     # -- messages --------------------------------------------------------------------------------
 
     def _message(self, message: Record, out: Sink) -> None:
-        kind, bucket = message.get("type"), out.main
-        when = parse_iso(message.get("timestamp"))
+        kind = message.get("type")
         parts = _parts(message.get("content"))
         text = _text(parts)
-        base = as_str(message.get("id")) or str(fold(message.get("timestamp"), kind, text))
+        base = get_str(message, "id") or str(fold(message.get("timestamp"), kind, text))
+        at = RecordPlace(out.main, parse_iso(message.get("timestamp")))
         if kind == "gemini":
-            self._gemini(message, parts, text, bucket, when, base)
+            self._gemini(message, parts, base, at)
         elif kind == "user":
-            self._user(message, parts, bucket, when, base)
+            self._user(message, parts, base, at)
         elif kind == "error":
-            bucket.events.append(Event("error", fold(base, "text"), when, "system", text))
+            at.add("error", fold(base, "text"), "system", text)
         elif kind in ("info", "warning"):
-            self._notice(text, bucket, when, fold(base, "text"))
+            self._notice(text, fold(base, "text"), at)
         else:
             out.unknown_type(kind)
-        self._remember(*_tokens(message, parts, text))
+        for token in _tokens(message, parts, text):
+            self._remember(token)
 
-    def _notice(self, text: str, bucket: Bucket, when: int | None, key: int) -> None:
+    def _notice(self, text: str, key: int, at: RecordPlace) -> None:
         if text.strip() == "Request cancelled.":
-            data = {"interrupted": True}
-            bucket.events.append(Event("turn.completed", key, when, "user", text, None, data))
+            at.add("turn.completed", key, "user", text, data={"interrupted": True})
             return
         if found := re.search(_WORKSPACE, text):
-            self._place(found[1], bucket)
-        bucket.events.append(Event("status.changed", key, when, "system", text))
+            self._place(found[1], at.bucket)
+        at.add("status.changed", key, "system", text)
 
-    def _user(
-        self, message: Record, parts: list[Record], bucket: Bucket, when: int | None, base: str
-    ) -> None:
+    def _user(self, message: Record, parts: list[Record], base: str, at: RecordPlace) -> None:
         answers = [
             as_dict(part["functionResponse"]) for part in parts if "functionResponse" in part
         ]
         for answer in answers:
-            self._answer(answer, bucket, when)
+            self._answer(answer, at)
         shown = _parts(message.get("displayContent")) or parts
         text = _text(shown).split(REFERENCED, 1)[0]
         images = _images(parts)
@@ -181,139 +184,106 @@ class SessionReader:
         key, start = fold(base, "text"), text.lstrip()
         if start.startswith("<session_context>"):
             found = re.search(_WORKSPACE, text) or re.search(_WORKING_IN, text)
-            self._place(found and found[1].removesuffix("."), bucket)
+            self._place(found and found[1].removesuffix("."), at.bucket)
         elif "<state_snapshot>" in text and "</state_snapshot>" in text:
-            bucket.events.append(
-                Event("compaction", key, when, "system", text, None, {"summary": True})
-            )
+            at.add("compaction", key, "system", text, data={"summary": True})
         elif start.startswith(NOT_TYPED) or LAST_CHANCE in start[:300]:
-            bucket.events.append(Event("status.changed", key, when, "system", text))
+            at.add("status.changed", key, "system", text)
         else:
             actor = "assistant" if self.state.get("subagent") else "user"
-            data: Record | None = {"images": images} if images else None
-            bucket.events.append(Event("user.prompt", key, when, actor, text, None, data))
+            at.add("user.prompt", key, actor, text, data={"images": images} if images else None)
 
-    def _gemini(
-        self,
-        message: Record,
-        parts: list[Record],
-        text: str,
-        bucket: Bucket,
-        when: int | None,
-        base: str,
-    ) -> None:
-        model = as_str(message.get("model")) or None
-        data: Record | None = {"model": model} if model else None
-        self._tokens_used(message, model, bucket, when, base)
-        for index, (thought, at) in enumerate(_thoughts(message, parts)):
+    def _gemini(self, message: Record, parts: list[Record], base: str, at: RecordPlace) -> None:
+        model = get_str(message, "model")
+        link: Record = {"model": model} if model else {}
+        self._tokens_used(message, base, at)
+        for index, (thought, when) in enumerate(_thoughts(message, parts)):
             if thought.strip():
                 key = fold(base, "thought", index)
-                bucket.events.append(
-                    Event("assistant.thinking", key, at or when, "assistant", thought, None, data)
-                )
+                then = RecordPlace(at.bucket, when or at.when)
+                then.add("assistant.thinking", key, "assistant", thought, data=link)
+        text = _text(parts)
         if text.strip() and text != ACKNOWLEDGED:
-            bucket.events.append(
-                Event("assistant.message", fold(base, "text"), when, "assistant", text, None, data)
-            )
-        calls = [call for call in as_list(message.get("toolCalls")) if isinstance(call, dict)]
-        done = {as_str(call.get("id")) for call in calls}
-        for part in parts:  # a replayed history has its calls here, without their outcome
-            call = as_dict(part.get("functionCall"))
-            if (
-                call
-                and as_str(call.get("id")) not in done
-                and f"call {call.get('id')}" not in self.seen
-            ):
-                calls.append(call)
-        for index, call in enumerate(calls):
-            self._call(call, bucket, when, f"{base}:{index}", data)
+            at.add("assistant.message", fold(base, "text"), "assistant", text, data=link)
+        for index, call in enumerate(self._calls(message, parts)):
+            self._call(call, get_str(call, "id") or f"{base}:{index}", link, at)
 
-    def _tokens_used(
-        self, message: Record, model: str | None, bucket: Bucket, when: int | None, base: str
-    ) -> None:
+    def _calls(self, message: Record, parts: list[Record]) -> list[Record]:
+        calls = [call for call in get_list(message, "toolCalls") if isinstance(call, dict)]
+        done = {get_str(call, "id") for call in calls}
+        for part in parts:  # a replayed history has its calls here, without their outcome
+            call = get_dict(part, "functionCall")
+            known = get_str(call, "id") in done or f"call {call.get('id')}" in self.seen
+            if call and not known:
+                calls.append(call)
+        return calls
+
+    def _tokens_used(self, message: Record, base: str, at: RecordPlace) -> None:
         tokens = message.get("tokens")
         if not isinstance(tokens, dict):
             return
-        given, cached = as_int(tokens.get("input")), as_int(tokens.get("cached"))
+        given, cached = get_int(tokens, "input"), get_int(tokens, "cached")
         if given is not None and cached is not None:
             given = max(0, given - cached)  # its input includes what came from the cache
-        output, thoughts = as_int(tokens.get("output")), as_int(tokens.get("thoughts"))
-        key = fold("gemini", bucket.session_id, base)
-        bucket.usage.append(Usage(key, when, model, given, cached, None, output, thoughts))
+        output, thoughts = get_int(tokens, "output"), get_int(tokens, "thoughts")
+        key = fold("gemini", at.bucket.session_id, base)
+        model = get_str(message, "model") or None
+        at.bucket.usage.append(Usage(key, at.when, model, given, cached, None, output, thoughts))
 
     # -- tools -----------------------------------------------------------------------------------
 
-    def _call(
-        self, call: Record, bucket: Bucket, when: int | None, spare: str, link: Record | None
-    ) -> None:
-        name, given = as_str(call.get("name")) or "unknown", as_dict(call.get("args"))
-        ident = as_str(call.get("id")) or spare
+    def _call(self, call: Record, ident: str, link: Record, at: RecordPlace) -> None:
+        name, given = get_str(call, "name") or "unknown", get_dict(call, "args")
         key = fold(ident)
-        data = {**(link or {}), "id": ident, "input": given}
-        bucket.events.append(Event("tool.call", key, when, "assistant", flatten(given), name, data))
-        child = as_str(call.get("agentId")) or None
+        at.call(key, ident, name, given, **link)
+        child = get_str(call, "agentId")
         if child or name in SUBAGENT_TOOLS:
-            task = as_str(given.get("prompt")) or as_str(given.get("objective")) or flatten(given)
-            kind = as_str(given.get("agent_name")) or (None if name == "invoke_agent" else name)
-            started = {"id": ident, "prompt": task} | ({"subagent": child} if child else {})
-            bucket.events.append(
-                Event("subagent.started", fold(key, "sub"), when, "assistant", task, kind, started)
-            )
+            task = get_str(given, "prompt") or get_str(given, "objective") or flatten(given)
+            kind = get_str(given, "agent_name") or (None if name == "invoke_agent" else name)
+            data = {"id": ident, "prompt": task} | ({"subagent": child} if child else {})
+            at.add("subagent.started", fold(key, "sub"), "assistant", task, kind, data)
         elif name == "ask_user":
-            asked = "\n".join(
-                as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))
-            )
-            data = {"id": ident, "questions": given.get("questions")}
-            bucket.events.append(
-                Event("question.asked", fold(key, "ask"), when, "assistant", asked, None, data)
-            )
-        if call.get("status") in ("success", "error", "cancelled") or call.get("result"):
-            self._result(call, name, given, ident, bucket, parse_iso(call.get("timestamp")) or when)
+            at.question(key, ident, given.get("questions"))
+        if call.get("status") in FINISHED or call.get("result"):
+            when = parse_iso(call.get("timestamp")) or at.when
+            self._result(call, name, ident, RecordPlace(at.bucket, when))
 
-    def _result(
-        self, call: Record, name: str, given: Record, ident: str, bucket: Bucket, when: int | None
-    ) -> None:
+    def _result(self, call: Record, name: str, ident: str, at: RecordPlace) -> None:
         parts = _parts(call.get("result"))
         shown = call.get("resultDisplay")
-        text = _outputs(parts) or as_str(shown) or as_str(as_dict(shown).get("summary"))
+        text = _outputs(parts) or as_str(shown) or get_str(as_dict(shown), "summary")
         data: Record = {"id": ident, **_outcome(name, as_dict(shown), text)}
         if call.get("status") in ("error", "cancelled"):
             data["failed"] = True
         if images := _images(parts):
             data["images"] = images
+        child = get_str(call, "agentId")
+        if child:
+            data["subagent"] = child
+        denied = call.get("status") == "cancelled" and "User denied" in text
+        if denied:
+            data["rejected"] = True
         key = fold(ident, "result")
         self._remember(f"result {ident}")
-        bucket.events.append(Event("tool.result", key, when, "tool", text, None, data))
-        if child := as_str(call.get("agentId")):
-            data["subagent"] = child
+        at.add("tool.result", key, "tool", text, data=data)
         if child or name in SUBAGENT_TOOLS:
-            bucket.events.append(
-                Event(
-                    "subagent.stopped", fold(key, "sub"), when, "subagent", "", None, {"id": ident}
-                )
-            )
-        if call.get("status") == "cancelled" and "User denied" in text:
-            data["rejected"] = True
-            decision = {"id": ident, "decision": "denied"}
-            bucket.events.append(
-                Event("approval.resolved", fold(ident, "denied"), when, "user", "", None, decision)
-            )
+            at.add("subagent.stopped", fold(key, "sub"), "subagent", data={"id": ident})
+        if denied:
+            at.denied(ident)
         if not data.get("failed"):
-            _touch(name, given, data, key, bucket)
+            _touch(name, get_dict(call, "args"), data, key, at)
 
-    def _answer(self, answer: Record, bucket: Bucket, when: int | None) -> None:
+    def _answer(self, answer: Record, at: RecordPlace) -> None:
         """A result in a message of its own: news only if no call says the same, and better."""
-        ident = as_str(answer.get("id"))
+        ident = get_str(answer, "id")
         if not ident or f"result {ident}" in self.seen:
             return
         self._remember(f"result {ident}")
         data: Record = {"id": ident}
-        if as_dict(answer.get("response")).get("error"):
+        if get_dict(answer, "response").get("error"):
             data["failed"] = True
         text = _outputs([{"functionResponse": answer}])
-        bucket.events.append(
-            Event("tool.result", fold(ident, "result"), when, "tool", text, None, data)
-        )
+        at.add("tool.result", fold(ident, "result"), "tool", text, data=data)
 
 
 def _outcome(name: str, shown: Record, text: str) -> Record:
@@ -321,9 +291,9 @@ def _outcome(name: str, shown: Record, text: str) -> Record:
     data: Record = {}
     if isinstance(diff := shown.get("fileDiff"), str):
         data["diff"] = diff
-        if path := as_str(shown.get("filePath")):
+        if path := get_str(shown, "filePath"):
             data["path"] = path
-        if as_dict(shown.get("diffStat")).get("user_added_lines"):
+        if get_dict(shown, "diffStat").get("user_added_lines"):
             data["user_modified"] = True
     if name == "run_shell_command" and "Exit Code: " in text and (codes := re.findall(_EXIT, text)):
         data["exit_code"] = int(codes[-1])
@@ -332,24 +302,21 @@ def _outcome(name: str, shown: Record, text: str) -> Record:
     return data
 
 
-def _touch(name: str, given: Record, data: Record, key: int, bucket: Bucket) -> None:
-    path = (
-        as_str(given.get("file_path"))
-        or as_str(given.get("absolute_path"))
-        or as_str(data.get("path"))
-    )
+def _touch(name: str, given: Record, data: Record, key: int, at: RecordPlace) -> None:
+    names = (given.get("file_path"), given.get("absolute_path"), data.get("path"))
+    path = next(filter(None, map(as_str, names)), None)
     if path and (name in WRITERS or name in READERS):
-        bucket.touches.append(Touch(key, path, "write" if name in WRITERS else "read"))
+        at.touch(key, [path], "write" if name in WRITERS else "read")
 
 
 def _tokens(message: Record, parts: list[Record], text: str) -> Iterator[str]:
     """By what a message is known again: its id, its words, the calls in it."""
-    if ident := as_str(message.get("id")):
+    if ident := get_str(message, "id"):
         yield ident
     if (words := text.strip()) and not words.startswith("<session_context>"):
         yield f"{message.get('type')} {fold(words):x}"
-    calls = [*as_list(message.get("toolCalls")), *(part.get("functionCall") for part in parts)]
-    yield from (f"call {ident}" for call in calls if (ident := as_str(as_dict(call).get("id"))))
+    calls = [*get_list(message, "toolCalls"), *(part.get("functionCall") for part in parts)]
+    yield from (f"call {ident}" for call in calls if (ident := get_str(as_dict(call), "id")))
 
 
 def _parts(content: Any) -> list[Record]:
@@ -363,16 +330,16 @@ def _parts(content: Any) -> list[Record]:
 
 
 def _text(parts: list[Record]) -> str:
-    return "".join(as_str(part.get("text")) for part in parts if not part.get("thought"))
+    return "".join(get_str(part, "text") for part in parts if not part.get("thought"))
 
 
 def _thoughts(message: Record, parts: list[Record]) -> Iterator[tuple[str, int | None]]:
-    thoughts = as_list(message.get("thoughts"))
+    thoughts = get_list(message, "thoughts")
     for thought in map(as_dict, thoughts):
-        words = [as_str(thought.get("subject")), as_str(thought.get("description"))]
+        words = [get_str(thought, "subject"), get_str(thought, "description")]
         yield "\n".join(filter(None, words)), parse_iso(thought.get("timestamp"))
     if not thoughts:
-        yield from ((as_str(part.get("text")), None) for part in parts if part.get("thought"))
+        yield from ((get_str(part, "text"), None) for part in parts if part.get("thought"))
 
 
 def _images(parts: list[Record]) -> list[Record]:
@@ -381,7 +348,7 @@ def _images(parts: list[Record]) -> list[Record]:
     for index, part in enumerate(parts):
         inline, file = part.get("inlineData"), part.get("fileData")
         if isinstance(inline, dict):
-            size = len(as_str(inline.get("data"))) * 3 // 4
+            size = len(get_str(inline, "data")) * 3 // 4
             found.append(
                 {
                     "block": index,
@@ -402,7 +369,7 @@ def _outputs(parts: list[Record]) -> str:
     """The text of a tool's answer, whichever of its wrappings it came in."""
     texts = []
     for part in parts:
-        response = as_dict(part.get("functionResponse")).get("response")
+        response = get_dict(part, "functionResponse").get("response")
         if isinstance(response, dict):
             told = [
                 response[name]
@@ -411,5 +378,5 @@ def _outputs(parts: list[Record]) -> str:
             ]
             texts.append("\n".join(told) or flatten(response))
         else:
-            texts.append(as_str(response) or as_str(part.get("text")))
+            texts.append(as_str(response) or get_str(part, "text"))
     return "\n".join(filter(None, texts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.agents.base import RecordStamp, as_dict, as_list, as_str
+from whyfor.agents.base import RecordStamp, as_dict, get_dict, get_list, get_str
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
 
@@ -12,11 +12,11 @@ def stamp(record: Record) -> RecordStamp:
     found = RecordStamp(
         at=at,
         since=at or parse_iso(record.get("startTime")),
-        session_id=as_str(record.get("sessionId")) or None,
-        name=as_str(record.get("id")),
+        session_id=get_str(record, "sessionId") or None,
+        name=get_str(record, "id"),
     )
-    changes = as_dict(record.get("$set"))
-    calls = as_list(record.get("toolCalls"))
+    changes = get_dict(record, "$set")
+    calls = get_list(record, "toolCalls")
     if calls:
         # written again with what came of it
         times = [parse_iso(as_dict(call).get("timestamp")) for call in calls]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents.base import as_dict, as_list, as_str
+from whyfor.agents.base import as_dict, as_list, get_dict, get_list, get_str
 from whyfor.agents.conversation import NewFile, NewSession, SpokenLine, json_lines
 from whyfor.agents.gemini.facts import own_folder
 from whyfor.model.findings import Record
@@ -43,7 +43,7 @@ class GeminiWriter:
         return record
 
     def ident(self, record: Record) -> str | None:
-        return as_str(record.get("id")) or None
+        return get_str(record, "id") or None
 
     def continues(self, records: Sequence[Record]) -> tuple[str, int] | None:
         return None
@@ -59,8 +59,8 @@ class GeminiWriter:
         found: dict[str, Record] = {}
         times: dict[str, object] = {}  # what is written anew has the time of its writing
         for record in records:
-            anew = as_dict(record.get("$set")).get("messages")
-            target = as_str(record.get("$rewindTo"))
+            anew = get_dict(record, "$set").get("messages")
+            target = get_str(record, "$rewindTo")
             if isinstance(anew, list):
                 messages = {
                     _ident(message): message for message in anew if isinstance(message, dict)
@@ -117,7 +117,7 @@ class GeminiWriter:
         known = _registry(registry)
         projects = {
             path: slug
-            for path, slug in as_dict(known.get("projects")).items()
+            for path, slug in get_dict(known, "projects").items()
             if isinstance(slug, str)
         }
         slug = _slug(place.cwd, projects, root)
@@ -139,33 +139,31 @@ class GeminiWriter:
 
 
 def _ident(message: Record) -> str:
-    return as_str(message.get("id")) or str(id(message))
+    return get_str(message, "id") or str(id(message))
 
 
 def _context(message: Record) -> bool:
     """Where the session ran, told by the program; it tells it anew."""
-    first = as_dict(next(iter(as_list(message.get("content"))), None))
-    return message.get("type") == "user" and as_str(first.get("text")).startswith(
-        "<session_context>"
-    )
+    first = as_dict(next(iter(get_list(message, "content")), None))
+    return message.get("type") == "user" and get_str(first, "text").startswith("<session_context>")
 
 
 def _ids(message: Record, name: str) -> set[str]:
     """Of the calls, or the answers, among the parts of a message."""
-    parts = [as_dict(part) for part in as_list(message.get("content"))]
-    return {as_str(as_dict(part[name]).get("id")) for part in parts if name in part}
+    parts = [as_dict(part) for part in get_list(message, "content")]
+    return {get_str(as_dict(part[name]), "id") for part in parts if name in part}
 
 
 def _settled(message: Record, answered: set[str]) -> Record | None:
     """Without calls that were never answered; None if nothing else was in it."""
-    calls = [as_dict(call) for call in as_list(message.get("toolCalls"))]
-    done = answered | {as_str(call.get("id")) for call in calls if call.get("result")}
-    left_open = (_ids(message, "functionCall") | {as_str(call.get("id")) for call in calls}) - done
+    calls = [as_dict(call) for call in get_list(message, "toolCalls")]
+    done = answered | {get_str(call, "id") for call in calls if call.get("result")}
+    left_open = (_ids(message, "functionCall") | {get_str(call, "id") for call in calls}) - done
     if not left_open:
         return message
     kept = {
         **message,
-        "toolCalls": [call for call in calls if as_str(call.get("id")) not in left_open],
+        "toolCalls": [call for call in calls if get_str(call, "id") not in left_open],
     }
     if isinstance(content := message.get("content"), list):
         kept["content"] = [

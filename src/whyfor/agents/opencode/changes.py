@@ -9,7 +9,7 @@ from zlib import crc32
 
 import apsw
 
-from whyfor.agents.base import Rows, as_dict, as_int, as_list
+from whyfor.agents.base import Rows, as_int, as_list, get_dict, get_int
 from whyfor.agents.opencode.database import NEEDED, Database, DatabaseRow, Table, unreadable
 from whyfor.hook.private import marked, spans, without
 from whyfor.model.findings import Record
@@ -106,9 +106,9 @@ class Batch:
         self.tables = tables
         self.session = session
         self.before = position
-        self.time = as_int(position.get("time"))
-        self.last = as_dict(position.get("last"))
-        self.seen: Record = dict(as_dict(position.get("seen")))
+        self.time = get_int(position, "time")
+        self.last = get_dict(position, "last")
+        self.seen: Record = dict(get_dict(position, "seen"))
         self.lines: list[bytes] = []
         self.position: Record = {}
 

@@ -8,8 +8,16 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.base import as_dict, as_int, as_list, as_str, flatten
-from whyfor.model.events import Event, Touch, Usage
+from whyfor.agents.base import (
+    as_dict,
+    as_str,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+)
+from whyfor.agents.record_place import RecordPlace, known_values, remember
+from whyfor.model.events import Usage
 from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
 from whyfor.model.ids import fold
 from whyfor.model.times import parse_iso
@@ -25,10 +33,10 @@ _CALLS_MAX = 500
 def under(record: Record) -> tuple[str, str]:
     """A row's own message, and the message it belongs to: the prompt it answers, or the one it
     is a part of."""
-    row = as_dict(record.get("row"))
+    row = get_dict(record, "row")
     if record.get("type") == "message":
-        return as_str(row.get("id")), as_str(_json(row.get("data")).get("parentID"))
-    return "", as_str(row.get("message_id"))
+        return get_str(row, "id"), get_str(_json(row.get("data")), "parentID")
+    return "", get_str(row, "message_id")
 
 
 class RowReader:
@@ -42,7 +50,7 @@ class RowReader:
         self.calls: dict[str, str] = state.setdefault("calls", {})
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
-        kind, row = record.get("type"), as_dict(record.get("row"))
+        kind, row = record.get("type"), get_dict(record, "row")
         if kind == "session":
             self._session(row, out.main)
         elif kind == "message":
@@ -55,258 +63,197 @@ class RowReader:
     # -- the session -----------------------------------------------------------------------------
 
     def _session(self, row: Record, bucket: Bucket) -> None:
-        ident, when = as_str(row.get("id")) or bucket.session_id, parse_iso(row.get("time_created"))
-        cwd, version = as_str(row.get("directory")), as_str(row.get("version"))
-        title = as_str(row.get("title"))
+        ident = get_str(row, "id") or bucket.session_id
+        cwd, version = get_str(row, "directory"), get_str(row, "version")
+        title = get_str(row, "title")
         if not re.match(_NO_TITLE, title):
             bucket.title(TITLE_AGENT, title)
         if version:
             bucket.facts["version"] = version
         if self.subagent:
             named = re.search(_NICKNAME, title)
-            bucket.facts["subagent"] = as_str(row.get("agent")) or (named[1] if named else None)
+            bucket.facts["subagent"] = get_str(row, "agent") or (named[1] if named else None)
         if not self.state.get("begun"):
             self.state["begun"] = True
             data = {name: value for name, value in (("cwd", cwd), ("version", version)) if value}
-            bucket.events.append(
-                Event("session.started", fold(ident, "started"), when, "system", "", None, data)
-            )
+            created = RecordPlace(bucket, parse_iso(row.get("time_created")))
+            created.add("session.started", fold(ident, "started"), "system", data=data)
+        at = RecordPlace(bucket, parse_iso(row.get("time_updated")))
         if cwd != self.state.get("directory"):  # not where it is now: its messages know that better
             self.state["directory"] = cwd
-            self._place(cwd, bucket, ident, parse_iso(row.get("time_updated")))
-        if target := as_str(_json(row.get("revert")).get("messageID")):
-            key, data = fold(ident, "revert", target), {"rewound_to": target}
-            bucket.events.append(
-                Event(
-                    "status.changed",
-                    key,
-                    parse_iso(row.get("time_updated")),
-                    "user",
-                    "",
-                    None,
-                    data,
-                )
-            )
+            self._place(cwd, ident, at)
+        if target := get_str(_json(row.get("revert")), "messageID"):
+            key = fold(ident, "revert", target)
+            at.add("status.changed", key, "user", data={"rewound_to": target})
 
-    def _place(self, cwd: str, bucket: Bucket, base: str, when: int | None) -> None:
+    def _place(self, cwd: str, base: str, at: RecordPlace) -> None:
         """Where the session is: known from its start, and told when it changes."""
         before = self.state.get("cwd")
         if not cwd or cwd == before:
             return
         self.state["cwd"] = cwd
         if before is None:
-            bucket.facts.setdefault("cwd", cwd)
+            at.bucket.facts.setdefault("cwd", cwd)
         else:
-            key = fold(base, "place", cwd)
-            bucket.events.append(
-                Event("status.changed", key, when, "system", "", None, {"cwd": cwd})
-            )
+            at.add("status.changed", fold(base, "place", cwd), "system", data={"cwd": cwd})
 
     # -- messages --------------------------------------------------------------------------------
 
     def _message(self, row: Record, data: Record, out: Sink) -> None:
-        ident, role, bucket = as_str(row.get("id")), data.get("role"), out.main
-        times = as_dict(data.get("time"))
+        ident, role = get_str(row, "id"), data.get("role")
+        times = get_dict(data, "time")
         when = parse_iso(times.get("created")) or parse_iso(row.get("time_created"))
         known: Record = {"role": role, "at": when, "until": parse_iso(times.get("completed"))}
         if role == "assistant":
-            known["model"] = as_str(data.get("modelID")) or None
+            known["model"] = get_str(data, "modelID") or None
             if data.get("summary") is True:
                 known["summary"] = True
+            at = RecordPlace(out.main, when)
             if ident not in self.messages:  # an old one that changed says where the session was
-                self._place(as_str(as_dict(data.get("path")).get("cwd")), bucket, ident, when)
-            self._usage(data, times, bucket, when)
-            self._error(data.get("error"), bucket, known["until"] or when, fold(ident, "error"))
+                self._place(get_str(get_dict(data, "path"), "cwd"), ident, at)
+            self._usage(data, times, at)
+            at.when = known["until"] or when
+            self._error(data.get("error"), fold(ident, "error"), at)
         elif role == "user":
             self.state["said"] = {"id": ident, "texts": {}, "images": {}}
         else:
             out.unknown_type(f"message {role}")
         self.messages.pop(ident, None)
-        self.messages[ident] = known
-        while len(self.messages) > _MESSAGES_MAX:
-            del self.messages[next(iter(self.messages))]
+        remember(self.messages, ident, known, _MESSAGES_MAX)
 
-    def _usage(self, data: Record, times: Record, bucket: Bucket, when: int | None) -> None:
+    def _usage(self, data: Record, times: Record, at: RecordPlace) -> None:
         """A fork copies messages under new ids, but with their times: by these a response is
         counted once."""
-        tokens = as_dict(data.get("tokens"))
-        cache = as_dict(tokens.get("cache"))
-        model = as_str(data.get("modelID")) or None
-        created, completed = as_int(times.get("created")), as_int(times.get("completed"))
-        usage = Usage(
-            fold("opencode", created, completed, data.get("providerID"), model),
-            when,
-            model,
-            as_int(tokens.get("input")),
-            as_int(cache.get("read")),
-            as_int(cache.get("write")),
-            as_int(tokens.get("output")),
-            as_int(tokens.get("reasoning")),
-        )
-        answered = (
-            usage.input or usage.cache_read or usage.cache_write or usage.output or usage.reasoning
-        )
-        if completed is not None and answered:  # all zero while it runs, and when it failed
-            bucket.usage.append(usage)
+        tokens = get_dict(data, "tokens")
+        cache = get_dict(tokens, "cache")
+        model = get_str(data, "modelID") or None
+        created, completed = get_int(times, "created"), get_int(times, "completed")
+        counts = [
+            get_int(tokens, "input"),
+            get_int(cache, "read"),
+            get_int(cache, "write"),
+            get_int(tokens, "output"),
+            get_int(tokens, "reasoning"),
+        ]
+        if completed is not None and any(counts):  # all zero while it runs, and when it failed
+            key = fold("opencode", created, completed, data.get("providerID"), model)
+            at.bucket.usage.append(Usage(key, at.when, model, *counts))
 
-    def _error(self, error: Any, bucket: Bucket, when: int | None, key: int) -> None:
+    def _error(self, error: Any, key: int, at: RecordPlace) -> None:
         if not isinstance(error, dict):
             return
-        name, about = as_str(error.get("name")), as_dict(error.get("data"))
-        text = as_str(about.get("message")) or as_str(error.get("message"))
+        name, about = get_str(error, "name"), get_dict(error, "data")
+        text = get_str(about, "message") or get_str(error, "message")
         if name == "MessageAbortedError":
-            bucket.events.append(
-                Event("turn.completed", key, when, "user", text, None, {"interrupted": True})
-            )
+            at.add("turn.completed", key, "user", text, data={"interrupted": True})
         else:
-            data = {"error": name, "status": as_int(about.get("statusCode"))}
-            bucket.events.append(
-                Event("error", key, when, "system", text or name, None, _known(data))
-            )
+            data = {"error": name, "status": get_int(about, "statusCode")}
+            at.add("error", key, "system", text or name, data=known_values(data))
 
     # -- parts -----------------------------------------------------------------------------------
 
     def _part(self, row: Record, data: Record, out: Sink) -> None:
-        kind, bucket, ident = data.get("type"), out.main, as_str(row.get("id"))
-        message = self.messages.get(as_str(row.get("message_id")), {})
-        when = parse_iso(as_dict(data.get("time")).get("start")) or parse_iso(
-            row.get("time_created")
-        )
+        kind, ident = data.get("type"), get_str(row, "id")
+        times = get_dict(data, "time")
+        message = self.messages.get(get_str(row, "message_id"), {})
+        when = parse_iso(times.get("start")) or parse_iso(row.get("time_created"))
         if when and message.get("until"):
             # in a fork a part is as old as its copy, but its message is not
             when = min(when, message["until"])
-        key = fold(ident)
+        key, at = fold(ident), RecordPlace(out.main, when)
         if kind == "tool":
-            self._tool(ident, data, as_dict(data.get("state")), bucket, when)
+            self._tool(ident, data, get_dict(data, "state"), at)
         elif kind in ("text", "file") and message.get("role") == "user":
-            self._said(
-                as_str(row.get("message_id")), ident, data, bucket, message.get("at") or when
-            )
+            at.when = message.get("at") or when
+            self._said(get_str(row, "message_id"), ident, data, at)
         elif kind in ("text", "reasoning"):
-            self._words(kind, data, message, bucket, when, key)
+            self._words(data, message, key, at)
         elif kind == "patch":
-            files = [path for path in as_list(data.get("files")) if isinstance(path, str)]
+            files = [path for path in get_list(data, "files") if isinstance(path, str)]
             about = {"files": files, "hash": data.get("hash")}
-            bucket.events.append(Event("status.changed", key, when, "system", "", None, about))
-            bucket.touches.extend(Touch(key, path, "write") for path in files)
+            at.add("status.changed", key, "system", data=about)
+            at.touch(key, files, "write")
         elif kind == "compaction":
-            about = _known({"auto": data.get("auto"), "overflow": data.get("overflow")})
-            bucket.events.append(Event("compaction", key, when, "system", "", None, about))
+            about = known_values({"auto": data.get("auto"), "overflow": data.get("overflow")})
+            at.add("compaction", key, "system", data=about)
         elif kind == "retry":
-            at = parse_iso(as_dict(data.get("time")).get("created")) or when
-            self._error(data.get("error"), bucket, at, key)
+            at.when = parse_iso(times.get("created")) or when
+            self._error(data.get("error"), key, at)
         elif kind == "subtask":
-            text = as_str(data.get("description")) or as_str(data.get("prompt"))
+            text = get_str(data, "description") or get_str(data, "prompt")
             about = {"prompt": data.get("prompt")}
-            name = as_str(data.get("agent")) or None
-            bucket.events.append(Event("subagent.started", key, when, "user", text, name, about))
+            at.add("subagent.started", key, "user", text, get_str(data, "agent"), about)
         elif kind not in SILENT_PARTS and kind != "file":
             out.unknown_type(f"part {kind}")
 
-    def _said(
-        self, message: str, ident: str, data: Record, bucket: Bucket, when: int | None
-    ) -> None:
+    def _said(self, message: str, ident: str, data: Record, at: RecordPlace) -> None:
         """A prompt's parts come one by one; each time the whole of it replaces what was known of
         it."""
         if data.get("synthetic") or data.get("ignored"):
             return
-        said = as_dict(self.state.get("said"))
+        said = get_dict(self.state, "said")
         if said.get("id") != message:
             said = self.state["said"] = {"id": message, "texts": {}, "images": {}}
         if data.get("type") == "file":
             said["images"][ident] = _reference(data, len(said["images"]))
         else:
-            said["texts"][ident] = as_str(data.get("text"))
+            said["texts"][ident] = get_str(data, "text")
         text = "\n".join(said["texts"].values())
         images = list(said["images"].values())
         if text.strip() or images:
             actor = "assistant" if self.subagent else "user"
             about: Record | None = {"images": images} if images else None
-            bucket.events.append(
-                Event("user.prompt", fold(message, "said"), when, actor, text, None, about)
-            )
+            at.add("user.prompt", fold(message, "said"), actor, text, data=about)
 
-    def _words(
-        self, kind: str, data: Record, message: Record, bucket: Bucket, when: int | None, key: int
-    ) -> None:
-        text = as_str(data.get("text"))
+    def _words(self, data: Record, message: Record, key: int, at: RecordPlace) -> None:
+        text = get_str(data, "text")
         if not text.strip() or data.get("synthetic") or data.get("ignored"):
             return
-        about = _known({"model": message.get("model")})
-        if kind == "reasoning":
-            bucket.events.append(
-                Event("assistant.thinking", key, when, "assistant", text, None, about)
-            )
+        about = known_values({"model": message.get("model")})
+        if data.get("type") == "reasoning":
+            at.add("assistant.thinking", key, "assistant", text, data=about)
         elif message.get("summary"):
-            bucket.events.append(
-                Event("compaction", key, when, "system", text, None, {**about, "summary": True})
-            )
+            at.add("compaction", key, "system", text, data={**about, "summary": True})
         else:
-            bucket.events.append(
-                Event("assistant.message", key, when, "assistant", text, None, about)
-            )
+            at.add("assistant.message", key, "assistant", text, data=about)
 
     # -- tools -----------------------------------------------------------------------------------
 
     def _identity(self, call: str, part: str) -> str:
         """Some models number their calls anew after a compaction: the second of a name goes by
         its part."""
-        if self.calls.setdefault(call, part) != part:
+        known = self.calls.get(call, part)
+        if known != part:
             return part
-        while len(self.calls) > _CALLS_MAX:
-            del self.calls[next(iter(self.calls))]
+        remember(self.calls, call, part, _CALLS_MAX)
         return call
 
-    def _tool(
-        self, part: str, data: Record, state: Record, bucket: Bucket, when: int | None
-    ) -> None:
-        given, times = as_dict(state.get("input")), as_dict(state.get("time"))
-        meta = as_dict(state.get("metadata"))
-        name = as_str(data.get("tool")) or "unknown"
+    def _tool(self, part: str, data: Record, state: Record, at: RecordPlace) -> None:
+        given, times = get_dict(state, "input"), get_dict(state, "time")
+        meta = get_dict(state, "metadata")
+        name = get_str(data, "tool") or "unknown"
         if name == "invalid":  # what a call to a tool that does not exist is turned into
-            name = as_str(given.get("tool")) or name
-        when = parse_iso(times.get("start")) or when
-        call = self._identity(as_str(data.get("callID")) or part, part)
+            name = get_str(given, "tool") or name
+        at.when = parse_iso(times.get("start")) or at.when
+        call = self._identity(get_str(data, "callID") or part, part)
         key = fold(call)
-        about: Record = {"id": call, "input": given}
-        bucket.events.append(
-            Event("tool.call", key, when, "assistant", flatten(given), name, about)
-        )
+        at.call(key, call, name, given)
         if name == "task":
-            text = as_str(given.get("description")) or as_str(given.get("prompt"))
-            about = _known(
-                {"id": call, "prompt": given.get("prompt"), "subagent": meta.get("sessionId")}
-            )
-            kind = as_str(given.get("subagent_type")) or None
-            bucket.events.append(
-                Event("subagent.started", fold(key, "sub"), when, "assistant", text, kind, about)
-            )
+            task = given.get("prompt")
+            text = get_str(given, "description") or as_str(task)
+            about = known_values({"id": call, "prompt": task, "subagent": meta.get("sessionId")})
+            kind = get_str(given, "subagent_type")
+            at.add("subagent.started", fold(key, "sub"), "assistant", text, kind, about)
         elif name == "question":
-            asked = "\n".join(
-                as_str(as_dict(q).get("question")) for q in as_list(given.get("questions"))
-            )
-            about = {"id": call, "questions": given.get("questions")}
-            bucket.events.append(
-                Event("question.asked", fold(key, "ask"), when, "assistant", asked, None, about)
-            )
+            at.question(key, call, given.get("questions"))
         if state.get("status") in ("completed", "error"):
-            self._result(
-                name, call, given, state, meta, bucket, parse_iso(times.get("end")) or when
-            )
+            at.when = parse_iso(times.get("end")) or at.when
+            self._result(name, call, state, meta, at)
 
-    def _result(  # noqa: PLR0913 - one record, taken apart once
-        self,
-        name: str,
-        call: str,
-        given: Record,
-        state: Record,
-        meta: Record,
-        bucket: Bucket,
-        when: int | None,
-    ) -> None:
-        failed, code = state.get("status") == "error", as_int(meta.get("exit"))
-        text = as_str(state.get("error")) if failed else as_str(state.get("output"))
-        data = _known(
+    def _result(self, name: str, call: str, state: Record, meta: Record, at: RecordPlace) -> None:
+        failed, code = state.get("status") == "error", get_int(meta, "exit")
+        text = get_str(state, "error") if failed else get_str(state, "output")
+        data = known_values(
             {
                 "id": call,
                 "exit_code": code,
@@ -316,38 +263,32 @@ class RowReader:
         )
         if failed or code:
             data["failed"] = True
-        if attached := [
-            _reference(as_dict(a), i) for i, a in enumerate(as_list(state.get("attachments")))
-        ]:
-            data["images"] = attached
-        key = fold(call, "result")
-        bucket.events.append(Event("tool.result", key, when, "tool", text, None, data))
+        attached = map(as_dict, get_list(state, "attachments"))
+        if images := [_reference(file, index) for index, file in enumerate(attached)]:
+            data["images"] = images
         if name == "task":
             data["subagent"] = meta.get("sessionId")
-            bucket.events.append(
-                Event(
-                    "subagent.stopped", fold(key, "sub"), when, "subagent", "", None, {"id": call}
-                )
-            )
-        if failed and "rejected permission" in text[:80]:
+        rejected = failed and "rejected permission" in text[:80]
+        if rejected:
             data["rejected"] = True
-            decision = {"id": call, "decision": "denied"}
-            bucket.events.append(
-                Event("approval.resolved", fold(call, "denied"), when, "user", "", None, decision)
-            )
+        key = fold(call, "result")
+        at.add("tool.result", key, "tool", text, data=data)
+        if name == "task":
+            at.add("subagent.stopped", fold(key, "sub"), "subagent", data={"id": call})
+        if rejected:
+            at.denied(call)
         if not data.get("failed"):
-            bucket.touches.extend(
-                Touch(key, path, action) for path, action in _touched(name, given, meta)
-            )
+            for path, action in _touched(name, get_dict(state, "input"), meta):
+                at.touch(key, [path], action)
 
 
 def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]]:
-    path = as_str(given.get("filePath"))
+    path = get_str(given, "filePath")
     if path and (name == "read" or name in WRITERS):
         yield path, "read" if name == "read" else "write"
     if name in ("apply_patch", "patch"):
-        for file in map(as_dict, as_list(meta.get("files"))):
-            for path in (as_str(file.get("filePath")), as_str(file.get("movePath"))):
+        for file in map(as_dict, get_list(meta, "files")):
+            for path in (get_str(file, "filePath"), get_str(file, "movePath")):
                 if path:
                     yield path, "write"
 
@@ -355,7 +296,7 @@ def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]
 def _reference(file: Record, index: int) -> Record:
     """A file's bytes stay in the segment; the event says that there is one, of which kind and
     where."""
-    url = as_str(file.get("url"))
+    url = get_str(file, "url")
     inline = url.startswith("data:")
     about = {
         "block": index,
@@ -363,13 +304,9 @@ def _reference(file: Record, index: int) -> Record:
         "media_type": file.get("mime"),
         "filename": file.get("filename"),
     }
-    return _known(
+    return known_values(
         {**about, "url": None if inline else url, "bytes": len(url) * 3 // 4 if inline else None}
     )
-
-
-def _known(data: Record) -> Record:
-    return {name: value for name, value in data.items() if value is not None}
 
 
 def _json(text: object) -> Record:

@@ -12,7 +12,7 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents import paths as agent_paths
-from whyfor.agents.base import Agent, RecordStamp, as_dict, as_str
+from whyfor.agents.base import Agent, RecordStamp, as_dict, get_str
 from whyfor.capture import decode, spool, tail
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.filters.pauses import Pauses
@@ -171,8 +171,8 @@ class PauseFilter:
             return False
         records = decode.decode_line(envelope.payload, 0)
         payload = records[0] if isinstance(records, list) and records else {}
-        cwds = {cwd for cwd in (envelope.cwd, as_str(payload.get("cwd"))) if cwd}
-        ident = as_str(payload.get("session_id")) or as_str(payload.get("sessionId"))
+        cwds = {cwd for cwd in (envelope.cwd, get_str(payload, "cwd")) if cwd}
+        ident = get_str(payload, "session_id") or get_str(payload, "sessionId")
         sessions = [(envelope.agent, ident), *spool.named_sessions(envelope.env)]
         if envelope.agent in self.excluded.agents or any(self.excluded.covers(cwd) for cwd in cwds):
             return True
