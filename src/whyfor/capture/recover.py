@@ -25,17 +25,22 @@ from typing import TYPE_CHECKING
 
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
-from whyfor.model.errors import CorruptStore, NewerStore, StoreError, StoreFault, WhyforError
+from whyfor.model.errors import CorruptStore, StoreFault, WhyforError
 from whyfor.model.progress import Announce
 from whyfor.model.stats import StoreTotals
 from whyfor.model.text import label, plural
 from whyfor.store.address import parse_address
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Entry, Journal, JournalCheck, JournalMark, SegmentEntry
-from whyfor.store.open import open_reader, open_store, salvage
+from whyfor.store.open import (
+    install_database,
+    open_reader,
+    open_store,
+    remove_database,
+    salvage,
+    set_database_aside,
+)
 from whyfor.store.protocol import Store
-from whyfor.store.sqlite.files import remove_database, set_database_aside
-from whyfor.store.sqlite.store import SqliteStore
 from whyfor.store.tombstones import FORGET_MARKER
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
@@ -120,7 +125,7 @@ def _remove_forgotten(settings: Settings) -> None:
 
 
 @contextmanager
-def writing(settings: Settings, wait: float) -> Iterator[SqliteStore]:
+def writing(settings: Settings, wait: float) -> Iterator[Store]:
     """The store under the ingest lock, in agreement with the journal; Busy if others hold the
     lock for longer."""
     with ingest_lock(settings.home, wait):
@@ -140,7 +145,7 @@ def is_damaged(settings: Settings) -> bool:
         return True
     with closing(store):
         try:
-            return not _is_whole(store) or bool(store.check())
+            return not store.is_whole() or bool(store.check())
         except WhyforError:
             return True
 
@@ -161,13 +166,13 @@ def sound(settings: Settings) -> Iterator[None]:
 
 
 @contextmanager
-def _database(settings: Settings, *, damaged: bool) -> Iterator[SqliteStore | None]:
+def _database(settings: Settings, *, damaged: bool) -> Iterator[Store | None]:
     """The database, brought to this program's version; None if it is missing or damaged."""
     store = None
     if settings.database.exists() and not damaged:
         with suppress(CorruptStore):
             store = open_store(settings.database)
-    if store is not None and not _is_whole(store):
+    if store is not None and not store.is_whole():
         store.close()
         store = None
     try:
@@ -175,15 +180,6 @@ def _database(settings: Settings, *, damaged: bool) -> Iterator[SqliteStore | No
     finally:
         if store is not None:
             store.close()
-
-
-def _is_whole(store: SqliteStore) -> bool:
-    """Whether it has the tables of its version, and the first question can be asked."""
-    try:
-        store.journal_end()
-        return not store.missing_tables()
-    except WhyforError:
-        return False
 
 
 def agrees(store: Store, journal: Journal) -> bool:
@@ -243,53 +239,14 @@ def rebuild_database(
     try:
         gaps = Rebuild(store, FolderBlobs(settings.segments), journal).run(progress)
         totals = store.stats.totals()
-        _carry_changes(settings, store, damaged=damaged)
-        if damaged:
-            set_database_aside(settings.database, _stamp())
-        _swap_databases(settings, store)
+        install_database(store, settings.database, _stamp(), damaged=damaged)
     finally:
         store.close()
         remove_database(fresh)
     return gaps, totals
 
 
-def _carry_changes(settings: Settings, fresh: SqliteStore, *, damaged: bool) -> None:
-    """What those who listen have heard of holds on, if there is a sound database that told them."""
-    old = None
-    if settings.database.exists() and not damaged:
-        with suppress(CorruptStore):
-            old = open_store(settings.database)
-    try:
-        with fresh.transaction():
-            try:
-                fresh.feed.carry(old.feed if old else None)
-            except StoreError:
-                fresh.feed.carry(None)
-    finally:
-        if old is not None:
-            old.close()
-
-
-def _swap_databases(settings: Settings, fresh: SqliteStore) -> None:
-    """A sound database is overwritten page by page in one transaction, so open readers never see
-    half of it."""
-    try:
-        _copy_over(settings.database, fresh)
-    except (CorruptStore, NewerStore):
-        set_database_aside(settings.database, _stamp())
-        _copy_over(settings.database, fresh)
-
-
-def _copy_over(database: Path, fresh: SqliteStore) -> None:
-    with closing(open_store(database)) as store:
-        if not _is_whole(store):
-            raise CorruptStore("tables are missing")
-        store.replace_with(fresh)
-
-
-def _replay(
-    settings: Settings, journal: Journal, store: SqliteStore, mark: JournalMark | None
-) -> None:
+def _replay(settings: Settings, journal: Journal, store: Store, mark: JournalMark | None) -> None:
     """What a crash, or a backup that was put back, left out of the database."""
     from whyfor.capture.rebuild import Rebuild
 
@@ -305,7 +262,7 @@ def _replay(
 
 
 def _recover_journal(
-    settings: Settings, journal: Journal, store: SqliteStore, mark: JournalMark | None
+    settings: Settings, journal: Journal, store: Store, mark: JournalMark | None
 ) -> tuple[list[str], bool]:
     """Complete a journal that lost something the database has; returns what was done, and
     whether the database has to be rebuilt as well."""

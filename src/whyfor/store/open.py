@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from whyfor.config import Settings
-from whyfor.model.errors import NotFound
+from whyfor.model.errors import CorruptStore, NewerStore, NotFound, StoreError
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal
 from whyfor.store.sqlite import schema
 from whyfor.store.sqlite.connection import explained, open_damaged
+from whyfor.store.sqlite.files import remove_database, set_database_aside
 from whyfor.store.sqlite.store import DRIVER, SqliteStore
 
 __all__ = [
     "DRIVER",
     "FollowedStore",
     "OpenStore",
+    "install_database",
     "journal",
     "open_reader",
     "open_store",
     "reading",
+    "remove_database",
     "salvage",
+    "set_database_aside",
 ]
 
 
@@ -83,6 +87,45 @@ def open_reader(path: Path) -> SqliteStore:
 def salvage(path: Path) -> SqliteStore:
     """A damaged store, for what can still be read of it."""
     return SqliteStore(path, open_damaged(path))
+
+
+def install_database(fresh: SqliteStore, database: Path, stamp: str, *, damaged: bool) -> None:
+    """Put a rebuilt database in the place of another, whose open readers go on with the new one.
+
+    One that is damaged, or of a newer version, is set aside with this stamp in its name.
+    """
+    _carry_changes(fresh, database, damaged=damaged)
+    if damaged:
+        set_database_aside(database, stamp)
+    try:
+        _overwrite(database, fresh)
+    except (CorruptStore, NewerStore):
+        set_database_aside(database, stamp)
+        _overwrite(database, fresh)
+
+
+def _carry_changes(fresh: SqliteStore, database: Path, *, damaged: bool) -> None:
+    """Continue the old database's log of changes in the new one, if the old one can be read."""
+    old = None
+    if database.exists() and not damaged:
+        with suppress(CorruptStore):
+            old = open_store(database)
+    try:
+        with fresh.transaction():
+            try:
+                fresh.feed.carry(old.feed if old else None)
+            except StoreError:
+                fresh.feed.carry(None)
+    finally:
+        if old is not None:
+            old.close()
+
+
+def _overwrite(database: Path, fresh: SqliteStore) -> None:
+    with closing(open_store(database)) as store:
+        if not store.is_whole():
+            raise CorruptStore("tables are missing")
+        store.replace_with(fresh)
 
 
 def _opened(settings: Settings) -> OpenStore:

@@ -902,6 +902,9 @@ class Store(Protocol):
     def in_place(self) -> bool:
         """Whether this is still the database that one would open now."""
 
+    def is_whole(self) -> bool:
+        """Return whether it can be read and has every table of its version."""
+
     def check(self) -> list[str]:
         """What the database finds wrong with itself, indexes included; empty is fine."""
 

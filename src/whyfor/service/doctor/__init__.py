@@ -32,8 +32,7 @@ from whyfor.model.times import DAY, to_iso
 from whyfor.privacy.rule_check import Complaint, rule_complaints
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.open import OpenStore, journal, reading
-from whyfor.store.sqlite.store import DRIVER
+from whyfor.store.open import DRIVER, OpenStore, journal, reading
 from whyfor.store.tombstones import LOST, LOST_HINT
 
 

@@ -39,9 +39,13 @@ class ChangeLog:
     def after(self, number: int, limit: int) -> list[ChangeRecord]:
         rows = fetch(
             self.db,
-            "SELECT c.id, c.event, c.sha, p.identity, c.sessions FROM changes c LEFT JOIN projects "
-            "p "
-            "ON p.id=c.project_id WHERE c.id > ? ORDER BY c.id LIMIT ?",
+            """
+            SELECT c.id, c.event, c.sha, p.identity, c.sessions
+            FROM changes c LEFT JOIN projects p ON p.id=c.project_id
+            WHERE c.id > ?
+            ORDER BY c.id
+            LIMIT ?
+            """,
             (number, limit),
         )
         return [
@@ -69,8 +73,10 @@ class ChangeLog:
             project = before if project is None else project
             sessions = {*sessions, *_decode(listed)}
         self.db.execute(
-            "INSERT OR REPLACE INTO changes(id, sha, project_id, sessions) VALUES(max(?, 1 + "
-            f"{_LAST}), ?, ?, ?)",
+            f"""
+            INSERT OR REPLACE INTO changes(id, sha, project_id, sessions)
+            VALUES(max(?, 1 + {_LAST}), ?, ?, ?)
+            """,
             (_now(), commit, project, msgspec.json.encode(sorted(sessions)).decode()),
         )
 

@@ -24,11 +24,11 @@ class SqliteSignals:
         return self._signals(where, (agent, session_id))
 
     def hooked(self, sha: str) -> list[tuple[str, str]]:
-        sql = (
-            "SELECT DISTINCT session_agent, session_id FROM signals WHERE sha=? AND "
-            "event='post-commit' AND "
-            "session_id IS NOT NULL"
-        )
+        sql = """
+            SELECT DISTINCT session_agent, session_id
+            FROM signals
+            WHERE sha=? AND event='post-commit' AND session_id IS NOT NULL
+        """
         return [(agent, session) for agent, session in fetch(self.db, sql, (sha,))]
 
     def last_heard(self, agent: str) -> int | None:

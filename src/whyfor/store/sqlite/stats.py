@@ -19,7 +19,7 @@ from whyfor.model.stats import (
     StatsRow,
     StoreTotals,
 )
-from whyfor.store.sqlite.connection import fetch, first_row
+from whyfor.store.sqlite.connection import fetch, first_row, value
 from whyfor.store.sqlite.filters import COUNTS, THREAD, WORKED, as_json, session_filter
 
 # What happened in a session, not in the one it is a copy of.
@@ -29,11 +29,11 @@ _WRONG = (
     "kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied"
 )
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
-_NEXT = (
-    "(SELECT min(r.created_at) FROM events r INDEXED BY events_{index} WHERE "
-    "r.session_id={session} "
-    "AND r.created_at>{at} AND {which})"
-)
+_NEXT = """
+    (SELECT min(r.created_at)
+     FROM events r INDEXED BY events_{index}
+     WHERE r.session_id={session} AND r.created_at>{at} AND {which})
+"""
 _RETURNED = "r.kind='tool.result'"
 _PROMPTED = "r.kind='user.prompt' AND r.actor='user'"
 
@@ -68,17 +68,18 @@ class SqliteStats:
             "day": "strftime('%Y-%m-%d', u.created_at / 1000, 'unixepoch', 'localtime')",
         }[by]
         where, values = session_filter(filters)
-        sums = ", ".join(
-            f"sum(u.{f})" for f in ("input", "cache_read", "cache_write", "output", "reasoning")
-        )
+        sums = ", ".join(f"sum(u.{name})" for name in _TOKENS)
         condition = " AND ".join(["u.counts", *where])
         tokens = fetch(
             self.db,
-            f"SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN {THREAD} END), "
-            f"{sums} "
-            "FROM usage u "
-            "JOIN sessions s ON s.id=u.session_id LEFT JOIN projects p ON p.id=s.project_id "
-            f"WHERE {condition} GROUP BY 1",
+            f"""
+            SELECT {group}, count(DISTINCT CASE WHEN s.parent IS NULL THEN {THREAD} END), {sums}
+            FROM usage u
+            JOIN sessions s ON s.id=u.session_id
+            LEFT JOIN projects p ON p.id=s.project_id
+            WHERE {condition}
+            GROUP BY 1
+            """,
             values,
         )
         rows = [
@@ -96,13 +97,14 @@ class SqliteStats:
         condition = " AND ".join(["s.parent IS NULL", *where])
         if by == "day":
             day = group.replace("u.created_at", "e.created_at")
-            sql = (
-                f"SELECT {day}, count(DISTINCT {THREAD}), count(*) "
-                "FROM events e JOIN sessions s ON s.id=e.session_id "
-                "LEFT JOIN projects p ON p.id=s.project_id "
-                f"WHERE e.kind='user.prompt' AND e.actor='user' AND {_OWN} AND {condition} "
-                "GROUP BY 1"
-            )
+            sql = f"""
+                SELECT {day}, count(DISTINCT {THREAD}), count(*)
+                FROM events e
+                JOIN sessions s ON s.id=e.session_id
+                LEFT JOIN projects p ON p.id=s.project_id
+                WHERE e.kind='user.prompt' AND e.actor='user' AND {_OWN} AND {condition}
+                GROUP BY 1
+            """
         else:
             sql = f"""
                 SELECT {group}, sum({COUNTS}), sum(s.prompts)
@@ -122,13 +124,23 @@ class SqliteStats:
         sums = ", ".join(f"sum(s.{name})" for name in _TOKENS)
         rows = fetch(
             self.db,
-            f"SELECT s.agent, p.identity, s.prompts, sum({COUNTS}), "
-            f"sum({COUNTS} AND s.ended_at >= ?), sum(s.parent IS NOT NULL AND {WORKED}), "
-            "sum((s.parent IS NULL) * s.prompts), sum((s.parent IS NULL AND "
-            "coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL) * s.prompts), "
-            f"{sums} "
-            "FROM sessions s LEFT JOIN projects p ON p.id=s.project_id "
-            f"WHERE {where} GROUP BY s.agent, s.project_id, s.prompts",
+            f"""
+            SELECT
+              s.agent,
+              p.identity,
+              s.prompts,
+              sum({COUNTS}),
+              sum({COUNTS} AND s.ended_at >= ?),
+              sum(s.parent IS NOT NULL AND {WORKED}),
+              sum((s.parent IS NULL) * s.prompts),
+              sum((s.parent IS NULL
+                   AND coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL)
+                  * s.prompts),
+              {sums}
+            FROM sessions s LEFT JOIN projects p ON p.id=s.project_id
+            WHERE {where}
+            GROUP BY s.agent, s.project_id, s.prompts
+            """,
             (recent, *values),
         )
         return [
@@ -152,13 +164,19 @@ class SqliteStats:
         # from left to right
         tables = "sessions s CROSS JOIN usage u" if few else "usage u CROSS JOIN sessions s"
         inner = ", ".join(f"sum(u.{name}) AS {name}" for name in _TOKENS)
+        sums = ", ".join(f"sum({name})" for name in _TOKENS)
         rows = fetch(
             self.db,
-            f"SELECT model, sum(main), {', '.join(f'sum({name})' for name in _TOKENS)} FROM "
-            "(SELECT s.parent IS NULL "
-            f"AS main, coalesce(u.model, '(unknown)') AS model, {inner} FROM {tables} ON "
-            "u.session_id=s.id "
-            f"WHERE u.counts AND {where} GROUP BY u.session_id, 2) GROUP BY 1",
+            f"""
+            SELECT model, sum(main), {sums}
+            FROM (
+              SELECT s.parent IS NULL AS main, coalesce(u.model, '(unknown)') AS model, {inner}
+              FROM {tables} ON u.session_id=s.id
+              WHERE u.counts AND {where}
+              GROUP BY u.session_id, 2
+            )
+            GROUP BY 1
+            """,
             values,
         )
         return [(model, sessions, Tokens(*tokens)) for model, sessions, *tokens in rows]
@@ -167,19 +185,21 @@ class SqliteStats:
         where, values = _where(filters)
         return fetch(
             self.db,
-            f"SELECT e.created_at / {QUARTER}, count(*) FROM events e INDEXED BY events_asked JOIN "
-            "sessions s "
-            "ON s.id=e.session_id WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at "
-            "BETWEEN ? AND ? "
-            f"AND s.parent IS NULL AND {_OWN} AND {where} GROUP BY 1 ORDER BY 1",
+            f"""
+            SELECT e.created_at / {QUARTER}, count(*)
+            FROM events e INDEXED BY events_asked
+            JOIN sessions s ON s.id=e.session_id
+            WHERE e.kind='user.prompt' AND e.actor='user' AND e.created_at BETWEEN ? AND ?
+              AND s.parent IS NULL AND {_OWN} AND {where}
+            GROUP BY 1
+            ORDER BY 1
+            """,
             (since, until, *values),
         )
 
     def first_at(self, filters: Filters) -> int | None:
         where, values = _where(msgspec.structs.replace(filters, since=None, until=None))
-        found = fetch(self.db, f"SELECT min(s.started_at) FROM sessions s WHERE {where}", values)[
-            0
-        ][0]
+        found = value(self.db, f"SELECT min(s.started_at) FROM sessions s WHERE {where}", values)
         return int(found) if found is not None else None
 
     def wrong(self, filters: Filters) -> list[FailedStep]:
@@ -211,19 +231,18 @@ class SqliteStats:
                 where.append(f"committed_at {sign} ?")
                 values.append(limit)
         which = " AND ".join(where)
-        told = fetch(
+        told = value(
             self.db,
-            "SELECT count(*) FROM checkpoints WHERE evidence IS NOT NULL AND superseded_by IS NULL "
-            "AND NOT is_merge "
-            f"AND {which}",
+            f"""
+            SELECT count(*)
+            FROM checkpoints
+            WHERE evidence IS NOT NULL AND superseded_by IS NULL AND NOT is_merge AND {which}
+            """,
             values,
         )
-        silent = fetch(
-            self.db,
-            f"SELECT count(*) FROM commits WHERE reason <> ? AND {which}",
-            (beyond, *values),
-        )
-        return int(told[0][0]), int(told[0][0]) + int(silent[0][0])
+        sql = f"SELECT count(*) FROM commits WHERE reason <> ? AND {which}"
+        silent = value(self.db, sql, (beyond, *values))
+        return int(told), int(told) + int(silent)
 
     # -- approvals -------------------------------------------------------------------------------
 
@@ -231,12 +250,14 @@ class SqliteStats:
         where, values = _where(filters)
         rows = fetch(
             self.db,
-            "SELECT e.session_id, e.kind, e.created_at, e.data FROM events e INDEXED BY "
-            "events_approvals "
-            "JOIN sessions s ON s.id=e.session_id WHERE e.kind IN ('approval.requested', "
-            "'approval.resolved') "
-            f"AND e.created_at IS NOT NULL AND {_OWN} AND {where} "
-            "ORDER BY e.session_id, e.created_at, e.id",
+            f"""
+            SELECT e.session_id, e.kind, e.created_at, e.data
+            FROM events e INDEXED BY events_approvals
+            JOIN sessions s ON s.id=e.session_id
+            WHERE e.kind IN ('approval.requested', 'approval.resolved')
+              AND e.created_at IS NOT NULL AND {_OWN} AND {where}
+            ORDER BY e.session_id, e.created_at, e.id
+            """,
             values,
         )
         return [
@@ -251,12 +272,14 @@ class SqliteStats:
         after = {"session": "s.id", "at": "g.at"}
         rows = fetch(
             self.db,
-            "SELECT s.id, s.session_id, g.at, g.data, "
-            f"{_NEXT.format(index='returned', which=_RETURNED, **after)}, "
-            f"{_NEXT.format(index='asked', which=_PROMPTED, **after)} FROM signals g INDEXED BY "
-            "signals_asked "
-            "JOIN sessions s ON s.agent=g.session_agent AND s.session_id=g.session_id "
-            f"WHERE g.event='PermissionRequest' AND {where}",
+            f"""
+            SELECT s.id, s.session_id, g.at, g.data,
+              {_NEXT.format(index="returned", which=_RETURNED, **after)},
+              {_NEXT.format(index="asked", which=_PROMPTED, **after)}
+            FROM signals g INDEXED BY signals_asked
+            JOIN sessions s ON s.agent=g.session_agent AND s.session_id=g.session_id
+            WHERE g.event='PermissionRequest' AND {where}
+            """,
             values,
         )
         found = []
@@ -266,25 +289,19 @@ class SqliteStats:
                 continue
             if isinstance(child := told.get("agent_id"), str) and child:
                 returned = self._returned(name, child, at)
-            ended = (
-                returned
-                if returned is not None and (prompted is None or returned <= prompted)
-                else None
-            )
-            found.append(ApprovalWait(number, at, ended))
+            if returned is not None and prompted is not None and returned > prompted:
+                returned = None  # another prompt came first
+            found.append(ApprovalWait(number, at, returned))
         return found
 
     def _returned(self, parent: str, child: str, at: int) -> int | None:
         """The next result in a subagent's session, which has its parent's id in its own."""
-        sql = (
-            f"SELECT {_NEXT.format(index='returned', which=_RETURNED, session='s.id', at='?')} "
-            "FROM sessions s "
-        )
-        rows = fetch(
-            self.db,
-            sql + "WHERE s.parent=? AND instr(s.session_id, ?)=1",
-            (at, parent, f"agent-{child}"),
-        )
+        sql = f"""
+            SELECT {_NEXT.format(index="returned", which=_RETURNED, session="s.id", at="?")}
+            FROM sessions s
+            WHERE s.parent=? AND instr(s.session_id, ?)=1
+        """
+        rows = fetch(self.db, sql, (at, parent, f"agent-{child}"))
         return next((row[0] for row in rows if row[0] is not None), None)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from whyfor.model.errors import WhyforError
 from whyfor.store.journal import Journal, JournalMark
 from whyfor.store.sqlite import commit
 from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
@@ -114,10 +115,15 @@ class SqliteStore:
         found = [row[0] for row in fetch(self.db, "PRAGMA quick_check(20)")]
         return [] if found == ["ok"] else found
 
-    def missing_tables(self) -> set[str]:
-        return missing_tables(self.db)
+    def is_whole(self) -> bool:
+        try:
+            self.journal_end()
+            return not missing_tables(self.db)
+        except WhyforError:
+            return False
 
     def replace_with(self, other: SqliteStore) -> None:
+        """Overwrite the database with another, in one transaction: readers never see half of it."""
         with explained(self.path), self.db.backup("main", other.db, "main") as copy:
             while not copy.done:
                 copy.step(5000)
