@@ -81,6 +81,10 @@ class StoredEvent(msgspec.Struct, gc=False):
     name: str | None
     data: dict[str, Any] | None
 
+    def get(self, name: str) -> Any:
+        """Return one value of the data; None if it is not there."""
+        return self.data.get(name) if self.data else None
+
 
 class EventRef(msgspec.Struct, frozen=True, order=True):
     """Where an event stands: the number of its session, its place in it."""

@@ -16,7 +16,7 @@ _HEADS = ("---", "+++", "@@", "Index", "===")
 
 def main_argument(call: StoredEvent) -> str:
     """The one input that says most."""
-    given = (call.data or {}).get("input")
+    given = call.get("input")
     if not isinstance(given, dict):
         return call.text
     names = argument_names()
@@ -40,7 +40,7 @@ def question_calls(events: Iterable[StoredEvent]) -> set[str]:
 
 
 def failed(result: StoredEvent | None) -> bool:
-    return bool(result and (result.data or {}).get("failed"))
+    return bool(result and result.get("failed"))
 
 
 def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
@@ -51,7 +51,7 @@ def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
         return _patch_lines(outcome["patch"])
     if isinstance(outcome.get("diff"), str):
         return _diff_lines(outcome["diff"])
-    given = (call.data or {}).get("input")
+    given = call.get("input")
     asked = _asked_lines(given) if isinstance(given, dict) else None
     if asked is not None:
         return asked

@@ -37,13 +37,13 @@ _WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
 
 def edits(call: StoredEvent) -> bool:
     """Whether a call asks for an edit."""
-    return is_edit((call.data or {}).get("input"), call.text)
+    return is_edit(call.get("input"), call.text)
 
 
 def file_diffs(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
     """The patch the program kept is exact; else what the call asked for. A call that failed
     changed nothing."""
-    given, outcome = (call.data or {}).get("input"), (result.data or {}) if result else {}
+    given, outcome = call.get("input"), (result.data or {}) if result else {}
     if outcome.get("failed") or not is_edit(given, call.text):
         return []
     path = path_in(given) or first_text(outcome, "path")

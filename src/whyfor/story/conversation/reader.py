@@ -22,7 +22,8 @@ from whyfor.model.conversation import (
 from whyfor.model.events import CallRef, EventHead, StoredEvent
 from whyfor.model.sessions import Session, Tokens
 from whyfor.store.open import OpenStore
-from whyfor.story.conversation.items import call_item, items
+from whyfor.story.conversation.call_items import call_item
+from whyfor.story.conversation.items import items
 from whyfor.story.conversation.kinds import LIMITS, Limits, PageContext
 from whyfor.story.conversation.shape import Outline
 from whyfor.story.conversation.tools import shorter
@@ -278,9 +279,9 @@ class ConversationReader:
         }
         numbers = {child.id: child for child in self.children}
         for event in started:
-            ident = str((event.data or {}).get("id") or "")
+            ident = str(event.get("id") or "")
             child = self._named_child(event, around.results.get(ident), by_id)
-            task = (event.data or {}).get("prompt")
+            task = event.get("prompt")
             if child is None and isinstance(task, str) and task[:_TASK] in tasks:
                 child = numbers[tasks[task[:_TASK]]]
             if child is not None and ident:
@@ -294,7 +295,7 @@ class ConversationReader:
         data = event.data or {}
         names = [data.get("subagent"), data.get("session")]
         if result:
-            names.append((result.data or {}).get("subagent"))
+            names.append(result.get("subagent"))
         names.append(str(data.get("id") or ""))
         for name in names:
             child = self._named(by_id, name)
@@ -316,12 +317,10 @@ class ConversationReader:
         closing = self.store.last_of_kind(child.id, "assistant.message")
         wanted = [*called, *reach, *([closing] if closing else [])]
         loaded = self.store.events_at(child.id, wanted, RESULT_MAX)
-        results = {
-            str((e.data or {}).get("id")): e for e in reversed(loaded) if e.kind == "tool.result"
-        }
+        results = {str(e.get("id")): e for e in reversed(loaded) if e.kind == "tool.result"}
         around = PageContext(child, limits=self.limits)
         found = [
-            call_item(event, results.get(str((event.data or {}).get("id"))), around)
+            call_item(event, results.get(str(event.get("id"))), around)
             for event in loaded
             if event.kind == "tool.call" and event.seq in called
         ]

@@ -89,7 +89,7 @@ def icon(kind: str) -> str:
 
 
 def given(call: StoredEvent) -> Any:
-    return (call.data or {}).get("input")
+    return call.get("input")
 
 
 def argument_line(call: StoredEvent, kind: str, cwd: str | None) -> str:

@@ -67,7 +67,7 @@ def transcript(
 
 
 def _ident(event: StoredEvent) -> Any:
-    return (event.data or {}).get("id")
+    return event.get("id")
 
 
 # -- one event -----------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _answer(event: StoredEvent) -> _Told:
 
 def _reply(event: StoredEvent) -> str:
     """What a person chose, for all questions of a result."""
-    answers = (event.data or {}).get("answers")
+    answers = event.get("answers")
     return "; ".join(map(str, answers.values())) if isinstance(answers, dict) else ""
 
 
@@ -158,5 +158,5 @@ def _call(call: StoredEvent, results: _Results, session: Session, details: bool)
         diff=diff(call, result),
         result=result.text if result is not None else None,
         failed=failed(result),
-        exit_code=(result.data or {}).get("exit_code") if result is not None else None,
+        exit_code=result.get("exit_code") if result is not None else None,
     )
