@@ -1,4 +1,4 @@
-"""One package per agent behind one Protocol: where it writes, how to read it, its facts."""
+"""One package per agent, all behind one Protocol: where it writes, how to read it, its facts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PACKAGES = {
 
 
 class _Registry(Mapping[str, Agent]):
-    """Agents by name; a package is imported when its agent is asked for, so that reading commands
-    import none."""
+    """Agents by name. A package is imported when its agent is needed, so that most commands import
+    none."""
 
     def __getitem__(self, name: str) -> Agent:
         agent: Agent = import_module(_PACKAGES[name]).AGENT
@@ -38,7 +38,7 @@ AGENTS: Mapping[str, Agent] = _Registry()
 
 
 def register(name: str, package: str) -> None:
-    """Add an agent: a package that holds an `AGENT`."""
+    """Add an agent: `package` is the import path of a module with an `AGENT`."""
     _PACKAGES[name] = package
 
 

@@ -1,4 +1,4 @@
-"""What Whyfor asks of an agent's module, and what the module hands back."""
+"""What an agent's package must provide, and the types it works with."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ OnError = Callable[[OSError], None]  # told of each folder that cannot be listed
 
 
 class SourceShape(msgspec.Struct, frozen=True):
-    """What a file turned out to be, judged by its content."""
+    """What kind of source a file is, detected from its content."""
 
     framing: Framing
     session_id: str
@@ -80,8 +80,8 @@ class SourceShape(msgspec.Struct, frozen=True):
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """New rows of one session in an agent's database, as JSON lines, and where to go on next
-    time."""
+    """New rows of one session in an agent's database as JSON lines, and the position to continue
+    from."""
 
     session_id: str
     parent: str | None
@@ -91,8 +91,8 @@ class Rows(msgspec.Struct, frozen=True):
 
 
 class RecordStamp(msgspec.Struct):
-    """What one record says about itself, whatever it tells: by this it is decided whether it may
-    be stored. Times are in ms; None is not said."""
+    """When and where a record was written, and what it is. The capture filters decide by this
+    whether it is stored. Times are in ms; None means the record does not say."""
 
     at: int | None = None  # when it was written
     since: int | None = None  # when what it tells began: mostly the same
@@ -111,11 +111,11 @@ class RecordReader(Protocol):
     """Plain JSON: what must survive until the source grows again."""
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
-        """Understand one record; never raises on odd shapes inside it."""
+        """Add what one record says to `out`; never raises on unexpected values."""
 
 
 class RegisteredProcess(NamedTuple):
-    """What a process of an agent says of itself."""
+    """An entry of an agent's own list of running processes."""
 
     session_id: str
     cwd: str
@@ -127,17 +127,17 @@ class RegisteredProcess(NamedTuple):
 
 
 class ProcessList(Protocol):
-    """An agent's own list of its processes."""
+    """An agent's own list of its running processes."""
 
     @property
     def known(self) -> Mapping[str, RegisteredProcess]:
-        """By session."""
+        """Return the entries by session id."""
 
     def look(self) -> list[RegisteredProcess]:
-        """Return what changed since the last look."""
+        """Return the entries that changed since the last call."""
 
     def running(self) -> Iterator[RegisteredProcess]:
-        """Those whose process is alive."""
+        """Yield the entries whose process is alive."""
 
 
 class Agent(Protocol):
@@ -157,51 +157,58 @@ class Agent(Protocol):
     """Of which framings its writer can continue the records; others it can only retell."""
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        """Folders (or databases) it writes to, its environment overrides respected."""
+        """Return the directories (or databases) it writes to, following its environment
+        variables."""
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
-        """Files below a root worth a look: transcripts first, what hangs on them after."""
+        """Yield the files below a root that may be sources: transcripts first, then the files that
+        belong to them."""
 
     def sniff(self, path: Path, head: bytes) -> SourceShape | None:
-        """What this file is, by its first bytes; None if it is none of ours."""
+        """Return what kind of source a file is, from its first bytes; None if it is not this
+        agent's."""
 
     def reader(self, shape: SourceShape, state: Record) -> RecordReader: ...
 
     def stamp(self, record: Record) -> RecordStamp:
-        """When and where a record, or a message of its own in one, was written."""
+        """Return when and where a record was written. For a record with a list of messages, also of
+        each message."""
 
     def alone(self, message: Record) -> Record:
-        """An element of such a list, as a record that the reader understands."""
+        """Return an element of one of the `lists` as a record that the reader understands."""
 
     def begins(self, record: Record) -> bool:
-        """Whether a record stands before a prompt and belongs to its turn already."""
+        """Return whether a record is written before a prompt but belongs to the prompt's turn."""
 
     def under(self, record: Record) -> tuple[str, str] | None:
-        """Where records come in no order: a record's message, and the one it is a part of or an
-        answer to."""
+        """For agents whose records are not in order: return the id of a record's message, and the
+        id of the message it belongs to or answers."""
 
     def rows(self, path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
-        """For databases: what is new in each session since its position. Empty for all others."""
+        """For databases: yield the new rows of each session since its position. Empty for agents
+        with files."""
 
     def writer(self) -> SessionWriter | None:
-        """What writes a session in its own format; None if it cannot resume one from a file."""
+        """Return what writes a session in the agent's own format; None if it cannot resume a
+        session from a file."""
 
     def resume(self, session_id: str) -> str | None:
-        """The command that resumes a session; the id is quoted for a shell already."""
+        """Return the command that resumes a session; the id is already quoted for a shell."""
 
     def processes(self, home: Path, env: Mapping[str, str]) -> ProcessList | None:
-        """Its own list of the sessions that run now; None if it keeps none."""
+        """Return the agent's own list of running sessions; None if it keeps none."""
 
     def owns_hook(self, payload: Record) -> bool:
-        """Whether a hook's payload is its own; others may run the hooks in its settings too."""
+        """Return whether a hook's payload comes from this agent. Other agents may run the hooks in
+        its settings too."""
 
     def requested(self, payload: Record) -> Record:
-        """What a hook's payload asks a person to allow: `tool`, `text`, `path`; empty if
+        """Return what a hook's payload asks a person to allow: `tool`, `text`, `path`; empty if
         nothing."""
 
 
 class FileAgent:
-    """The parts that agents with plain files share."""
+    """Defaults for agents that write plain files."""
 
     mutable = False
     lists: tuple[str, ...] = ()
@@ -249,7 +256,8 @@ def as_list(value: object) -> list[Any]:
 
 
 def as_int(value: object) -> int | None:
-    """A whole number that a database can hold; a damaged file may claim any."""
+    """Return an integer that a database can store, else None; damaged files may contain any
+    value."""
     if isinstance(value, int) and not isinstance(value, bool) and -(2**53) < value < 2**53:
         return value
     return None
@@ -277,7 +285,8 @@ def get_str(record: Record, name: str) -> str:
 
 
 def flatten(value: object, limit: int = 200_000) -> str:
-    """The words in a tool's input: its string values, one per line, without JSON's escapes."""
+    """Return the text in a tool's input: its string values, one per line, up to `limit`
+    characters."""
     if isinstance(value, str):
         return value
     out: list[str] = []
@@ -297,10 +306,9 @@ def flatten(value: object, limit: int = 200_000) -> str:
 
 
 def can_decode(data: bytes) -> bool:
-    """Return whether there is memory for what this JSON holds.
+    """Return whether there is enough memory to decode this JSON.
 
-    The decoder does not survive being refused memory, so it is asked for before; asked for only,
-    never written to.
+    The decoder crashes when memory runs out, so the memory is requested first and released again.
     """
     if len(data) < _LARGE:
         return True
@@ -315,7 +323,7 @@ def can_decode(data: bytes) -> bool:
 
 
 def head_records(head: bytes, limit: int = 50) -> Iterator[Record]:
-    """The objects on the first whole lines of a file, for sniffing."""
+    """Yield the objects on the first complete lines of a file, to detect what it is."""
     for line in head.split(b"\n", limit)[:limit]:
         if len(line) > MAX_DECODED or not can_decode(line):
             continue
@@ -328,7 +336,7 @@ def head_records(head: bytes, limit: int = 50) -> Iterator[Record]:
 
 
 def _with_halves(line: bytes) -> object:
-    """Return what a line holds that has half a surrogate pair in it, as a path that is not UTF-8
+    """Return the value of a line that contains half a surrogate pair, as a path that is not UTF-8
     may; else None."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return None
@@ -341,7 +349,7 @@ def _with_halves(line: bytes) -> object:
 
 
 def walk(root: Path, suffixes: tuple[str, ...], onerror: OnError) -> Iterator[Path]:
-    """Files below root by suffix, in a stable order."""
+    """Yield the files below a directory with one of these suffixes, in a stable order."""
     for folder, folders, files in os.walk(root, onerror=onerror):
         folders.sort()
         for name in sorted(files):

@@ -1,5 +1,5 @@
-"""How a conversation is written down again: what every agent's writer can do, and the words all
-of them share."""
+"""Writing sessions: what every agent's writer can do, and plain text that every agent
+understands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULT_MAX = 8000  # characters of a tool's result that another agent is told
 
 
 class SpokenLine(msgspec.Struct, frozen=True):
-    """One thing said, in words any agent understands."""
+    """One message as plain text, independent of any agent."""
 
     role: str  # user | assistant
     text: str
@@ -26,7 +26,7 @@ class SpokenLine(msgspec.Struct, frozen=True):
 
 
 class NewSession(msgspec.Struct, frozen=True):
-    """The session to be written: its new id, where it goes, what it is called."""
+    """The session to be written: its new id, its directory, its title."""
 
     session_id: str
     cwd: str
@@ -44,52 +44,53 @@ class NewFile(msgspec.Struct, frozen=True):
 
 
 class SessionWriter(Protocol):
-    """Puts records in an agent's own format and place; what comes out is written elsewhere."""
+    """Writes records in an agent's own format. It returns files; the caller puts them on disk."""
 
     def new_id(self, now: int) -> str: ...
 
     def command(self, session_id: str) -> str:
-        """What resumes the session."""
+        """Return the command that resumes the session."""
 
     def opens(self, record: Record) -> list[str]:
-        """Ids of tool calls that stand in the record."""
+        """Return the ids of the tool calls in a record."""
 
     def answers(self, record: Record) -> list[str]:
-        """Ids of tool calls whose result stands in the record."""
+        """Return the ids of the tool calls whose results are in a record."""
 
     def asks(self, record: Record) -> bool:
-        """A person's prompt: a new turn begins."""
+        """Return whether a record is a person's prompt, which begins a turn."""
 
     def without(self, record: Record, calls: set[str]) -> Record | None:
-        """The record without these calls; None if nothing else is in it."""
+        """Return the record without these calls; None if nothing else is in it."""
 
     def ident(self, record: Record) -> str | None:
-        """By what a record is known again in a fork."""
+        """Return the id by which a record is recognised in a fork; None if it has none."""
 
     def continues(self, records: Sequence[Record]) -> tuple[str, int] | None:
-        """The session whose first bytes are this one's beginning, and how many."""
+        """Return the session whose first bytes this one continues, and how many bytes; None if it
+        is complete."""
 
     def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
-        """One session's records under a new id."""
+        """Return one session's records under a new id."""
 
     def live(self, records: Sequence[Record]) -> list[Record]:
-        """The records the agent would have in mind: the active branch, since the last
+        """Return the records that are in the agent's context: the active branch since the last
         compaction, in order."""
 
     def spoken(self, said: Iterable[SpokenLine]) -> list[Record]:
-        """What was said elsewhere, as records."""
+        """Return plain messages as records."""
 
     def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
-        """Records of several origins as one session."""
+        """Return records from several sessions as one session."""
 
     def beside(
         self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
     ) -> NewFile | None:
-        """A file that belongs to the session (a subagent's transcript), moved along; None if
-        there is no such thing."""
+        """Return a file that belongs to the session (a subagent's transcript) at its new path; None
+        if the agent has no such files."""
 
     def files(self, records: Sequence[Record], place: NewSession) -> list[NewFile]:
-        """The session's file, then what must be there for the agent to find it."""
+        """Return the session's file, then the files that the agent needs to find it."""
 
 
 def json_lines(records: Iterable[Record]) -> bytes:
@@ -97,8 +98,8 @@ def json_lines(records: Iterable[Record]) -> bytes:
 
 
 def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[SpokenLine]]:
-    """Turns in plain words, thinking left out; a compaction with a summary stands for all before
-    it."""
+    """Return the turns as plain messages, without thinking. A compaction with a summary replaces
+    everything before it."""
     turns: dict[int, list[SpokenLine]] = {}
     at, model = begun, None
     for event in events:
@@ -117,7 +118,8 @@ def spoken_turns(events: Iterable[StoredEvent], begun: int) -> list[list[SpokenL
 
 
 def _words(event: StoredEvent) -> tuple[str, str]:
-    """Who says it and how. What nobody typed is marked, so that it is never taken for a prompt."""
+    """Return the role and the text of an event. Text that nobody typed gets a marker, so that it is
+    never taken for a prompt."""
     data = event.data or {}
     text = event.text.strip()
     if event.kind == "user.prompt":
@@ -149,7 +151,8 @@ def _short(text: str) -> str:
 
 
 def _add(turn: list[SpokenLine], said: SpokenLine) -> None:
-    """One voice after the other: models expect user and assistant to take turns."""
+    """Add a message; join it to the last one if both have the same role, because models expect
+    roles to alternate."""
     if turn and turn[-1].role == said.role:
         last = turn.pop()
         said = SpokenLine(

@@ -1,5 +1,5 @@
-"""What a call of an editing tool asks for, in every shape the agents have for it: texts that take
-each other's place, whole files, patches, an account of changes by path."""
+"""What a call of an editing tool asks for, in every form the agents use: replaced text, whole
+files, patches, changes by path."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is known of an agent beside the format of its transcripts: its tools and their arguments,
-its variables, its hooks, its mark. Plain data, one `facts.py` in each agent's package."""
+"""Facts about an agent besides its transcript format: tools, arguments, environment variables,
+hooks, mark. Plain data; each agent's package has a `facts.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOOK_SECONDS = 5  # a hook of ours may take
 
 
 class ArgumentNames(msgspec.Struct, frozen=True):
-    """How the arguments of an agent's tools are called, each the likeliest first."""
+    """The names of the arguments of an agent's tools, the most likely first."""
 
     path: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class HookEvent(msgspec.Struct, frozen=True):
 
 
 class Hookable(msgspec.Struct, frozen=True):
-    """An agent whose settings can name commands to run."""
+    """An agent whose settings can name commands to run as hooks."""
 
     agent: str
     title: str
@@ -113,7 +113,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def kinds(**names: str) -> dict[str, ToolKind]:
-    """A table of tools from names by kind."""
+    """Return a table of tool kinds by tool name, from names by kind."""
     return {name: kind for kind, each in names.items() for name in each.split()}  # type: ignore[misc]
 
 
@@ -122,7 +122,8 @@ def hook_events(names: str) -> tuple[HookEvent, ...]:
 
 
 def folder_from(variable: str, name: str) -> Callable[[Path, Mapping[str, str]], Path]:
-    """The folder that a variable names, else one of this name in the user's home."""
+    """Return a function that gives the directory named by a variable, else one of this name in the
+    user's home."""
     return lambda home, env: Path(env[variable]) if env.get(variable) else home / name
 
 

@@ -1,4 +1,4 @@
-"""How agents are told to run our hook: our entries in the text of their settings."""
+"""Our hook entries in agents' settings files: adding, finding and removing them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK = "# whyfor"  # the end of a command of ours, and of no other
 
 
 def hookable() -> dict[str, Hookable]:
-    """The agents that can be told to run our hook, by name."""
+    """Return the agents that can run our hook, by name."""
     found = {name: agent.facts.hooks for name, agent in AGENTS.items()}
     return {name: hooks for name, hooks in found.items() if hooks}
 
@@ -31,11 +31,11 @@ def is_present(agent: Hookable, home: Path, env: Mapping[str, str]) -> bool:
 
 
 class Unmergeable(ValueError):
-    """The file says something we would not keep as it is, so it is left alone."""
+    """The file contains something that rewriting would change, so it is not touched."""
 
 
 def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) -> bytes:
-    """The settings with our entries: one per event, in the place of an earlier one of ours, else
+    """Return the settings with one entry of ours per event: in the place of an earlier one, else
     after all others."""
     data = _parse(content, agent)
     hooks = data.setdefault("hooks", {})
@@ -49,7 +49,7 @@ def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) 
 
 
 def remove(content: bytes, agent: Hookable) -> bytes:
-    """The settings without our entries, and without the lists only they were in."""
+    """Return the settings without our entries and without lists that only contained them."""
     data = _parse(content, agent)
     hooks = data.get("hooks", {})
     places = _clear(hooks)
@@ -61,7 +61,7 @@ def remove(content: bytes, agent: Hookable) -> bytes:
 
 
 def commands(content: bytes, agent: Hookable) -> dict[str, str]:
-    """Our commands in the settings, by event."""
+    """Return our commands in the settings, by event."""
     hooks = _parse(content, agent).get("hooks", {})
     return {
         event: _command(handler)
@@ -73,7 +73,7 @@ def commands(content: bytes, agent: Hookable) -> dict[str, str]:
 
 
 def turned_off(content: bytes, agent: Hookable) -> str | None:
-    """The setting by which the person keeps all hooks from running, if they do."""
+    """Return the setting by which the person has turned all hooks off; None if they have not."""
     if agent.off is None:
         return None
     name, value = agent.off
@@ -84,7 +84,7 @@ def turned_off(content: bytes, agent: Hookable) -> str | None:
 
 
 def same_but_for_ours(one: bytes, other: bytes, agent: Hookable) -> bool:
-    """Whether two versions of the settings differ in our entries at most."""
+    """Return whether two versions of the settings differ only in our entries."""
     return _bare(one, agent) == _bare(other, agent)
 
 
@@ -102,7 +102,7 @@ def _entry(agent: Hookable, on: HookEvent, command: str) -> dict[str, Any]:
 
 
 def _clear(hooks: dict[str, Any]) -> dict[str, int]:
-    """Take our entries out; where the first of them was, by event."""
+    """Remove our entries; return where the first of them was, by event."""
     places = {}
     for event, entries in hooks.items():
         if isinstance(entries, list) and any(
@@ -186,7 +186,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _written(data: dict[str, Any], like: bytes) -> bytes:
-    """As JSON, in the manner of what it takes the place of."""
+    """Return the value as JSON, indented like the text it replaces."""
     former = like.decode("utf-8-sig")
     indent = re.search(r"^\s*\{[ \t]*\r?\n([ \t]+)\"", former)
     try:

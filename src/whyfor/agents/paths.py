@@ -1,5 +1,5 @@
-"""Which files a record names and which calls it is about, whatever the agent: they share the
-words for it."""
+"""Which files a record names and which calls it is about. All agents use the same names for
+these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEPTH = 2  # JSON in a string of JSON
 
 
 def named_paths(value: Any) -> Iterator[str]:
-    """Paths as they are written: values of what the agents call a path, and files of patches."""
+    """Return the paths in a record: values of path arguments, and files of patches."""
     for key, item in _members(value):
         if isinstance(item, str):
             if key in _PATH and not item.startswith(("http:", "https:", "data:")):
@@ -41,15 +41,14 @@ def named_paths(value: Any) -> Iterator[str]:
 
 
 def call_ids(value: Any) -> Iterator[str]:
-    """Of calls that a record answers, or says something about."""
+    """Return the ids of the calls that a record answers or mentions."""
     for key, item in _members(value):
         if key in _CALL and isinstance(item, str) and item:
             yield item
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    """Everything in a structure with the key it has, or the list it is in; strings that hold
-    JSON are opened."""
+    """Yield every value of a structure with its key; strings that contain JSON are decoded."""
     todo: list[tuple[str, Any, int]] = [("", value, 0)]
     while todo:
         key, item, depth = todo.pop()

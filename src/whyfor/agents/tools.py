@@ -1,5 +1,5 @@
-"""What tools do and how their arguments are called, by the facts of the agent; where it is not
-known or does not say, by those of all agents."""
+"""What tools do and what their arguments are called: from the agent's facts, else from those of all
+agents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FOREIGN_ARGUMENTS = ArgumentNames(
 
 
 def tool_kind(name: str, agent: str = "", given: Any = None) -> ToolKind:
-    """What a tool does. `given`: the arguments of the call, which some tools need to tell."""
+    """Return what a tool does. Some tools need the arguments of the call (`given`) to tell."""
     lowered = name.lower()
     if lowered.startswith(MCP):
         return "mcp"
@@ -53,18 +53,18 @@ def is_of_an_agent(name: str) -> bool:
 
 
 def names_of(kind: ToolKind) -> frozenset[str]:
-    """Names of all tools of a kind, in lower case."""
+    """Return the names of all tools of a kind, in lower case."""
     tables = (_tools(tuple(AGENTS)), _FOREIGN)
     return frozenset(name for table in tables for name, each in table.items() if each == kind)
 
 
 def argument_names(agent: str = "") -> ArgumentNames:
-    """An agent's own names first, then those of all others."""
+    """Return the argument names of an agent first, then those of all others."""
     return _argument_names(agent, tuple(AGENTS))
 
 
 def command_of(given: Any) -> str:
-    """The command that a call of a shell runs, without the shell around it."""
+    """Return the command that a call of a shell tool runs, without the shell around it."""
     if isinstance(given, dict):
         names = argument_names().command
         given = next((given[name] for name in names if name in given), "")
@@ -75,7 +75,7 @@ def command_of(given: Any) -> str:
 
 
 def hook_kind(event: str, agent: str = "") -> str | None:
-    """What a hook's event says of a session's status; None if nobody knows it."""
+    """Return what a hook event says about a session's status; None if it is unknown."""
     lowered = event.lower()  # a hook may come from the settings of another agent
     for facts in _facts(agent):
         for name, kind in facts.hook_events.items():
@@ -85,13 +85,13 @@ def hook_kind(event: str, agent: str = "") -> str | None:
 
 
 def notice_kind(notice: str, agent: str = "") -> str | None:
-    """What a kind of notification says of a session's status."""
+    """Return what a kind of notification says about a session's status."""
     found = (facts.notices.get(notice) for facts in _facts(agent))
     return next((kind for kind in found if kind), None)
 
 
 def process_kind(state: str, waiting_for: str, agent: str = "") -> str | None:
-    """What an agent's list of its processes says of a session's status."""
+    """Return what an agent's process list says about a session's status."""
     exact = f"{state} ({waiting_for})"
     for facts in _facts(agent):
         states = facts.process_states
@@ -107,7 +107,7 @@ def ends_with_turn(started: Mapping[str, object], agent: str) -> bool:
 
 
 def refusals() -> tuple[str, ...]:
-    """How results begin of calls that the person refused."""
+    """Return how the results of calls begin that the person refused."""
     return _refusals(tuple(AGENTS))
 
 
@@ -120,7 +120,7 @@ def _facts(agent: str) -> list[AgentFacts]:
 
 @cache
 def _ordered(agent: str, registered: tuple[str, ...]) -> tuple[AgentFacts, ...]:
-    """The agent's own facts, then those of the others."""
+    """Return the agent's own facts, then those of the others."""
     names = sorted(registered, key=lambda name: name != agent)
     return tuple(AGENTS[name].facts for name in names)
 

@@ -1,1 +1,1 @@
-"""From the outside world to events: the write side."""
+"""The write side: from the agents' files and the hooks' spool to stored events."""

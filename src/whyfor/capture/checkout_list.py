@@ -1,4 +1,4 @@
-"""The list of stories that git's checkout hook looks in."""
+"""The list of stories that git's checkout hook reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STORIES = "stories"
 
 
 def publish_stories(settings: Settings, store: Store) -> None:
-    """Write the list, one line per story, where `whyfor init` made a place for it."""
+    """Write the list, one line per story, if `whyfor init` has created its directory."""
     folder = settings.home / "hook"
     if not folder.is_dir():
         return

@@ -1,8 +1,7 @@
-"""A file that is read while it grows comes in many small segments: merged as they become many,
-they lie in few objects.
+"""Compact the many small segments of a file that is read while it grows into a few larger objects.
 
-Only where bytes are changes, and the journal says so; what they are, when they were seen and in
-which order stays.
+Only the address of the bytes changes, and the journal records it. Their content, order and times
+stay.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ LARGE = 256 << 10  # bytes of an object that is left as it is
 
 
 class _Object:
-    """What a source has in one object."""
+    """The parts of one object that belong to a source."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, str]] = []  # generation, start, address
@@ -34,13 +33,13 @@ class _Object:
 
     @property
     def level(self) -> int:
-        """How often as many as are merged at once went into it."""
+        """How many rounds of merging went into this object."""
         return next(level for level in count() if len(self.rows) < FAN ** (level + 1))
 
 
 class SegmentCompactor:
-    """Inside the caller's transaction and before its journal is flushed; after its commit
-    `replaced` can go."""
+    """Works inside the caller's transaction, before its journal is flushed. After the commit, the
+    objects in `replaced` can be deleted."""
 
     def __init__(self, writer: StoreWriter, blobs: Blobs, journal: Journal) -> None:
         self.writer = writer
@@ -49,8 +48,8 @@ class SegmentCompactor:
         self.replaced: set[str] = set()
 
     def finished(self, source: Source, data: bytes, digest: str) -> None:
-        """A line that was stored before it had an end stands at the beginning of what is stored
-        now."""
+        """If an unfinished line was stored before and these bytes begin with it, replace its object
+        by this one."""
         address = self.writer.unfinished_segment(source) if source.tail else None
         if address is None or parse_address(address).size is not None:
             return
@@ -59,7 +58,8 @@ class SegmentCompactor:
             self._merged(digest, {address: before})
 
     def merge(self, source: Source) -> None:
-        """Merge its newest objects, if there are enough of one level; then those of the next."""
+        """Merge the newest objects of a source if there are enough of one level; then those of the
+        next level."""
         for level in count():
             newest = self._newest(source, level)
             contents: dict[str, bytes] = {}
@@ -75,14 +75,13 @@ class SegmentCompactor:
                 self._move(source, newest[name], digest, base)
 
     def _move(self, source: Source, held: _Object, digest: str, base: int) -> None:
-        """Say where the parts of an object are now."""
+        """Record where the parts of an object are now."""
         for generation, start, address in held.rows:
             moved = Address(digest, base + parse_address(address).start, held.sizes[address])
             self.writer.move_segment(source, generation, start, str(moved))
 
     def _newest(self, source: Source, level: int) -> dict[str, _Object]:
-        """Return the newest objects in the source's order; none while there are too few of this
-        level."""
+        """Return the newest objects, oldest first; none while there are too few of this level."""
         view = 2 * FAN ** (level + 1)
         while True:
             rows = self.writer.newest_segments(source, view)
@@ -104,7 +103,7 @@ class SegmentCompactor:
             return None  # doctor names it
 
     def _merged(self, digest: str, contents: dict[str, bytes]) -> dict[str, int]:
-        """Where each of them begins."""
+        """Record a merge in the journal; return where each object begins in the new one."""
         self.journal.add(
             MergedEntry(digest, [(name, len(data)) for name, data in contents.items()])
         )
@@ -113,7 +112,7 @@ class SegmentCompactor:
 
 
 def _objects(rows: list[StoredSegment]) -> dict[str, _Object]:
-    """Return what a source's segments are stored in, by the object's digest."""
+    """Return the objects that a source's segments are stored in, by digest."""
     found: dict[str, _Object] = {}
     for row in rows:
         if row.kept:

@@ -1,4 +1,4 @@
-"""Do the journal, the database and the segments say the same? Reads only."""
+"""Compare the journal, the database and the segments. Reads only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SegmentKey = tuple[str, str, int, int]  # agent, path as it is now, generation, 
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What each of the three has and the others have not."""
+    """What each of the three has that the others lack."""
 
     journal: JournalCheck
     ends_alike: bool  # the journal ends where the database says
@@ -38,7 +38,7 @@ class Comparison(msgspec.Struct, frozen=True):
         )
 
     def complaints(self) -> list[str]:
-        """What disagrees, a sentence each; empty if nothing does."""
+        """Return one sentence for each disagreement; empty if there is none."""
         found: list[str] = []
         check = self.journal
         if check.damaged_lines:
@@ -64,7 +64,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare_store(store: Store, journal: Journal, blobs: Blobs) -> Comparison:
-    """Read the whole journal, the database's list of segments and the names of the objects."""
+    """Compare the whole journal, the database's list of segments and the stored objects."""
     mark = store.journal_end()
     told, ahead = split_entries(journal, mark)
     segments = final_segments(told)
@@ -84,7 +84,8 @@ def compare_store(store: Store, journal: Journal, blobs: Blobs) -> Comparison:
 
 
 def split_entries(journal: Journal, mark: JournalMark | None) -> tuple[list[Entry], list[Entry]]:
-    """The entries up to the one the database remembers, and those after it."""
+    """Return the journal's entries up to the one that the database remembers, and those after
+    it."""
     told: list[Entry] = []
     ahead: list[Entry] = []
     for number, entry in journal.numbered_entries():
@@ -98,8 +99,8 @@ def _is_segment(entry: Entry) -> TypeGuard[SegmentEntry]:
 
 
 def require_agreement(store: Store, journal: Journal, blobs: Blobs) -> None:
-    """Raise Disagreement unless they agree: before anything is removed that one of them may not
-    list."""
+    """Raise Disagreement unless they agree. Called before anything is deleted that one of them may
+    not list."""
     complaints = compare_store(store, journal, blobs).complaints()
     if complaints:
         raise Disagreement(f"nothing was removed: {complaints[0]}", HINT)
@@ -110,7 +111,7 @@ def segment_key(entry: SegmentEntry) -> SegmentKey:
 
 
 def final_segments(entries: Iterable[Entry]) -> dict[SegmentKey, SegmentEntry]:
-    """The segments a rebuild would end up with, by the paths their files have now."""
+    """Return the segments that a rebuild would end with, by the current paths of their files."""
     listed = list(entries)
     retold = retold_entries(listed)
     found: dict[SegmentKey, SegmentEntry] = {}

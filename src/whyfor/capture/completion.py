@@ -1,4 +1,4 @@
-"""Completing a damaged journal from what the database knows. Pure: entries in, entries out."""
+"""Complete a damaged journal from the database. Pure: entries in, entries out."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Source = tuple[str, str]  # agent and path
 def complete_entries(
     kept: Sequence[Entry], known: Sequence[Entry], has: Callable[[str], bool], *, newer: bool
 ) -> list[Entry]:
-    """Return journal entries as they were read, with what only the database knows put where it
-    belongs.
+    """Return the journal's entries together with those that only the database has, in a valid
+    order.
 
-    Folders that the journal says nothing of come first: a session gets the project its folder
-    has when it is read. Segments go before whatever was seen later; the rest is said at the end.
-    Every segment gets the path its file has now, so moves need not be told. A segment whose
-    object is not there (`has`) is not believed; one that the journal names by an address that is
-    gone gets the database's. `newer`: the database is at least as new as the journal, so where
-    they differ it is right. What either knows to be forgotten does not come back.
+    Folders that the journal does not mention come first, because a session gets its folder's
+    project when it is read. Segments go before anything seen later; other entries go at the end.
+    Every segment gets the current path of its file, so entries about moves are dropped. A segment
+    whose object does not exist (`has`) is left out; a segment of the journal with an outdated
+    address gets the database's. With `newer`, the database is at least as new as the journal and
+    wins where they differ. What either knows to be forgotten is not added.
     """
     gone = _forgotten([*kept, *known])
     known = [entry for entry in known if not _is_gone(entry, gone)]
@@ -59,7 +59,7 @@ def complete_entries(
 
 
 def _forgotten(entries: Iterable[Entry]) -> set[str]:
-    """Names of sessions (agent:id) and of commits."""
+    """Return the names of forgotten sessions (agent:id) and commits."""
     found: set[str] = set()
     for entry in entries:
         if isinstance(entry, ForgottenEntry):
@@ -88,8 +88,7 @@ def _is_gone(entry: Entry, gone: set[str]) -> bool:
 
 
 def _settled(kept: Sequence[Entry], segments: Iterable[SegmentEntry]) -> list[Entry]:
-    """The same entries with the paths and addresses of today, without those that only say what
-    changed."""
+    """Return the entries with current paths, without those about moves and merges."""
     sources = final_sources(kept)
     moved = _lost_moves(kept, sources, segments)
     found: list[Entry] = []
@@ -107,8 +106,8 @@ def _settled(kept: Sequence[Entry], segments: Iterable[SegmentEntry]) -> list[En
 def _lost_moves(
     kept: Sequence[Entry], sources: dict[int, Source], segments: Iterable[SegmentEntry]
 ) -> dict[Source, str]:
-    """An entry that said where a file moved to may be lost: the database has its segments under
-    another path."""
+    """Return the current paths of sources whose move is missing in the journal: the database has
+    their segments under another path."""
     by_source: dict[Source, set[str]] = {}  # objects of each source the database knows
     for segment in segments:
         by_source.setdefault((segment.agent, segment.path), set()).add(segment.digest)
@@ -129,8 +128,8 @@ def _lost_moves(
 def _with_addresses(
     kept: Iterable[Entry], segments: Iterable[SegmentEntry], has: Callable[[str], bool]
 ) -> list[Entry]:
-    """The entry that said where objects were merged into may be lost; the database knows where
-    they are."""
+    """Replace addresses of objects that no longer exist by the database's; the journal's entry
+    about the merge may be lost."""
     addresses = {_bytes_of(entry): entry.digest for entry in segments}
     found: list[Entry] = []
     for entry in kept:
@@ -142,7 +141,7 @@ def _with_addresses(
 
 
 def _bytes_of(entry: SegmentEntry) -> Hashable:
-    """Which bytes an entry is about."""
+    """Return a key for the bytes that an entry is about."""
     return entry.agent, entry.path, entry.generation, entry.start, entry.end
 
 
@@ -161,7 +160,7 @@ def _interleave(kept: list[Entry], missing: Iterable[SegmentEntry | PlaceEntry])
 
 
 class _Waiting:
-    """Missing entries by time and by file; each is given out once."""
+    """The missing entries by time and by file; each is returned once."""
 
     def __init__(self, missing: Iterable[SegmentEntry | PlaceEntry]) -> None:
         self._by_time = deque(sorted(missing, key=_seen))
@@ -172,14 +171,14 @@ class _Waiting:
         self._given: set[int] = set()
 
     def before_in_file(self, entry: SegmentEntry) -> Iterator[Entry]:
-        """Those that stand before a segment of the same file."""
+        """Yield the entries that come before a segment of the same file."""
         listed = self._by_file.get((entry.agent, entry.path), deque())
         here = (entry.generation, entry.start)
         while listed and (listed[0].generation, listed[0].start) < here:
             yield from self._give(listed.popleft())
 
     def before_time(self, observed_at: int) -> Iterator[Entry]:
-        """Those that were seen before a moment; of places also those seen at that moment."""
+        """Yield the entries seen before a time; a place also if it was seen at that time."""
         while self._by_time and _seen(self._by_time[0]) < (observed_at, True, 0, 0):
             yield from self._give(self._by_time.popleft())
 
@@ -194,7 +193,7 @@ class _Waiting:
 
 
 def _seen(entry: SegmentEntry | PlaceEntry) -> tuple[int, bool, int, int]:
-    """A place comes before the segment that made it known."""
+    """Return the sort key: by time, a place before the segment that it was learnt from."""
     if isinstance(entry, PlaceEntry):
         return entry.observed_at, False, 0, 0
     return entry.observed_at, True, entry.generation, entry.start
@@ -204,8 +203,8 @@ def _seen(entry: SegmentEntry | PlaceEntry) -> tuple[int, bool, int, int]:
 
 
 def _missing_facts(kept: Iterable[Entry], known: Iterable[Entry], *, newer: bool) -> list[Entry]:
-    """What the database knows of places, commits, pauses and the forgotten, and the journal does
-    not say."""
+    """Return the places, commits, pauses and forgotten things that the database has and the journal
+    lacks."""
     told: dict[Hashable, Entry] = {}
     forgotten: set[str] = set()
     for entry in kept:
@@ -227,7 +226,7 @@ def _missing_facts(kept: Iterable[Entry], known: Iterable[Entry], *, newer: bool
 
 
 def _subject(entry: Entry) -> Hashable:
-    """What an entry is about: of two with one subject the later counts."""
+    """Return what an entry is about. Of two entries with the same subject, the later counts."""
     match entry:
         case PlaceEntry():
             return "place", entry.cwd
@@ -248,8 +247,8 @@ def _subject(entry: Entry) -> Hashable:
 
 
 def _same(said: Entry, entry: Entry) -> bool:
-    """A folder's project is compared by its identity alone: the rest may have been learnt
-    elsewhere."""
+    """Compare two entries. Projects of a folder are compared by identity only; their other fields
+    may have been learnt elsewhere."""
     if isinstance(said, PlaceEntry | AliasEntry) and isinstance(entry, PlaceEntry | AliasEntry):
         return said.project.identity == entry.project.identity
     return said == entry

@@ -1,4 +1,4 @@
-"""Which files there are to read: the agents' own folders, or the paths one was given."""
+"""Find the files to read: in the agents' own directories, or at the paths given."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chosen(agent: str | None) -> list[Agent]:
 
 
 def roots(agent: Agent, settings: Settings) -> list[Path]:
-    """Its own folders and those of the configuration, each once."""
+    """Return an agent's own directories and those from the configuration, without duplicates."""
     found = [*agent.roots(settings.user_home, settings.env), *settings.roots.get(agent.name, [])]
     return list(dict.fromkeys(found))
 
@@ -52,8 +52,8 @@ def files_at_home(
 def at_paths(
     paths: Iterable[Path], agents: list[Agent], unreadable: list[Unreadable]
 ) -> Iterator[FoundFile]:
-    """Files are sniffed by every agent; in a folder that holds agents' homes, each looks in its
-    own."""
+    """Yield the sources at these paths: every agent is asked about a file; in a directory with
+    agents' homes, each agent searches its own."""
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() would follow links, and the link is the name
         if os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is
@@ -81,7 +81,8 @@ def _in_folder(
 
 
 def _below(agent: Agent, root: Path, unreadable: list[Unreadable]) -> Iterator[FoundFile]:
-    """A root that cannot be looked into is counted, and the others are read all the same."""
+    """Yield the files below a root; one that cannot be listed is counted as an error, and the
+    others are still read."""
     try:
         if root.is_file():
             yield FoundFile(agent, root)
@@ -97,8 +98,8 @@ def _told(error: OSError) -> Unreadable:
 
 
 def sniff(found: FoundFile, now: int) -> tuple[Agent, SourceShape] | None:
-    """Return what a file is, by its content: the folder's agent is asked first, then all others.
-    None if it is no transcript, or cannot be told yet."""
+    """Return what a file is, from its content: the directory's agent is asked first, then all
+    others. None if it is not a transcript, or not yet recognisable."""
     data = head(found.path)
     if not data:
         return None
@@ -120,7 +121,7 @@ def sniff(found: FoundFile, now: int) -> tuple[Agent, SourceShape] | None:
 
 
 def _in_text(shape: SourceShape) -> SourceShape:
-    """Return the shape with what was taken from the file's name as text that can be stored."""
+    """Return the shape with ids from the file's name as text that can be stored."""
     session_id = escape_surrogates(shape.session_id)
     parent = escape_surrogates(shape.parent) if shape.parent else shape.parent
     if (session_id, parent) == (shape.session_id, shape.parent):
@@ -129,6 +130,6 @@ def _in_text(shape: SourceShape) -> SourceShape:
 
 
 def _own(path: Path) -> set[str]:
-    """Agents in whose home a path lies, by the folder's usual name."""
+    """Return the agents in whose home a path is, by the usual name of the directory."""
     names = {part.lstrip(".") for part in path.parts}
     return {name for name in AGENTS if name in names}

@@ -1,5 +1,5 @@
-"""The bell: hooks ring it, and whoever serves reads at once. A named pipe, which costs a hook
-three system calls."""
+"""The doorbell: a named pipe by which a hook wakes the running server. It costs a hook three system
+calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIPES = hasattr(os, "mkfifo") and hasattr(select, "poll")
 
 
 class Doorbell:
-    """Waits for a ring: of a hook through the pipe, or of a thread of this process."""
+    """Waits for a ring: from a hook through the pipe, or from a thread of this process."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
@@ -30,7 +30,7 @@ class Doorbell:
             os.set_blocking(fd, False)
 
     def hang(self) -> None:
-        """Where hooks find it; again if it is gone from there."""
+        """Create the pipe where hooks look for it; create it again if it is gone."""
         if not _PIPES or self._hangs():
             return
         self.take_down()
@@ -56,14 +56,14 @@ class Doorbell:
         )
 
     def ring(self) -> None:
-        """From within, by any thread; a full pipe was rung often enough."""
+        """Ring from within this process, from any thread. A full pipe needs no further ring."""
         self._plain.set()
         if self._inner:
             with suppress(BlockingIOError):
                 os.write(self._inner[1], b".")
 
     def wait(self, seconds: float) -> bool:
-        """Until it rings, at most so long; whether a hook rang."""
+        """Wait for a ring, at most `seconds`; return whether a hook rang."""
         if not self._inner:
             self._plain.wait(max(0.0, seconds))
             self._plain.clear()
@@ -78,7 +78,7 @@ class Doorbell:
         return bool(self._outer) and self._outer[0] in rung
 
     def take_down(self) -> None:
-        """From now on hooks start an ingest of their own again."""
+        """Remove the pipe; from now on hooks start an ingest themselves again."""
         if self._hangs():
             with suppress(OSError):
                 self._path.unlink()
@@ -94,7 +94,7 @@ class Doorbell:
 
 
 def is_asked(home: Path) -> bool:
-    """Whether a hook left its ingest to whoever serves."""
+    """Return whether a hook left its ingest to the running server."""
     try:
         return (home / PENDING).read_bytes() == LEFT
     except OSError:
@@ -102,7 +102,7 @@ def is_asked(home: Path) -> bool:
 
 
 def answer(home: Path) -> bool:
-    """The same, and take its word away: to be done before the spool is read."""
+    """Return the same, and delete the request. Call it before the spool is read."""
     if not is_asked(home):
         return False
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What is excluded in config.toml: told to hooks, to ingest, and to doctor."""
+"""The exclusions of config.toml: for hooks, for ingest and for doctor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from whyfor.store.protocol import Store
 
 
 def excluded(settings: Settings, store: Store | None = None) -> Excluded:
-    """With a database, folders are also known by the project they once belonged to."""
+    """Return the exclusions. With a database, folders are also matched by the project they once
+    belonged to."""
     if store is None or not settings.exclude.projects:
         return Excluded(settings.exclude)
     places, projects = store.projects.places(), dict(store.projects.known())
@@ -30,8 +31,8 @@ def excluded(settings: Settings, store: Store | None = None) -> Excluded:
 
 
 def tell_hooks(settings: Settings, found: Excluded, store: Store) -> None:
-    """Hooks cannot ask which project a folder belongs to where it is not a plain clone: they are
-    told the folders."""
+    """Write the excluded folders for the hooks, which cannot find out a folder's project
+    themselves."""
     folders: list[str] = []
     if found.projects:
         numbers = {
@@ -49,7 +50,8 @@ def tell_hooks(settings: Settings, found: Excluded, store: Store) -> None:
 
 
 def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
-    """Whether ingest leaves a file alone, so that it does not count as waiting."""
+    """Return whether ingest skips a file because it is excluded, so that it does not count as
+    waiting."""
     if agent.name in found.agents:
         return True
     if not found.by_place:
@@ -68,8 +70,8 @@ def passed_over(found: Excluded, agent: Agent, path: Path) -> bool:
 
 
 def stored(settings: Settings, store: Store) -> list[str]:
-    """Sessions kept from before their project or agent was excluded; subagents go with their
-    parents."""
+    """Return the sessions that were stored before their project or agent was excluded, with their
+    subagents."""
     found = excluded(settings, store)
     if not found.agents and not found.by_place:
         return []
@@ -81,7 +83,7 @@ def stored(settings: Settings, store: Store) -> list[str]:
 
 
 def excluded_note(settings: Settings) -> str:
-    """How many sessions the last ingest left out, in words; empty if none."""
+    """Return in words how many sessions the last ingest left out; empty if none."""
     if not settings.exclude.projects and not settings.exclude.agents:
         return ""
     with reading(settings) as library:

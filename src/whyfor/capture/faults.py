@@ -1,4 +1,4 @@
-"""Errors of an ingest: as errors with a hint, and in the log of hooks."""
+"""Errors of an ingest: with a hint for people, and in the hooks' error log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def log_error(settings: Settings, error: Exception) -> None:
 
 @contextmanager
 def writable(settings: Settings) -> Iterator[None]:
-    """The system's errors while writing to our own home, as ours."""
+    """Raise the system's errors about our own directory as errors with a hint."""
     try:
         yield
     except Exception as error:

@@ -1,8 +1,8 @@
-"""Forgetting on disk: a marker, then the new journal in one step, then everything else of ours.
+"""Forgetting on disk: write a marker, replace the journal in one step, then update everything else.
 
-Before the journal is replaced all is as it was. After that the journal says what is forgotten,
-and the marker says what is left to do. `finish_forget` does it: called by forget itself, or, if
-that process died, by whoever takes the ingest lock next (see recover.py). Each step may be
+Before the journal is replaced, nothing has changed. After that, the journal says what is forgotten,
+and the marker says what remains to be done. `finish_forget` does it: called by forget itself, or,
+if that process died, by the next one that takes the ingest lock (see recover.py). Each step may be
 repeated.
 """
 
@@ -49,7 +49,7 @@ _LEFTOVERS = (  # copies that a crash or a repair left behind, and errors, which
 
 
 class PendingForget(msgspec.Struct):
-    """What the marker says: names, numbers and places, nothing of what is forgotten."""
+    """The content of the marker: names, numbers and places; no forgotten text."""
 
     at: int = 0  # of the journal's entry: one that is not there was never begun
     number: int = -1  # how the former journal ended: a database that ends so has nothing of this
@@ -63,9 +63,9 @@ class PendingForget(msgspec.Struct):
 
 
 def begin_forget(settings: Settings, pending: PendingForget, entries: Iterable[Entry]) -> None:
-    """Replace the journal by these entries, under the ingest lock, and leave the marker.
+    """Replace the journal by these entries and leave the marker. Needs the ingest lock.
 
-    The segments that the entries name are on disk already.
+    The segments that the entries name are already on disk.
     """
     replace(settings.home / FORGET_MARKER, msgspec.json.encode(pending))
     sync(settings.home)  # the marker is there before the journal is another
@@ -73,8 +73,8 @@ def begin_forget(settings: Settings, pending: PendingForget, entries: Iterable[E
 
 
 def finish_forget(settings: Settings, store: Store) -> bool:
-    """Do what the marker says, under the ingest lock; False if a reader that is still open keeps
-    bytes in use, which the next call removes."""
+    """Do what the marker says. Needs the ingest lock. Return False if an open reader keeps deleted
+    bytes in use; the next call removes them."""
     update_database(settings, store)
     return _remove_bytes(settings, store)
 
@@ -83,8 +83,8 @@ def finish_forget(settings: Settings, store: Store) -> bool:
 
 
 def update_database(settings: Settings, store: Store) -> None:
-    """Make the database what the journal says, if it is as it was before the journal was
-    replaced; any other is left to recover.py."""
+    """Update the database to the new journal if it still matches the old one; any other database is
+    left to recover.py."""
     journal = Journal(settings.journal)
     pending = _read_marker(settings.home)
     mark = store.journal_end()
@@ -100,8 +100,8 @@ def update_database(settings: Settings, store: Store) -> None:
 
 
 def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget) -> None:
-    """Remove what goes from the database, and read again what it touches from what the entries
-    list, in the caller's transaction."""
+    """Delete what is forgotten from the database, and read the affected sessions again from the
+    segments that the entries list, in the caller's transaction."""
     facet = rebuild.store.forget
     _replay_sessions(rebuild, entries, pending)
     facet.keep_notes((e.commit, e.at) for e in entries if isinstance(e, NoteEntry))
@@ -162,8 +162,7 @@ def _replay_checkpoints(store: Store, entries: Iterable[Entry], commits: Iterabl
 
 
 def _remove_bytes(settings: Settings, store: Store) -> bool:
-    """Everything besides journal and database as the journal says, then the marker; False if it
-    has to be done again."""
+    """Update every other file, then delete the marker; return False if it has to be done again."""
     home = settings.home
     journal = Journal(settings.journal)
     entries = list(journal.entries())
@@ -192,7 +191,8 @@ def _remove_bytes(settings: Settings, store: Store) -> bool:
 
 
 def _blank_spool(places: dict[str, list[tuple[int, int]]]) -> None:
-    """In place: a hook may append at any moment, and what it appends stays where it is."""
+    """Blank these places in the spool. It is done in place, because a hook may append at any
+    moment."""
     for name, spans in places.items():
         try:
             with to_path(name).open("r+b") as file:
@@ -213,5 +213,5 @@ def _read_marker(home: Path) -> PendingForget:
 
 
 def _last_forget(entries: Iterable[Entry]) -> int:
-    """The time of the last forget that a journal knows of; 0 if there is none."""
+    """Return the time of the last forget in a journal; 0 if there is none."""
     return max((entry.at for entry in entries if isinstance(entry, ForgottenEntry)), default=0)

@@ -93,8 +93,8 @@ def change(
     *,
     keep: Callable[[], None] | None = None,
 ) -> None:
-    """Change a file after `keep` has saved the original; without `keep` only describe the change in
-    `step`."""
+    """Change a file after `keep` has saved the original. Without `keep`, only describe the change
+    in `step`."""
     try:
         before = path.read_bytes() if path.exists() else None
         after = rewrite.to(before or b"")

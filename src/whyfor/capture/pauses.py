@@ -1,4 +1,4 @@
-"""Pauses in effect, and their way into the journal."""
+"""The pauses in effect, and how they get into the journal."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def describe_pause(found: PauseEntry) -> Paused:
 
 
 def settle_pauses(settings: Settings, store: Store, record: Journal) -> None:
-    """What began or ended since goes to the journal; hooks need not look at what is over. Under
-    the ingest lock."""
+    """Write pauses that began or ended into the journal, and delete the files of those that are
+    over. Needs the ingest lock."""
     fresh = pauses.pending_pauses(settings.home)
     if not fresh:
         return
@@ -54,8 +54,8 @@ def settle_pauses(settings: Settings, store: Store, record: Journal) -> None:
 
 
 def _with_new_trees(found: PauseEntry) -> list[str]:
-    """Work trees made since are of the same repository, also when they are gone again at the
-    next ingest."""
+    """Add work trees created since the pause began, so that they count even if they are deleted
+    before the next ingest."""
     if not found.repository:
         return found.folders
     return list(dict.fromkeys([*found.folders, *pauses.work_trees(found.repository)]))

@@ -1,5 +1,5 @@
-"""What we keep is its owner's alone, also where a copy or a backup brought it back more open
-than it was."""
+"""Our files are readable by their owner only, also after a copy or a restored backup made them more
+open."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _NAMED = 4  # files that are named one by one
 
 
 class Exposure(msgspec.Struct, frozen=True):
-    """Something of ours that others can reach, and the command that mends it."""
+    """A file of ours that others can access, and the command that fixes it."""
 
     what: str
     mend: str
 
 
 def tighten(home: Path) -> None:
-    """Our own things by name: the folder itself may be one that others use too."""
+    """Remove other users' access to our files. They are listed by name, because others may use the
+    directory itself."""
     for path in _found(home, _OURS):
         with suppress(OSError):  # somebody else's by now: whoever writes to it will say so
             mode = path.stat().st_mode
@@ -40,8 +41,8 @@ def tighten(home: Path) -> None:
 
 
 def exposures(home: Path) -> list[Exposure]:
-    """Return who else can reach the home or what we keep in it; empty where only its owner can,
-    or nobody can tell."""
+    """Return which of our files other users can access; empty if none, or if that cannot be found
+    out."""
     if not hasattr(os, "geteuid") or not home.is_dir():
         return []
     return [*_of_owner(home), *_of_home(home), *_of_contents(home), *_of_folders_above(home)]
@@ -94,7 +95,8 @@ def _of_contents(home: Path) -> Iterator[Exposure]:
 
 
 def _of_folders_above(home: Path) -> Iterator[Exposure]:
-    """Whoever may rename our folder can put another in its place, with hooks of their own."""
+    """Return directories above ours that others may write to: they could replace our directory,
+    with hooks of their own."""
     for folder in home.resolve().parents:
         mode = _mode(folder)
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -108,7 +110,7 @@ def _of_folders_above(home: Path) -> Iterator[Exposure]:
 
 
 def _can(mode: int) -> str:
-    """What other users can do with something of that mode."""
+    """Return what other users can do with a file of this mode."""
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         return "they can change what is recorded, and what your agents' hooks run"
     if mode & (stat.S_IRGRP | stat.S_IROTH):
@@ -123,7 +125,7 @@ def _listed(paths: list[Path]) -> str:
 
 
 def _mode(path: Path) -> int:
-    """The mode's bits; 0 for what cannot be looked at."""
+    """Return the bits of a file's mode; 0 if it cannot be read."""
     try:
         return stat.S_IMODE(path.stat().st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""Rebuild: everything derived, again, from the journal and the segments alone."""
+"""Rebuild the database from the journal and the segments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BATCH_BYTES = 48 << 20
 
 
 class MissingBytes(msgspec.Struct, frozen=True):
-    """Bytes the journal knows of whose segment cannot be read."""
+    """Bytes that the journal lists but whose segment cannot be read."""
 
     path: str
     start: int
@@ -42,7 +42,7 @@ class MissingBytes(msgspec.Struct, frozen=True):
 
 
 class Rebuild:
-    """Replays the journal into an empty database."""
+    """Replays the journal into a database."""
 
     def __init__(self, store: Store, blobs: Blobs, journal: Journal) -> None:
         self.store = store
@@ -79,9 +79,10 @@ class Rebuild:
         return self.gaps
 
     def run_after(self, number: int) -> None:
-        """Replay what stands in the journal behind a number into a database that has all before it.
+        """Replay the journal's entries after a number into a database that has all entries before
+        it.
 
-        In one transaction: a database that is only a little behind is the usual case.
+        It uses one transaction, because usually the database is only a little behind.
         """
         end = self.journal.end()
         entries = [entry for _, entry in self.journal.numbered_entries(number)]
@@ -98,7 +99,7 @@ class Rebuild:
             self.writer.finish()
 
     def _is_stored(self, entry: Entry) -> bool:
-        """Whether the database has these bytes already."""
+        """Return whether the database already has these bytes."""
         if not isinstance(entry, SegmentEntry):
             return False
         source = self.sources.get((entry.agent, entry.path)) or self._known.get(
@@ -109,7 +110,7 @@ class Rebuild:
         return (entry.generation, entry.end) <= (source.generation, source.position)
 
     def _stored_edges(self, source: Source) -> tail.Edges:
-        """What the file is known again by, from all that is stored of it."""
+        """Return the fingerprints of a file, computed from its stored segments."""
         edges = tail.Edges()
         whole = tail.is_rewritten(source, to_path(source.path))
         for stored in self.writer.stored_segments(source):
@@ -121,8 +122,8 @@ class Rebuild:
         return edges
 
     def read_again(self, entries: Sequence[Entry], sessions: set[tuple[str, str]]) -> None:
-        """Read all that tells of these sessions from what the entries list of it, inside the
-        caller's transaction; their sources and sessions were emptied before."""
+        """Read these sessions again from the segments that the entries list, inside the caller's
+        transaction. Their sources and sessions have been emptied before."""
         known = self.writer.sources()
         titles = self.store.forget.titles()
         pieces = list(_segments_of(entries, sessions))
@@ -142,7 +143,7 @@ class Rebuild:
         self.writer.finish()
 
     def refresh_fingerprints(self, agent: str, paths: Iterable[str]) -> None:
-        """Make what these sources are known again by from what is stored of them now."""
+        """Compute the fingerprints of these sources again from what is stored of them now."""
         for path in paths:
             source = self.writer.source(agent, path)
             if source is not None:
@@ -223,8 +224,7 @@ class Rebuild:
             edges.add(data, entry.start, entry.end, entry.gaps, whole=whole)
 
     def _pass_over(self, source: Source, entry: SegmentEntry, why: str) -> None:
-        """A segment that cannot be understood stays where it is and is told of; those after it
-        are read."""
+        """Note a segment that cannot be read, and continue with the next."""
         self.gaps.append(MissingBytes(entry.path, entry.start, entry.end, why))
         source.error = why
         self.writer.save_source(source)
@@ -264,7 +264,7 @@ class Rebuild:
         return source
 
     def _recall(self, agent: str, path: str) -> None:
-        """Take up a source that the database knows, as it stands there."""
+        """Continue with a source as the database knows it."""
         source = self._known.pop((agent, path), None)
         if source is not None:
             self.writer.load_state(source)
@@ -280,10 +280,10 @@ class Rebuild:
 
 
 def retold_entries(entries: Iterable[Entry]) -> set[int]:
-    """Entries, by number, whose bytes a later one claims: their ingest died before the database
-    took them.
+    """Return the positions of entries whose bytes a later entry stores again: their ingest died
+    before the database committed.
 
-    An unfinished line is claimed again when it is finished; that is no such case.
+    An unfinished line that is stored again when it is finished does not count.
     """
     told: dict[tuple[str, str], list[tuple[int, int, bool, int]]] = {}
     again: set[int] = set()
@@ -302,8 +302,8 @@ def retold_entries(entries: Iterable[Entry]) -> set[int]:
 
 
 def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
-    """Of each segment entry, by its place in the list: its agent, and the path its file has
-    after all moves."""
+    """Return, for each segment entry by its position in the list, its agent and the current path of
+    its file."""
     numbers: dict[tuple[str, str], list[int]] = {}
     for number, entry in enumerate(entries):
         if isinstance(entry, MovedEntry):
@@ -318,8 +318,8 @@ def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
 def _segments_of(
     entries: Sequence[Entry], sessions: set[tuple[str, str]]
 ) -> Iterator[SegmentEntry]:
-    """The segments of these sessions and their subagents, in order, by the paths their files
-    have now."""
+    """Yield the segments of these sessions and their subagents in order, with the current paths of
+    their files."""
     paths = final_sources(entries)
     for number, entry in enumerate(entries):
         if not isinstance(entry, SegmentEntry):

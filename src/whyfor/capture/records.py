@@ -1,4 +1,4 @@
-"""The records of a stored session once more, up to one of its events."""
+"""Read the records of a stored session again, up to one of its events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whyfor.model.sources import Source, UnparsedRecord
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """A session's records on both sides of an event."""
+    """A session's records before and after an event."""
 
     before: list[Record]
     after: list[Record]
@@ -24,7 +24,7 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 class SegmentPiece(NamedTuple):
-    """A segment's bytes, where they begin in their source, and what is not kept of it."""
+    """A segment's bytes, their position in the source, and its gaps."""
 
     start: int
     data: bytes

@@ -1,17 +1,16 @@
-"""Recovery: make the journal, the database and the segments agree again, whichever of them was
+"""Recovery: make the journal, the database and the segments agree again after one of them was
 damaged or lost.
 
 | what is found | what is done |
 |---|---|
 | the database is missing or damaged | it is set aside and rebuilt from the journal |
-| the database is behind the journal (a crash, a backup put back) | what it lacks is replayed |
-| the journal is damaged, shorter than it was, or gone | it is set aside and completed from the
-database |
-| both are gone, segments are there | the segments are set aside: nothing may remove them |
+| the database is behind the journal (a crash, a restored backup) | missing entries are replayed |
+| the journal is damaged, truncated or missing | it is set aside and completed from the database |
+| both are missing, segments exist | the segments are set aside, so that nothing deletes them |
 | a forget was killed | it is finished: see forget.py |
 
-Everything here runs under the ingest lock. What is set aside keeps its name with `.damaged-` or
-`.unlisted-` and the time behind it; nothing is deleted.
+Everything here needs the ingest lock. Files that are set aside get a name with `.damaged-` or
+`.unlisted-` and the time; nothing is deleted.
 """
 
 from __future__ import annotations
@@ -57,12 +56,11 @@ def recover(
     thorough: bool = False,
     damaged: bool = False,
 ) -> list[str]:
-    """Make them agree; returns what was done, a sentence each. Quick where nothing has changed
-    since the last write.
+    """Make journal, database and segments agree; return one sentence for each repair. Fast if
+    nothing has changed since the last write.
 
-    `thorough` reads the whole journal and compares every segment, whether something seems to
-    have changed or not. `damaged` says that the database is known to be damaged, though it can
-    be opened.
+    With `thorough`, read the whole journal and compare every segment in any case. With `damaged`,
+    treat the database as damaged even if it can be opened.
     """
     unfinished = (settings.home / FORGET_MARKER).exists()
     if unfinished and not damaged:
@@ -96,8 +94,8 @@ def _make_agree(
 
 
 def _resume_forget(settings: Settings) -> None:
-    """A forget died after it had replaced the journal: bring the database there too. One that is
-    damaged is left as it is, and rebuilt."""
+    """If a forget died after it replaced the journal, update the database as well. A damaged
+    database is rebuilt later."""
     from whyfor.capture.forget import update_database
 
     with _database(settings, damaged=False) as store:
@@ -107,7 +105,7 @@ def _resume_forget(settings: Settings) -> None:
 
 
 def _finish_forget(settings: Settings, announce: Announce | None) -> list[str]:
-    """Remove what a forget that died left; returns what was repaired for it."""
+    """Delete what a killed forget left behind; return the repairs that were needed for it."""
     try:
         _remove_forgotten(settings)
     except CorruptStore:
@@ -126,8 +124,8 @@ def _remove_forgotten(settings: Settings) -> None:
 
 @contextmanager
 def writing(settings: Settings, wait: float) -> Iterator[Store]:
-    """The store under the ingest lock, in agreement with the journal; Busy if others hold the
-    lock for longer."""
+    """Open the store for writing under the ingest lock, in agreement with the journal. Raises Busy
+    if others hold the lock for longer than `wait`."""
     with ingest_lock(settings.home, wait):
         recover(settings)
         with closing(open_store(settings.database)) as store:
@@ -135,8 +133,8 @@ def writing(settings: Settings, wait: float) -> Iterator[Store]:
 
 
 def is_damaged(settings: Settings) -> bool:
-    """Whether SQLite finds damage in the database when it reads all of it; False if there is
-    none to read."""
+    """Return whether SQLite finds damage when it reads the whole database; False if there is no
+    database."""
     if not settings.database.exists():
         return False
     try:
@@ -152,8 +150,7 @@ def is_damaged(settings: Settings) -> bool:
 
 @contextmanager
 def sound(settings: Settings) -> Iterator[None]:
-    """Any error but ours and the system's may come of a damaged database: if it is damaged,
-    raise CorruptStore."""
+    """Raise CorruptStore if an unexpected error inside is explained by a damaged database."""
     try:
         yield
     except Exception as error:
@@ -167,7 +164,7 @@ def sound(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _database(settings: Settings, *, damaged: bool) -> Iterator[Store | None]:
-    """The database, brought to this program's version; None if it is missing or damaged."""
+    """Open the database, migrated to this version; None if it is missing or damaged."""
     store = None
     if settings.database.exists() and not damaged:
         with suppress(CorruptStore):
@@ -183,8 +180,8 @@ def _database(settings: Settings, *, damaged: bool) -> Iterator[Store | None]:
 
 
 def agrees(store: Store, journal: Journal) -> bool:
-    """Whether the journal is as this database left it, by its size and time alone: damage that
-    changes neither is found by doctor, and before anything is removed."""
+    """Return whether the journal has the size and time that this database remembers. Damage that
+    changes neither is found by doctor, and before anything is deleted."""
     mark = store.journal_end()
     if mark is None:
         return False
@@ -199,8 +196,8 @@ def agrees(store: Store, journal: Journal) -> bool:
 
 
 def _recover_database(settings: Settings, journal: Journal, announce: Announce | None) -> list[str]:
-    """From the journal; what a damaged journal lacks is taken from what can still be read of the
-    database."""
+    """Rebuild the database from the journal. If the journal is damaged too, complete it from the
+    readable part of the database first."""
     done: list[str] = []
     intact = journal.check().whole and settings.journal.exists()
     entries = [] if intact else _salvaged(settings)
@@ -214,7 +211,7 @@ def _recover_database(settings: Settings, journal: Journal, announce: Announce |
 
 
 def _salvaged(settings: Settings) -> list[Entry]:
-    """What can still be read of a damaged database."""
+    """Return what can still be read of a damaged database."""
     if not settings.database.exists():
         return []
     with closing(salvage(settings.database)) as store:
@@ -224,10 +221,10 @@ def _salvaged(settings: Settings) -> list[Entry]:
 def rebuild_database(
     settings: Settings, announce: Announce | None = None, *, damaged: bool = False
 ) -> tuple[list[MissingBytes], StoreTotals]:
-    """Make the database again from journal and segments; the old one serves readers until the
-    new one is whole.
+    """Rebuild the database from journal and segments. Readers use the old one until the new one is
+    complete.
 
-    One that is known to be damaged is set aside then, not written into.
+    With `damaged`, the old one is set aside instead of overwritten.
     """
     from whyfor.capture.rebuild import Rebuild
 
@@ -247,7 +244,7 @@ def rebuild_database(
 
 
 def _replay(settings: Settings, journal: Journal, store: Store, mark: JournalMark | None) -> None:
-    """What a crash, or a backup that was put back, left out of the database."""
+    """Add to the database what a crash or a restored backup left out."""
     from whyfor.capture.rebuild import Rebuild
 
     number = mark.number if mark else journal.end().number
@@ -264,8 +261,8 @@ def _replay(settings: Settings, journal: Journal, store: Store, mark: JournalMar
 def _recover_journal(
     settings: Settings, journal: Journal, store: Store, mark: JournalMark | None
 ) -> tuple[list[str], bool]:
-    """Complete a journal that lost something the database has; returns what was done, and
-    whether the database has to be rebuilt as well."""
+    """Complete a journal that lost entries the database has. Return what was done, and whether the
+    database must be rebuilt too."""
     from whyfor.capture.compare import final_segments, segment_key, split_entries
 
     check = journal.check()
@@ -290,7 +287,8 @@ def _recover_journal(
 
 
 def _is_sound(journal: Journal, check: JournalCheck, mark: JournalMark | None) -> bool:
-    """Every line is there, those the database remembers too."""
+    """Return whether no line of the journal is missing or damaged, including those the database
+    remembers."""
     if not check.whole:
         return False
     if mark is None or mark.number == 0:
@@ -310,11 +308,11 @@ def _checksum_of(journal: Journal, number: int) -> str | None:
 def _complete_journal(
     settings: Settings, journal: Journal, known: list[Entry], *, newer: bool, after: int = 0
 ) -> str:
-    """Set the journal aside and write it again with what the database knows beside it; returns
+    """Set the journal aside and write it again, with the entries that only the database has; return
     what was done.
 
-    `newer`: the database is at least as new as the journal, so where they differ it is right.
-    `after`: the last number the database remembers.
+    With `newer`, the database is at least as new as the journal and wins where they differ. `after`
+    is the last number the database remembers.
     """
     from whyfor.capture.completion import complete_entries
 
@@ -332,8 +330,8 @@ def _complete_journal(
 
 
 def _set_unlisted_aside(settings: Settings, entries: list[Entry]) -> str:
-    """A damaged journal may have listed segments that nothing lists now: out of reach of
-    whatever removes those."""
+    """Move segments that nothing lists now out of reach of whatever deletes unlisted segments; a
+    damaged journal may have listed them."""
     listed = {
         parse_address(entry.digest).object for entry in entries if isinstance(entry, SegmentEntry)
     }
@@ -351,8 +349,8 @@ def _unlisted_folder(settings: Settings) -> Path:
 
 
 def _set_segments_aside(settings: Settings) -> list[str]:
-    """Segments that neither a journal nor a database lists: kept, out of reach of whatever
-    removes unlisted ones."""
+    """Rename the segments' directory if neither a journal nor a database exists, so that nothing
+    deletes them."""
     if not any(FolderBlobs(settings.segments).digests()):
         return []
     aside = _unlisted_folder(settings)

@@ -1,4 +1,4 @@
-"""Where a session ran, as its own records say, before any of them is stored."""
+"""Find the folder a session ran in from its records, before any of them is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whyfor.model.sources import Source, UnparsedRecord
 
 
 def of_file(source: Source, path: Path) -> str | None:
-    """Read until a record names it; none if no record does yet."""
+    """Read a file until a record names the folder; None if no record does yet."""
     return source.cwd or _named(source, _records(source, path))
 
 
@@ -23,7 +23,7 @@ def of_lines(source: Source, lines: bytes) -> str | None:
 
 
 def _named(source: Source, records: Iterable[Record]) -> str | None:
-    """As the agent's own reader understands it."""
+    """Return the folder as the agent's own reader finds it."""
     shape = SourceShape(
         cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
     )

@@ -1,4 +1,4 @@
-"""The spool: what hooks announced, one envelope per line, and what it says."""
+"""The spool: the lines that hooks wrote, and what each of them means."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Around = Callable[[list[Process], int], tuple[str, str] | None]
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """A line of the spool: its header, then the payload as the hook was given it."""
+    """A line of the spool: its header, then the payload that the hook received."""
 
     v: int
     at: int
@@ -58,7 +58,7 @@ _header = msgspec.json.Decoder(Envelope)
 
 
 def files(home: Path) -> list[Path]:
-    """Oldest first: their names are days."""
+    """Return the files of the spool, oldest first; their names are dates."""
     try:
         return sorted(path for path in (home / "spool").iterdir() if path.name.endswith(_ENDING))
     except (FileNotFoundError, NotADirectoryError):
@@ -86,12 +86,12 @@ def envelopes(
 
 
 def blank(path: Path, position: int, sessions: Container[tuple[str, str]], around: Around) -> None:
-    """Of forgotten sessions nothing is read again."""
+    """Blank the lines of forgotten sessions."""
     erase(path, position, lambda line: _is_of(line, sessions, around))
 
 
 def erase(path: Path, position: int, goes: Callable[[bytes], bool]) -> None:
-    """Lines become blanks, in place, so that none of them moves."""
+    """Overwrite lines with blanks, so that no other line moves."""
     with path.open("r+b") as file:
         offset = file.seek(position)
         for line in file.read().split(b"\n")[:-1]:
@@ -110,7 +110,8 @@ def _is_of(line: bytes, sessions: Container[tuple[str, str]], around: Around) ->
 
 
 def signal(envelope: Envelope, around: Around) -> Signal:
-    """What an envelope says; `around` knows the agents' processes of all envelopes before it."""
+    """Return the signal of an envelope. `around` finds the session of a process from earlier
+    envelopes."""
     payload = _payload(envelope)
     if probe := envelope.env.get("WHYFOR_PROBE") or payload.get("probe"):
         facts = {"probe": str(probe), "event": envelope.event}
@@ -158,7 +159,7 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
 
 
 def _agent_process(envelope: Envelope) -> Process | None:
-    """Return the nearest process above the hook that is no shell."""
+    """Return the nearest process above the hook that is not a shell."""
     for process in envelope.chain:
         if process.start and process.name.lstrip("-") not in _SHELLS:
             return process
@@ -166,10 +167,10 @@ def _agent_process(envelope: Envelope) -> Process | None:
 
 
 def _made(payload: dict[str, Any]) -> list[str]:
-    """Return the commits a shell command just made, by the agent's own account or by what git
-    printed, as abbreviated hashes.
+    """Return the abbreviated hashes of the commits that a shell command just made, as the agent
+    reports or git printed them.
 
-    Some agents turn git's own hooks off for their commands; this is theirs.
+    Some agents turn git's own hooks off for their commands; then only this tells.
     """
     answer, given = payload.get("tool_response"), payload.get("tool_input")
     command = given.get("command") if isinstance(given, dict) else None
@@ -189,7 +190,7 @@ def _made(payload: dict[str, Any]) -> list[str]:
 
 
 def _asked(agent: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what a person is asked to allow, where only the hook says so."""
+    """Return what a person is asked to allow, if only the hook says so."""
     if agent not in AGENTS:
         return {}
     asked: dict[str, Any] = {}
@@ -242,8 +243,8 @@ def _repository(envelope: Envelope) -> str | None:
 
 
 def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None, str | None]:
-    """Return whose commit it is, and how that is known: what the environment says, unless the
-    processes say that it was only inherited."""
+    """Return whose commit it is and how that is known: from the environment, unless the processes
+    show that it was only inherited."""
     told = named_sessions(envelope.env)
     nearest = around(envelope.chain, envelope.at)
     if nearest is None:
@@ -262,7 +263,7 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
 
 
 def named_sessions(env: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the sessions the environment names, the surest first."""
+    """Return the sessions that the environment names, the most reliable first."""
     agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
     found = [(agent, ident)] if agent and ident else []
     for name in AGENTS:

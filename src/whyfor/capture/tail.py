@@ -1,5 +1,5 @@
-"""Reading a file that grows: from the stored position, whole lines only, and noticing when it is
-another file."""
+"""Read a file that grows: from the stored position, complete lines only; and notice when it was
+replaced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_WINDOW = 128 << 20  # bytes of memory that a packed file may ask for to be u
 
 
 class TooLarge(OSError):
-    """A file is refused for what it is: it will be no smaller the next time, unless it changes."""
+    """The file is refused because of its size; it is tried again only when it changes."""
 
 
 class Chunk(NamedTuple):
@@ -62,7 +62,7 @@ def stat(path: Path) -> Stat:
 
 
 def file_size(path: Path) -> int:
-    """Its bytes; none where it cannot be asked."""
+    """Return the file's size; 0 if it cannot be read."""
     try:
         return stat(path).size
     except OSError:
@@ -74,7 +74,7 @@ def unchanged(source: Source, now: Stat) -> bool:
 
 
 def head(path: Path) -> bytes:
-    """The first bytes, and more until at least one whole line is in them."""
+    """Return the first bytes, at least one complete line."""
     with open_source(path) as file:
         pieces = [file.read(HEAD)]
         size = len(pieces[0])
@@ -86,7 +86,7 @@ def head(path: Path) -> bytes:
 
 @contextmanager
 def open_source(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked; whatever goes wrong while they are read is said of this file."""
+    """Open a file, decompressed if needed; errors while reading name this file."""
     try:
         with path.open("rb") as file:
             yield cast(BinaryIO, _Unpacked(file)) if path.suffix == ".zst" else file
@@ -96,10 +96,10 @@ def open_source(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Unpacked:
-    """What a packed transcript holds; damage in it is an error of that file, like any other.
+    """The content of a compressed transcript; damage in it is raised as an error of that file.
 
-    It is unpacked piece by piece, and given up with TooLarge as soon as it is more than such a
-    file can be.
+    It is decompressed piece by piece, and raises TooLarge as soon as it exceeds the largest
+    plausible size.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -135,14 +135,14 @@ class _Unpacked:
         raise TooLarge(errno.EFBIG, why)
 
     def seek(self, position: int) -> int:
-        """Forward only."""
+        """Move forward; there is no way back."""
         while position > 0 and (data := self.read(min(position, CHUNK))):
             position -= len(data)
         return position
 
 
 def _claimed(file: BinaryIO) -> int:
-    """Return the size that a packed file says it has; 0 if it does not say."""
+    """Return the size that a compressed file declares; 0 if it declares none."""
     import zstandard
 
     try:
@@ -158,7 +158,7 @@ def _claimed(file: BinaryIO) -> int:
 def verdict(
     source: Source, path: Path, now: Stat, gaps: Sequence[Gap]
 ) -> Literal["grown", "same", "replaced"]:
-    """Whether what was stored is still the beginning of this file."""
+    """Return whether the stored bytes are still the beginning of this file."""
     if source.position == 0:
         return "grown"
     if is_rewritten(source, path):
@@ -177,16 +177,16 @@ def verdict(
 
 
 def is_rewritten(source: Source, path: Path) -> bool:
-    """Rewritten in one piece rather than appended to."""
+    """Return whether the agent rewrites this file as a whole instead of appending."""
     return source.framing != "lines" or path.suffix == ".zst"
 
 
 def fingerprints(path: Path, source: Source, gaps: Sequence[Gap]) -> tuple[str, str]:
-    """Of the first and the last bytes before the position (an edit in between shifts the last
-    ones), or of all.
+    """Return hashes of the first and the last bytes before the position, or of all bytes. An edit
+    in between shifts the last ones.
 
-    Only of those that are kept: nobody can guess what is not from a digest, and a rebuild comes
-    to the same ones.
+    Only stored bytes are hashed: so private text cannot be guessed from the hash, and a rebuild
+    computes the same ones.
     """
     import hashlib  # here: an ingest that finds nothing new never pays for it
 
@@ -209,8 +209,7 @@ def _kept(data: bytes, at: int, gaps: Sequence[Gap]) -> bytes:
 
 
 class Edges:
-    """The same of what is stored: what the next ingest recognises the file by, from its segments
-    alone."""
+    """Computes the same fingerprints from stored segments."""
 
     __slots__ = ("_content", "_first", "_last")
 
@@ -222,7 +221,7 @@ class Edges:
         self._last: list[tuple[int, bytes]] = []
 
     def add(self, data: bytes, start: int, end: int, gaps: Sequence[Gap], *, whole: bool) -> None:
-        """The segment that follows."""
+        """Add the segment that follows."""
         if whole:
             self._content.update(data)
             return
@@ -247,13 +246,13 @@ def digest(data: bytes) -> str:
 
 
 def _seam(data: bytes) -> int:
-    """Return where a line is cut: not inside what may be a tag."""
+    """Return where to cut a long line: not inside what may be a tag."""
     sign = max(data.rfind(b"<", -_TAG), data.rfind(b"\\u003", -_TAG))
     return sign if sign > 0 else len(data)
 
 
 def chunks(file: BinaryIO, position: int) -> Iterator[Chunk]:
-    """Runs of whole lines from a position on, then the unfinished line if there is one."""
+    """Yield runs of complete lines from a position on, then the unfinished line if there is one."""
     file.seek(position)
     pieces: list[bytes] = []  # of a line whose end was not met yet
     size = 0

@@ -1,4 +1,4 @@
-"""Files that cannot be read: which failures are one file's own, and what is remembered of them
+"""Files that cannot be read: which failures concern one file only, and what is remembered of them
 between runs."""
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class PartFailed(Exception):
 
 
 def stops_everything(error: Exception, path: Path, home: Path) -> bool:
-    """Return whether a failure met while a file was read is not that file's: the run ends,
-    nothing is lost."""
+    """Return whether a failure while reading a file has another cause than that file, so that the
+    run must end."""
     if isinstance(error, StoreFault):
         return False  # of these bytes; whether the database is damaged is looked at after the run
     if isinstance(error, WhyforError) or type(error).__module__.startswith("obstore"):
@@ -54,7 +54,7 @@ def stops_everything(error: Exception, path: Path, home: Path) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why, in a line."""
+    """Return the reason of a failure in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     lines = str(error).splitlines()
@@ -78,7 +78,7 @@ class _Content(msgspec.Struct):
 
 
 class UnreadableFiles:
-    """What the last runs could not read, by the path as it is stored; kept in Whyfor's home."""
+    """The files that the last runs could not read, by stored path; saved in Whyfor's home."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FILE
@@ -94,7 +94,7 @@ class UnreadableFiles:
                 entry.refused = False
 
     def reasons(self) -> dict[str, str]:
-        """Return why each of them could not be read."""
+        """Return why each file could not be read."""
         return {path: entry.reason for path, entry in self._files.items()}
 
     def refusal(self, path: str, now: Stat) -> str | None:
@@ -105,7 +105,7 @@ class UnreadableFiles:
         return entry.reason if (entry.inode, entry.size, entry.mtime) == now else None
 
     def add(self, path: str, error: Exception, now: Stat | None = None) -> None:
-        """Remember that a file could not be read; with its state when it is refused until that
+        """Remember that a file could not be read; with its state, it is refused until that
         changes."""
         entry = _Entry(reason_of(error))
         if isinstance(error, TooLarge) and now is not None:
@@ -115,13 +115,13 @@ class UnreadableFiles:
             self._changed = True
 
     def remove(self, path: str) -> None:
-        """It was read, or is gone."""
+        """Drop a file that was read or is gone."""
         if path in self._files:
             del self._files[path]
             self._changed = True
 
     def save(self) -> None:
-        """Write it down, if something changed; raises OSError."""
+        """Save the list if it changed; raises OSError."""
         if not self._changed:
             return
         if self._files:

@@ -1,8 +1,7 @@
-"""Which of the agents' files changed: by looking, often at those being written and ever less at
-those at rest.
+"""Find which of the agents' files changed, by polling: often for files being written, less and less
+for others.
 
-Nothing here opens a file, and how much is looked at in a second has a limit, whatever lies in
-the agents' folders.
+Nothing here opens a file, and the number of files looked at per second is limited.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class _Folder:
 
 
 class Watch:
-    """Looks at files and folders below the agents' roots; `look` gives those to read, each at
+    """Polls files and directories below the agents' roots. `look` returns those to read, each at
     least once."""
 
     def __init__(
@@ -74,13 +73,13 @@ class Watch:
         return len(self._files)
 
     def due(self) -> float:
-        """Seconds until there is something to look at."""
+        """Return the seconds until there is something to look at."""
         first = min((file.next for file in self._lively.values()), default=self._round)
         return max(0.0, min(first, self._round) - self._clock())
 
     def look(self, at_once: bool = False) -> list[FoundFile]:
-        """What changed since the last look, or is new; at once: those just written are looked
-        at, due or not."""
+        """Return the files that changed or are new. With `at_once`, files just written are looked
+        at even if they are not due."""
         now = self._clock()
         lately = now - STEPS[0][0] if at_once else now
         found: list[FoundFile] = []
@@ -97,7 +96,8 @@ class Watch:
         return str(path) in self._lively
 
     def expect(self, agent: Agent, path: Path) -> None:
-        """Something happened that will be told here: it is looked at as if it had just changed."""
+        """Look at this file soon, as if it had just changed: something was reported that will be
+        written there."""
         now, key = self._clock(), str(path)
         file = self._files.get(key)
         if file is None:
@@ -111,7 +111,7 @@ class Watch:
         self._wake(key, file)
 
     def unread(self, items: Iterable[FoundFile]) -> None:
-        """These could not be understood yet: they are offered again while they are young."""
+        """Offer these files again while they are young; they could not be understood yet."""
         for item in items:
             file = self._files.get(str(item.path))
             if file is not None and file.stat is not None and self._age(file.stat) < YOUNG:
@@ -149,7 +149,7 @@ class Watch:
         return few + (many - few) * min(1.0, len(self._lively) / MANY)
 
     def _at_rest(self, now: float) -> list[FoundFile]:
-        """As many as the limit allows, in turn."""
+        """Return as many of the idle files as the limit allows, in turn."""
         found = []
         for _ in range(min(AT_REST, len(self._rest))):
             key = next(iter(self._rest))
@@ -163,7 +163,7 @@ class Watch:
         return found
 
     def _look_at(self, key: str) -> tail.Stat | None:
-        """None if it is gone; should it come back, its folder shows it."""
+        """Return the file's state; None if it is gone. If it comes back, its directory shows it."""
         self.looks += 1
         try:
             return _stat(key)

@@ -1,2 +1,2 @@
-"""What is kept: segments in a blob store, the journal that names them, and the database of
-projections."""
+"""Storage: segments (the stored bytes), the journal that lists them, and the database made from
+both."""

@@ -1,5 +1,5 @@
-"""Where a segment's bytes are: in an object of their own, or in a part of one that several were
-merged into."""
+"""Where the bytes of a segment are: a whole object, or a part of one that several were merged
+into."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Address(NamedTuple):
-    """Written as the object's digest, and for a part of it as digest@start+size."""
+    """Written as `digest` for a whole object, and as `digest@start+size` for a part of one."""
 
     object: str
     start: int = 0
@@ -31,8 +31,8 @@ def parse_address(address: str) -> Address:
 
 
 def follow_merges(address: str, merged: Merged) -> str:
-    """The same bytes after all merges; an object is always smaller than the one it was merged
-    into."""
+    """Return the address of the same bytes after all merges. A merge always produces a larger
+    object, so this ends."""
     name, start, size = parse_address(address)
     if name not in merged:
         return address

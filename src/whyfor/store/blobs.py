@@ -1,4 +1,5 @@
-"""Segments as compressed, content-addressed objects: a folder here, any object store later."""
+"""Segments as compressed objects named by their SHA-256: in a directory here, in any object store
+later."""
 
 from __future__ import annotations
 
@@ -26,31 +27,31 @@ _TRIES = 3  # a merge may move what is being looked for
 
 class Blobs(Protocol):
     def put(self, content: bytes) -> str:
-        """Keep the content in an object of its own, return its sha256."""
+        """Store the content as an object of its own and return its SHA-256."""
 
     def get(self, address: str) -> bytes: ...
 
     def has(self, address: str) -> bool: ...
 
     def remove(self, digests: Iterable[str]) -> None:
-        """Objects that the journal says were merged into others."""
+        """Delete objects whose content was merged into others."""
 
     def keep_only(self, digests: Container[str]) -> int:
-        """Remove every object but these, and what a killed process left half written; returns
-        their bytes."""
+        """Delete every object but these, and half-written files; return how many bytes were
+        freed."""
 
     def digests(self) -> Iterator[str]:
-        """Of every object there is."""
+        """Yield the digest of every object."""
 
     def flush(self) -> None:
-        """What was put before this returns survives a power loss."""
+        """Sync to disk: everything put before this call survives a power loss."""
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the bytes used on disk."""
 
 
 class FolderBlobs:
-    """obstore over a local folder."""
+    """Objects in a local directory, through obstore."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -143,7 +144,7 @@ class FolderBlobs:
         return (self.folder / _name(parse_address(address).object)).is_file()
 
     def _current(self, address: str) -> str:
-        """Where it is by now: whoever asks may have learnt its address before it was merged."""
+        """Return where the bytes are now; the caller may hold an address from before a merge."""
         journal = Journal(self.folder.with_name(JOURNAL))
         try:
             found = journal.path.stat()
@@ -155,8 +156,8 @@ class FolderBlobs:
         return follow_merges(address, self._merged[1])
 
     def _whole(self, digest: str) -> bool:
-        """There, and sound: after a power loss an object that was never synced may be empty or
-        torn."""
+        """Return whether the object exists and is intact. After a power loss, one that was never
+        synced may be empty or torn."""
         try:
             self._object(digest)
         except (FileNotFoundError, StoreError):
@@ -180,15 +181,15 @@ class FolderBlobs:
             yield path.name.removesuffix(".zst")
 
     def move(self, digests: Iterable[str], folder: Path) -> None:
-        """Put objects out of the way, under the same names in another folder."""
+        """Move objects to another directory, under the same names."""
         for digest in digests:
             target = folder / _name(digest)
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / _name(digest)).rename(target)
 
     def flush(self) -> None:
-        """A folder's own name is made safe by the first batch of each object here: whoever made
-        it may have died."""
+        """Sync objects and directories. The first batch of this process also syncs the directory's
+        own name, in case the process that created it died."""
         folders = {path.parent for path in self._unsynced}
         for path in self._unsynced:
             sync(path)
@@ -203,5 +204,6 @@ class FolderBlobs:
 
 
 def _name(digest: str) -> str:
-    """Sixteen folders: enough for a million objects, few enough to sync with every batch."""
+    """Spread objects over sixteen directories: enough for a million objects, few enough to sync
+    with every batch."""
     return f"{digest[:1]}/{digest}.zst"

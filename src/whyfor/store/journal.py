@@ -1,14 +1,14 @@
-"""The journal: one line per segment, in the order they were captured. With the segments it is
-the truth.
+"""The journal: one line per segment, in the order of capture. Journal and segments together are the
+source of truth.
 
-The database can be lost; the journal says which bytes of which file are in which segment, and
-what was known of the folders sessions ran in, which no transcript holds.
+The database can be lost and rebuilt. The journal says which bytes of which file are in which
+segment, and which project each directory belonged to, which no transcript says.
 
-Each line ends with its number and a checksum of what stands before it:
-`…,"n":12,"crc":"89abcdef"}`. Numbers rise by one, so a line that is damaged or gone leaves a
-hole, while a line torn by a crash leaves none: its number is given to the next one. The first
-line says where the numbers begin. Journals of before have neither; their lines are numbered by
-their order until the first line that has a number.
+Each line ends with its number and a checksum of the text before it: `…,"n":12,"crc":"89abcdef"}`.
+Numbers rise by one, so a damaged or deleted line leaves a hole. A line torn by a crash leaves none,
+because the next line gets its number. The first line says where the numbers begin. Journals of
+older versions have no numbers; their lines are numbered by position up to the first line that has
+one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from whyfor.store.address import follow_merges
 class SegmentEntry(
     msgspec.Struct, frozen=True, tag="segment", tag_field="entry", omit_defaults=True
 ):
-    """Bytes [start, end) of one generation of a source, less the gaps, are at this address,
-    mostly a digest alone."""
+    """Bytes [start, end) of one generation of a source, without the gaps, are stored at this
+    address."""
 
     agent: str
     path: str
@@ -55,15 +55,15 @@ class SegmentEntry(
 
 
 class MergedEntry(msgspec.Struct, frozen=True, tag="merged", tag_field="entry"):
-    """What these objects held is in this one, in this order; wherever they are named, it is
-    meant."""
+    """The content of these objects, in this order, is now in this object. Every mention of them
+    means it."""
 
     digest: str
     parts: list[tuple[str, int]]  # digests and sizes
 
 
 class MovedEntry(msgspec.Struct, frozen=True, tag="moved", tag_field="entry"):
-    """The agent moved or packed the file; it is still the same source."""
+    """The agent renamed or compressed the file; it is still the same source."""
 
     agent: str
     path: str
@@ -80,14 +80,14 @@ class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", om
 
 
 class CheckpointEntry(msgspec.Struct, frozen=True, tag="checkpoint", tag_field="entry"):
-    """The story of a commit as it was found; the commit itself may be gone when it is asked for
+    """The story of a commit. It is stored because git may have deleted the commit when it is needed
     again."""
 
     checkpoint: Checkpoint
 
 
 class NoCheckpointEntry(msgspec.Struct, frozen=True, tag="no-checkpoint", tag_field="entry"):
-    """A commit that had a story has none any more: a person said so, or better evidence did."""
+    """The commit has no story any more, because a person or better evidence said so."""
 
     commit: str
 
@@ -112,7 +112,7 @@ class NoteEntry(msgspec.Struct, frozen=True, tag="note", tag_field="entry"):
 
 
 class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
-    """Sessions recorded below a path belong to this project, a person says."""
+    """A person said that sessions recorded below a path belong to this project."""
 
     path: str
     project: Project
@@ -120,8 +120,7 @@ class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
 
 
 class PauseEntry(msgspec.Struct, frozen=True, tag="pause", tag_field="entry", omit_defaults=True):
-    """A person wanted nothing recorded from one moment to another: of a session, of a
-    repository, or at all."""
+    """A person paused recording for a time: of a session, of a repository, or of everything."""
 
     id: str  # of two entries with one id the later counts: it says when the pause ended
     since: int
@@ -135,8 +134,8 @@ class PauseEntry(msgspec.Struct, frozen=True, tag="pause", tag_field="entry", om
 class ForgottenEntry(
     msgspec.Struct, frozen=True, tag="forgotten", tag_field="entry", omit_defaults=True
 ):
-    """What a person had forgotten, and what therefore never comes back. Names and salted
-    digests, no content."""
+    """What a person had forgotten and must never be stored again: names and salted digests, no
+    content."""
 
     at: int
     sessions: list[str] = []  # agent:id; subagents are named too
@@ -173,8 +172,7 @@ _DAMAGED_SHOWN = 100
 
 
 class StartEntry(msgspec.Struct, frozen=True, tag="start", tag_field="entry"):
-    """The first line of a journal: a first line that is another one means that lines before it
-    are gone."""
+    """The first line of a journal. If another line is first, the lines before it are lost."""
 
     format: int
 
@@ -183,7 +181,8 @@ _KINDS = frozenset(kind.__struct_config__.tag for kind in (*get_args(Entry), Sta
 
 
 class JournalMark(msgspec.Struct, frozen=True):
-    """How a journal ends: kept in the database, so that a journal that lost its end is noticed."""
+    """The end of the journal as the database remembers it, so that a journal that lost its end is
+    noticed."""
 
     number: int = 0
     checksum: str = ""  # of the last numbered line; empty in a journal of before
@@ -192,7 +191,8 @@ class JournalMark(msgspec.Struct, frozen=True):
 
 
 class JournalCheck(msgspec.Struct):
-    """What reading a whole journal found out about its lines."""
+    """The result of reading a whole journal: how many lines it has, and which are damaged or
+    missing."""
 
     lines: int = 0
     damaged: list[int] = []  # line numbers in the file, from 1; the first hundred
@@ -207,8 +207,8 @@ class JournalCheck(msgspec.Struct):
 
 
 class JournalLine(msgspec.Struct, frozen=True):
-    """One line as it was read: without an entry it is torn or damaged, without a checksum it is
-    of before."""
+    """One line as read. Without an entry it is torn or damaged; without a checksum an older version
+    wrote it."""
 
     place: int  # line number in the file
     number: int | None = None
@@ -232,7 +232,7 @@ class Journal:
     # -- writing ---------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Append what is pending with one write, and be sure of it."""
+        """Append the pending entries with one write and sync the file."""
         if not self._pending:
             return
         end = self.end()
@@ -257,10 +257,10 @@ class Journal:
         self._pending = []
 
     def rewrite(self, entries: Iterable[Entry], after: int | None = None) -> None:
-        """Replace all of it in one step, and be sure of it.
+        """Replace the whole journal atomically.
 
-        Numbers go on from where they were, or from `after`: a database that knows the former
-        journal can tell that it is older.
+        Numbers continue from where they were, or from `after`, so that a database that remembers
+        the old journal can tell that it is older.
         """
         bodies = [msgspec.json.encode(entry) for entry in (StartEntry(FORMAT), *entries)]
         last = self.end().number if after is None else after
@@ -273,7 +273,7 @@ class Journal:
     # -- how it ends -----------------------------------------------------------------------------
 
     def end(self) -> JournalMark:
-        """The number and checksum of the last line that has them, with the file's size and time;
+        """Return the number and checksum of the last numbered line, with the file's size and time;
         zeros if there is no journal."""
         try:
             found = self.path.stat()
@@ -286,7 +286,7 @@ class Journal:
         return JournalMark(number, checksum, found.st_size, found.st_mtime_ns)
 
     def ends_at(self, mark: JournalMark) -> bool:
-        """Whether nothing was added or lost since the mark was made."""
+        """Return whether nothing was added or lost since the mark was made."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -297,8 +297,8 @@ class Journal:
         return (end.number, end.checksum) == (mark.number, mark.checksum)
 
     def _last_number(self) -> tuple[int, str]:
-        """Number and checksum of the last intact line; of a journal of before, how many lines it
-        has."""
+        """Return the number and checksum of the last intact line; for a journal without numbers,
+        its line count."""
         with self.path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             span = _TAIL
@@ -316,12 +316,12 @@ class Journal:
     # -- reading ---------------------------------------------------------------------------------
 
     def entries(self) -> Iterator[Entry]:
-        """In order; segments by the addresses they have now. Damaged lines are left out: see
-        `check`."""
+        """Yield the entries in order, segments with their current addresses. Damaged lines are
+        skipped; `check` reports them."""
         return (entry for _, entry in self.numbered_entries())
 
     def numbered_entries(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
-        """The same with the number of each line, from the one after `after` on."""
+        """Yield the entries after the number `after`, each with its number."""
         if not self.path.exists():
             return
         merged = self.merged()
@@ -339,8 +339,8 @@ class Journal:
             yield number, entry
 
     def lines(self) -> Iterator[JournalLine]:
-        """Every line that is not empty, damaged ones too; NewerStore if a newer program wrote
-        it."""
+        """Yield every line that is not empty, also damaged ones. Raises NewerStore if a newer
+        version wrote one."""
         decoder = msgspec.json.Decoder(Entry | StartEntry)
         for place, raw in enumerate(self._lines(), 1):
             line = raw.rstrip(b"\r\n")
@@ -376,7 +376,7 @@ class Journal:
             return
 
     def check(self) -> JournalCheck:
-        """Read all of it, and tell what is damaged or gone."""
+        """Read the whole journal and report what is damaged or missing."""
         found = JournalCheck(damaged=[], end=self.end())
         expected: int | None = None  # known from the first line on that has a number
         of_before = 0  # lines that have none
@@ -404,7 +404,7 @@ class Journal:
         return found
 
     def _judge_last(self, found: JournalCheck, doubtful: list[int]) -> None:
-        """A crash leaves a last line without an end; one with an end was whole once."""
+        """Decide whether the last line was torn by a crash (it has no newline) or damaged later."""
         if doubtful and self._is_torn():
             doubtful = doubtful[:-1]
         _add_damaged(found, doubtful)
@@ -415,13 +415,13 @@ class Journal:
             return file.read(1) != b"\n"
 
     def bytes(self) -> int:
-        """How much there is to replay."""
+        """Return how many bytes of transcripts there are to replay."""
         return sum(
             entry.end - entry.start for entry in self.entries() if isinstance(entry, SegmentEntry)
         )
 
     def merged(self) -> dict[str, tuple[str, int, int]]:
-        """Objects that were merged into others; of two that one was merged into, the later
+        """Return which objects were merged into which; if one was merged twice, the later merge
         counts."""
         found: dict[str, tuple[str, int, int]] = {}
         decoder = msgspec.json.Decoder(MergedEntry)
@@ -446,7 +446,8 @@ class Journal:
 
 
 def _numbered(bodies: Iterable[bytes], first: int) -> tuple[bytes, int, str]:
-    """Lines with their numbers and checksums; and the number and checksum of the last."""
+    """Return the lines with numbers and checksums added, and the number and checksum of the
+    last."""
     lines: list[bytes] = []
     number, checksum = first - 1, ""
     for number, body in enumerate(bodies, first):
@@ -457,7 +458,7 @@ def _numbered(bodies: Iterable[bytes], first: int) -> tuple[bytes, int, str]:
 
 
 def _trailer(line: bytes) -> tuple[int, str] | None:
-    """Number and checksum of a line; None if it has none, or if the checksum is wrong."""
+    """Return a line's number and checksum; None if it has none or the checksum is wrong."""
     found = _TRAILER.search(line, max(0, len(line) - _TRAILER_MAX))
     if found is None:
         return None
@@ -472,7 +473,7 @@ def _has_number(line: bytes) -> bool:
 
 
 def _refuse_newer(line: bytes) -> None:
-    """An intact line whose kind is not known here is no damage: a newer program wrote it."""
+    """Raise NewerStore for an intact line of an unknown kind: a newer version wrote it."""
     try:
         kind = msgspec.json.decode(line)["entry"]
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
@@ -482,8 +483,8 @@ def _refuse_newer(line: bytes) -> None:
 
 
 def _first_number(line: JournalLine, of_before: int, found: JournalCheck) -> int:
-    """The number the first numbered line should have: its own if it is a start, else that after
-    the lines of before, torn ones counted too."""
+    """Return the number the first numbered line should have: its own if it is a start, else one
+    more than the lines before it, torn ones included."""
     if isinstance(line.entry, StartEntry) and not of_before and line.number is not None:
         found.first = line.number
         return line.number
@@ -491,7 +492,7 @@ def _first_number(line: JournalLine, of_before: int, found: JournalCheck) -> int
 
 
 def _looks_torn(line: bytes) -> bool:
-    """The beginning of an entry and nothing else."""
+    """Return whether the line is the beginning of an entry and nothing else."""
     known = line[:10] == b'{"entry":"'[: len(line)]
     return known and not line.endswith(b"}") and min(line) >= 0x20
 

@@ -1,4 +1,4 @@
-"""Opening the store: for reading by every verb, for writing by ingest and rebuild alone."""
+"""Opening the store: read-only for every command, writable for ingest and rebuild."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class OpenStore(SqliteStore):
-    """What is kept, to read from: the database's facets, and the segments."""
+    """The database's facets together with the segments."""
 
     def __init__(self, settings: Settings, *, readonly: bool = True) -> None:
         super().__init__(settings.database, readonly=readonly)
@@ -40,16 +40,16 @@ class OpenStore(SqliteStore):
 
 
 class FollowedStore:
-    """A reader for those who run for long: it is opened again when another database has taken
-    its file's place."""
+    """A read-only store for long-running processes. It reopens when another database takes the
+    file's place."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._store: OpenStore | None = None
 
     def current(self) -> OpenStore:
-        """The store as long as it is the same one, else another object. Raises NotFound if
-        nothing is kept."""
+        """Return the open store; a new object if the database was replaced. Raises NotFound if
+        there is no database."""
         if self._store is not None and not self._store.in_place():
             self.close()
         if self._store is None:
@@ -64,7 +64,8 @@ class FollowedStore:
 
 @contextmanager
 def reading(settings: Settings) -> Iterator[OpenStore]:
-    """The store, read-only; NotFound if nothing is kept yet."""
+    """Open the store read-only and close it afterwards. Raises NotFound if nothing is stored
+    yet."""
     store = _opened(settings)
     try:
         with explained(settings.database):
@@ -74,25 +75,25 @@ def reading(settings: Settings) -> Iterator[OpenStore]:
 
 
 def open_store(path: Path) -> SqliteStore:
-    """A store to write to, created and brought to this program's version as needed; the caller
-    holds the ingest lock and closes it."""
+    """Open a store for writing; create or migrate it if needed. The caller holds the ingest lock
+    and closes it."""
     return SqliteStore(path)
 
 
 def open_reader(path: Path) -> SqliteStore:
-    """A store to read from, whatever its version; the caller closes it."""
+    """Open a store for reading, whatever its version; the caller closes it."""
     return SqliteStore(path, readonly=True)
 
 
 def salvage(path: Path) -> SqliteStore:
-    """A damaged store, for what can still be read of it."""
+    """Open a damaged store, to read what can still be read."""
     return SqliteStore(path, open_damaged(path))
 
 
 def install_database(fresh: SqliteStore, database: Path, stamp: str, *, damaged: bool) -> None:
-    """Put a rebuilt database in the place of another, whose open readers go on with the new one.
+    """Replace a database by a rebuilt one; readers that have it open continue with the new one.
 
-    One that is damaged, or of a newer version, is set aside with this stamp in its name.
+    A damaged one, or one of a newer version, is renamed with this stamp and kept.
     """
     _carry_changes(fresh, database, damaged=damaged)
     if damaged:
@@ -129,8 +130,8 @@ def _overwrite(database: Path, fresh: SqliteStore) -> None:
 
 
 def _opened(settings: Settings) -> OpenStore:
-    """Read-only and of this program's version; an older database is brought up first, an empty
-    one is none."""
+    """Open the store read-only. Migrates an older database first; an empty one counts as
+    missing."""
     version = 0
     if settings.database.exists():
         store = OpenStore(settings)

@@ -22,7 +22,8 @@ class PauseSet:
         return bool(self._pauses)
 
     def covers(self, at: int | None, cwd: str | None, agent: str, session_id: str) -> bool:
-        """Without a time: whether it is paused now."""
+        """Return whether a record falls into a pause; without a time, whether recording is paused
+        now."""
         when = time.time_ns() // 1_000_000 if at is None else at
         return any(
             pause.since <= when
@@ -34,8 +35,8 @@ class PauseSet:
     def overlaps(
         self, first: int | None, last: int | None, cwd: str | None, agent: str, session_id: str
     ) -> bool:
-        """Whether there was a pause at any time between two moments, for what retells all that
-        lies between them."""
+        """Return whether there was a pause at any time between two moments. For records that repeat
+        everything said between them."""
         return any(
             (last is None or pause.since <= last)
             and (first is None or pause.until is None or first < pause.until)
@@ -55,7 +56,8 @@ class PauseSet:
 
 
 def _inside(pause: PauseEntry, cwd: str) -> bool:
-    """In one of its work trees, as they were known then or as git's own files say now."""
+    """Return whether a folder is in one of the repository's work trees, as recorded then or as
+    git's own files say now."""
     real = os.path.realpath(to_name(cwd)) if cwd.startswith("/") else cwd
     if any(below(path, folder) for path in {cwd, to_text(real)} for folder in pause.folders):
         return True
@@ -66,8 +68,8 @@ def _inside(pause: PauseEntry, cwd: str) -> bool:
 
 
 def git_folder(folder: str) -> str | None:
-    """The git folder of the repository around a folder, the one its work trees share; without
-    asking git."""
+    """Return the git directory of the repository around a folder, the one its work trees share,
+    without running git."""
     for at in (Path(folder), *Path(folder).parents):
         pointer = at / ".git"
         try:

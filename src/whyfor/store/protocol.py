@@ -1,9 +1,9 @@
 """Everything the product asks of a database, as facets of one Store.
 
-One side writes, under the ingest lock and in transactions; all others read. A method raises
+Only the holder of the ingest lock writes, in transactions; everybody else reads. A method raises
 StoreError if the database cannot be used, CorruptStore if it is damaged, Busy if another process
-writes for too long. Sessions and projects are named by their numbers, which hold until the
-database is made again.
+writes for too long. Sessions and projects are identified by numbers, which are valid until the
+database is rebuilt.
 """
 
 from __future__ import annotations
@@ -71,352 +71,362 @@ from whyfor.store.tombstones import Tombstones
 
 
 class StoreWriter(Protocol):
-    """Applies what readers found, inside the caller's transaction; the same thing twice is
-    stored once."""
+    """Stores what readers found, inside the caller's transaction. Storing the same thing twice
+    changes nothing."""
 
     def attempt(self) -> AbstractContextManager[None]:
-        """Do something that may fail, inside the caller's transaction: what it wrote is taken
-        back, the rest stays."""
+        """Run something that may fail: if it raises, what it wrote is rolled back, and the caller's
+        transaction continues."""
 
     def sources(self) -> dict[tuple[str, str], Source]:
-        """Every source by agent and path, without its state."""
+        """Return every source by agent and path, without its reader's state."""
 
     def source(self, agent: str, path: str) -> Source | None:
-        """One of them, without its state."""
+        """Return one source, without its reader's state; None if it is unknown."""
 
     def load_state(self, source: Source) -> None:
-        """Fill in where a source's reader stood."""
+        """Load the state of a source's reader into the source."""
 
     def save_source(self, source: Source) -> None:
-        """Keep a source; one that is new gets its number."""
+        """Save a source; a new one gets its number."""
 
     def restart(self, source: Source, generation: int) -> None:
-        """The source is read again from its first byte."""
+        """Set a source back to its first byte, because its file was replaced."""
 
     def add_segment(self, source: Source, entry: SegmentEntry) -> None:
-        """Replaces a partial segment that began at the same byte."""
+        """Add a segment; it replaces a partial one that began at the same byte."""
 
     def newest_segments(self, source: Source, limit: int) -> list[StoredSegment]:
-        """Newest first, of any generation, unfinished lines aside."""
+        """Return the newest segments, newest first, of any generation, without unfinished lines."""
 
     def stored_segments(self, source: Source) -> list[StoredSegment]:
-        """Of its current generation, in order, unfinished lines aside."""
+        """Return the segments of the current generation in order, without unfinished lines."""
 
     def unfinished_segment(self, source: Source) -> str | None:
-        """The address of a last line that had no end yet."""
+        """Return the address of an unfinished last line; None if there is none."""
 
     def move_segment(self, source: Source, generation: int, start: int, address: str) -> None:
-        """The same bytes, elsewhere."""
+        """Change the address of a segment; its bytes stay the same."""
 
     def gaps(self, source: Source) -> list[Gap]:
-        """What is not kept of a source's newest generation."""
+        """Return the gaps of a source's newest generation: bytes that are not stored."""
 
     def hide(self, source: Source, hiding: Mapping[str, Any]) -> None:
-        """Remember what else of a source must not be kept."""
+        """Save what the private filter must remember of a source."""
 
     def hiding(self) -> list[HiddenState]:
-        """What is remembered so of all sources."""
+        """Return what the private filter remembers of all sources."""
 
     def add_problems(
         self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]
     ) -> None:
-        """Keep what could not be parsed, and how many records were of unknown types."""
+        """Save records that could not be parsed, and how many records of each unknown type there
+        were."""
 
     def add_signals(self, signals: list[Signal]) -> None:
-        """Keep what hooks announced."""
+        """Save signals: what hooks reported."""
 
     def session_around(self, chain: list[Process], at: int) -> tuple[str, str] | None:
-        """Agent and id of the session that the nearest of these processes was in at that time."""
+        """Return agent and id of the session that the nearest of these processes belonged to at a
+        time."""
 
     def place(self, cwd: str) -> int | None:
-        """The project a folder is known to belong to."""
+        """Return the number of the project a folder belongs to; None if it is unknown."""
 
     def project(self, number: int) -> Project | None:
-        """A project by its number."""
+        """Return a project by its number."""
 
     def former(self, project: Project) -> list[tuple[str, str | None]]:
-        """Projects met at the same path that may be this one before it had a commit or a remote:
-        identity, root."""
+        """Return the projects seen at the same path that may be this one before it had a commit or
+        a remote: identity and root."""
 
     def adopt(self, path: str, project: Project) -> int:
-        """Everything recorded at or below a path belongs to this project."""
+        """Assign everything recorded at or below a path to a project; return the project's
+        number."""
 
     def adopted(self, cwd: str) -> Project | None:
-        """The project a person gave a path to."""
+        """Return the project a person assigned a folder to; None if nobody did."""
 
     def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int:
-        """This folder belongs to this project, as of now; what was known under former identities
-        joins it. Returns the project\'s number."""
+        """Record that a folder belongs to a project as of now, and merge what is stored under its
+        former identities. Return the project's number."""
 
     def homeless(self, agent: str, bucket: Bucket) -> bool:
-        """A session belongs to the folder it began in; only until that is known does a folder
-        matter."""
+        """Return whether the folder of a session is still unknown; the first known folder decides
+        its project."""
 
     def whereabouts(self, agent: str, session_id: str) -> str | None:
-        """The folder a session is known to have begun in."""
+        """Return the folder a session began in; None if it is unknown."""
 
     def has_event(self, agent: str, session_id: str, key: int) -> bool:
-        """Whether a session has an event of this key."""
+        """Return whether a session has an event with this key."""
 
     def apply(self, agent: str, bucket: Bucket, observed_at: int, *, mutable: bool) -> int:
-        """Store what a run of records says about a session; returns the number of new events."""
+        """Store what a run of records says about a session; return the number of new events."""
 
     def settle(self, agent: str, session_id: str) -> None:
-        """The source is read: stop remembering its keys."""
+        """Release the cached keys of a session whose source has been read."""
 
     def recount(self, keys: list[int], sessions: list[int]) -> None:
-        """Others that held these responses are gone: one of these sessions counts each of them
-        now."""
+        """Count these responses again in one of these sessions, because other sessions that
+        contained them were deleted."""
 
     def finish(self) -> None:
-        """Bring what is derived from whole sessions up to date, before the transaction ends."""
+        """Update everything derived from whole sessions, before the transaction ends."""
 
 
 class CaptureStore(Protocol):
-    """What was read of which file, and what could not be understood; of this machine."""
+    """Sources and segments of this machine, and records that could not be parsed."""
 
     def writer(self) -> StoreWriter:
-        """A writer that knows nothing of what others before it did not commit."""
+        """Return a writer with empty caches, so that nothing uncommitted of an earlier one is left
+        in it."""
 
     def segments(self, session: Session) -> list[tuple[str, StoredSegment]]:
-        """Of the newest generation of a session's main transcripts, in order; each with its
-        path."""
+        """Return the segments of a session's main transcripts, newest generation only, in order,
+        each with its path."""
 
     def sources_of(self, session: Session) -> list[Source]:
-        """What a session is made of: its transcripts, its subagents', what lies beside them;
-        without their states."""
+        """Return the sources of a session: its transcripts, those of its subagents and files beside
+        them; without states."""
 
     def pieces(self, source: Source) -> list[StoredSegment]:
-        """The segments of a source's newest generation, in order."""
+        """Return the segments of a source's newest generation, in order."""
 
     def has_segments(self) -> bool:
-        """Whether anything was ever stored."""
+        """Return whether any segment is stored."""
 
     def digests(self) -> Iterator[tuple[str, str]]:
-        """The address of every segment, each with the path of its source."""
+        """Yield the address of every segment with the path of its source."""
 
     def health(self, agent: str) -> list[SourceHealth]:
-        """Every source of an agent."""
+        """Return every source of an agent with its counts and errors."""
 
     def unparsed(self, agent: str) -> list[tuple[str, str, int]]:
-        """Records that could not be parsed, most first: path, reason, how many."""
+        """Return the records that could not be parsed, most frequent first: path, reason, count."""
 
     def unknown_types(self, agent: str) -> dict[str, int]:
-        """Record types that no reader knows, most first, and how many records have them."""
+        """Return the record types that no reader knows, most frequent first, with their counts."""
 
     def pauses(self) -> list[PauseEntry]:
-        """When and where a person wanted nothing recorded."""
+        """Return all pauses: when and where recording was off."""
 
     def save_pause(self, pause: PauseEntry) -> None:
-        """Keep a pause, in the caller's transaction; one of the same id is replaced."""
+        """Save a pause, replacing one with the same id, in the caller's transaction."""
 
     def segment_entries(self) -> list[SegmentEntry]:
-        """Every segment of every source as the journal tells of it, in the order they were
-        seen."""
+        """Return every segment of every source as journal entries, in the order they were seen."""
 
     def all_entries(self) -> list[Entry]:
-        """Everything the journal could tell; what a damaged database cannot tell any more is
-        left out."""
+        """Return the whole database as journal entries; unreadable parts of a damaged one are left
+        out."""
 
 
 class SessionStore(Protocol):
-    """Sessions: found by name, filter or place."""
+    """Sessions, found by name, filter or place."""
 
     def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
-        """Newest first."""
+        """Return the sessions that match, newest first."""
 
     def children(self, session_ids: list[str]) -> list[Session]:
-        """Subagents of these sessions, oldest first."""
+        """Return the subagents of these sessions, oldest first."""
 
     def find(self, reference: str, agent: str | None = None) -> Session:
-        """By id, or by any beginning of it that fits one session; a whole id wins, then main
-        sessions."""
+        """Return the session with this id, or the only one whose id begins with it; an exact id
+        wins, then main sessions. Raises NotFound, or Ambiguous if several fit."""
 
     def by_number(self, ids: list[int]) -> dict[int, Session]:
-        """Sessions by their numbers; unknown numbers are left out."""
+        """Return sessions by number; unknown numbers are left out."""
 
     def page(
         self, filters: Filters, before: tuple[int, int] | None, limit: int, *, subagents: bool
     ) -> list[tuple[tuple[int, int], Session]]:
-        """Newest first, after the place of the last one seen; each with its own place."""
+        """Return the next page, newest first, after the position of the last session seen; each
+        with its own position."""
 
     def copies(self) -> list[SessionCopy]:
         """Every main session that begins with the records of another that is stored, oldest
         first."""
 
     def begun_in(self, cwd: str) -> list[SessionFile]:
-        """Main sessions that began in a folder: agent, id, title, last event, transcript and its
-        size when read."""
+        """Return the main sessions that began in a folder, each with its transcript and the file's
+        size when it was read."""
 
     def last_ended(self, agent: str) -> int | None:
-        """When the last event of any session of an agent was; None if there is none."""
+        """Return the time of the last event of any session of an agent; None if there is none."""
 
     def last_started(self, agent: str) -> int | None:
-        """When the newest session of an agent began, subagents aside."""
+        """Return when the newest main session of an agent began; None if there is none."""
 
     def last_seqs(self, sessions: list[int]) -> dict[int, int]:
-        """The last seq of each of these sessions."""
+        """Return the last seq of each of these sessions."""
 
     def names(self, sessions: list[int]) -> dict[int, NamedSession]:
-        """Agent, id, parent, project of sessions by their numbers."""
+        """Return agent, id, parent and project of these sessions, by number."""
 
     def numbers(self, names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
-        """Of sessions by agent and whole id."""
+        """Return the numbers of sessions by agent and full id; unknown ones are left out."""
 
     def others_active(self, sessions: list[int], since: int, until: int) -> bool:
-        """Whether another session of the same project was active at some time."""
+        """Return whether another session of the same project was active between two times."""
 
     def recent(self, project: int, since: int, limit: int) -> list[tuple[int, int]]:
-        """Main sessions in which something was said since: their number, and the last event a
-        commit has of it."""
+        """Return the main sessions of a project that were active since a time: number, and the last
+        event that belongs to a commit."""
 
     def count_since(self, project: int, since: int) -> int:
-        """Main sessions in which something was said since; 0 is all."""
+        """Return how many main sessions of a project were active since a time; 0 counts all."""
 
     def first_started(self, project: int) -> int | None:
-        """When the first session of a project began."""
+        """Return when the first session of a project began."""
 
     def files_after(self, session: int, after: int) -> set[str]:
-        """Files a session wrote after an event."""
+        """Return the files that a session wrote after an event."""
 
     def agent_version(self, session: int) -> str | None:
-        """Of the agent's program."""
+        """Return the version of the agent that a session last ran with; None if it is unknown."""
 
     def places(self) -> list[SessionPlace]:
-        """Main sessions in the order they were first read."""
+        """Return the main sessions and their folders, in the order they were first read."""
 
     def written_paths(self, sessions: list[int]) -> set[str]:
-        """Files that any of these sessions wrote."""
+        """Return the files that any of these sessions wrote."""
 
     def writing_below(self, folders: Iterable[str]) -> set[int]:
-        """Sessions that wrote below one of these folders."""
+        """Return the sessions that wrote below one of these folders."""
 
     def files_since(self, session: Session, seq: int, since: int) -> set[str]:
-        """Files a session wrote after an event, and its subagents that ended after a moment."""
+        """Return the files that a session wrote after an event, and those of its subagents that
+        ended after a time."""
 
     def active_since(self, since: int) -> list[tuple[str, str]]:
-        """Main sessions that wrote something or whose hooks did since a moment: agent and id."""
+        """Return agent and id of the main sessions whose transcript or hooks had news since a
+        time."""
 
     def briefs(self, sessions: Iterable[int]) -> list[SessionBrief]:
-        """These sessions at a glance."""
+        """Return a summary of each of these sessions."""
 
     def family(self, agent: str, session_id: str, since: int) -> list[SessionBrief]:
-        """A session, and those of its subagents that wrote something since a moment."""
+        """Return a session, and those of its subagents that wrote something since a time."""
 
 
 class ConversationStore(Protocol):
-    """The events of one session: whole, in pieces, or counted."""
+    """The events of one session: all, a part, or counts."""
 
     def events(self, session: int, first: int = 0, last: int = ...) -> Iterator[StoredEvent]:
-        """Events first to last, both included, in order; whole."""
+        """Yield the events from `first` to `last`, both included, in order, with their full
+        text."""
 
     def events_at(self, session: int, seqs: Iterable[int], text_max: int) -> list[StoredEvent]:
-        """These, in order; of a text that is longer only its beginning."""
+        """Return the events at these places in order; longer texts are cut at `text_max`
+        characters."""
 
     def stretch(self, session: int, after: int, limit: int) -> list[StoredEvent]:
-        """At most `limit` events after a seq, in order."""
+        """Return up to `limit` events after a place, in order."""
 
     def tail(self, session: int, limit: int, cut: int) -> list[StoredEvent]:
-        """The last events in order: words and calls, no longer than that; data four times as
-        long is left out."""
+        """Return the last `limit` messages and calls in order. Texts are cut at `cut` characters;
+        data of more than four times that is left out."""
 
     def long_calls(self, session: int, among: int, size: int) -> list[StoredEvent]:
-        """Of a session's last events the calls and requests with more bytes than that, newest
-        first."""
+        """Return, among the last `among` events, the calls and requests larger than `size` bytes,
+        newest first."""
 
     def heads(self, session: int) -> list[EventHead]:
-        """All events of a session, in order, without their words."""
+        """Return all events in order, without their text."""
 
     def call_refs(self, session: int, first: int, last: int) -> list[CallRef]:
-        """Calls, results, requests, questions and subagents in a range, by the call's id."""
+        """Return the calls, results, requests, questions and subagents in a range, each with its
+        call's id."""
 
     def result_refs(self, session: int, after: int, idents: Iterable[str]) -> list[CallRef]:
-        """Results of calls, however long after them."""
+        """Return the results of these calls after a place."""
 
     def tree(
         self, session: int, seqs: Iterable[int] | None = None
     ) -> list[tuple[int, str | None, str | None]]:
-        """Where events (or all) stand in a conversation that is a tree: seq, own id, id of what
-        they follow."""
+        """Return where these events (or all) are in a conversation that is a tree: seq, own id,
+        parent's id."""
 
     def ids(self, session: int, kind: str) -> dict[int, str | None]:
-        """The agent's own names of events of a kind."""
+        """Return the agent's own ids of the events of a kind, by seq."""
 
     def line_counts(self, session: int, seqs: Iterable[int]) -> dict[int, int]:
-        """How many lines the texts of events have."""
+        """Return how many lines the texts of these events have."""
 
     def openings(self, session: int, seqs: Iterable[int], length: int) -> dict[int, str]:
-        """How the texts of events begin."""
+        """Return the first `length` characters of the texts of these events."""
 
     def tokens_by_turn(self, session: int) -> dict[int, Tokens]:
-        """Tokens by turn, subagents aside."""
+        """Return tokens by turn, without subagents."""
 
     def tasks(self, sessions: Iterable[int], length: int) -> dict[int, tuple[str, int | None]]:
-        """How subagents' tasks begin, and when each was given."""
+        """Return the first `length` characters of each subagent's task, and when it was given."""
 
     def first_of_kinds(self, session: int, kinds: tuple[str, ...], limit: int) -> list[int]:
-        """Where the first events of some kinds are."""
+        """Return the seqs of the first events of these kinds."""
 
     def last_of_kind(self, session: int, kind: str) -> int | None:
-        """The seq of a session's last event of a kind; None if it has none."""
+        """Return the seq of the last event of a kind; None if there is none."""
 
     def last_seq(self, session: int) -> int:
-        """The seq of a session's last event; 0 if it has none."""
+        """Return the seq of the last event; 0 if there is none."""
 
     def observed(self, session: int, seq: int) -> tuple[int, int]:
-        """When the event at a seq, or the one before it if that is gone, was observed; and its
-        seq. Zeros: none."""
+        """Return when the event at a seq was observed, and its seq; if it is gone, those of the
+        event before it. Zeros if there is none."""
 
     def key_of(self, session: int, seq: int) -> int | None:
-        """By which an event is known again when its records are read once more."""
+        """Return an event's key, which is the same when its record is read again."""
 
     def keys(self, session: int, last: int = ...) -> dict[int, int]:
-        """The events of a session up to one of them: key → seq."""
+        """Return the seqs of the events up to `last` by their keys."""
 
     def prompt_before(self, session: int, seq: int) -> int:
-        """Where a person last asked for something before an event; 0 if nowhere."""
+        """Return the seq of a person's last prompt before an event; 0 if there is none."""
 
     def words(self, session: int, first: int, last: int) -> list[SpokenWord]:
-        """What was said in a stretch, in order; of what the agent said, the last words of each
+        """Return what was said in a range, in order; of the agent's messages only the last of each
         turn."""
 
     def work_counts(self, session: int, first: int, last: int) -> tuple[int, int]:
-        """How many tools were called and questions asked in a stretch."""
+        """Return how many tool calls and questions there are in a range."""
 
     def last_request(self, session: int, first: int, last: int) -> SpokenWord | None:
-        """The last thing a person asked for in a stretch, in as many words as fit a line."""
+        """Return a person's last prompt in a range, cut to one line; None if there is none."""
 
     def first_request(self, session: int, first: int, last: int) -> int | None:
-        """Where a person first asks for something in a stretch."""
+        """Return the seq of a person's first prompt in a range; None if there is none."""
 
     def turns(self, session: int, first: int, last: int) -> tuple[int, int]:
-        """The turns a stretch begins and ends in."""
+        """Return the turns in which a range begins and ends."""
 
     def turn_end(self, session: int, seq: int) -> int:
-        """The last event before a person asks for something else."""
+        """Return the seq of the last event before a person's next prompt."""
 
     def time_from(self, session: int, seq: int) -> int | None:
-        """The time of the first event from a place on that says when it was."""
+        """Return the time of the first event at or after a place that has one."""
 
     def commands(
         self, session: int, first: int, last: int | None, names: Iterable[str]
     ) -> list[str]:
-        """What was run through tools of these names."""
+        """Return the commands that were run with tools of these names in a range."""
 
     def active_times(self, session: int, until: int) -> list[tuple[int, int]]:
-        """When something was said and done in a session, piece by piece, from when to when."""
+        """Return the periods in which something was said or done."""
 
     def moments(self, session: int) -> Iterator[EventMoment]:
-        """All events of a session, in order, without their words."""
+        """Yield all events in order, without their text."""
 
     def copied_marks(self, session: int) -> dict[tuple[int, str, str], int]:
-        """By what an event is known again in a copy of its session (time, kind, text): its seq."""
+        """Return the seqs of events by (time, kind, text), by which an event is recognised in a
+        copy of its session."""
 
     def prompts_since(self, session: int, seq: int) -> int:
-        """How often a person asked for something after an event."""
+        """Return how many prompts a person wrote after an event."""
 
     def time_of(self, event: EventRef) -> int | None:
-        """When an event was; None if it is not there or does not say."""
+        """Return the time of an event; None if it does not exist or has no time."""
 
 
 class SearchStore(Protocol):
@@ -453,7 +463,7 @@ class SearchStore(Protocol):
 
 
 class CheckpointStore(Protocol):
-    """Commits with a story, and what people said of them. Writes in the caller's transaction."""
+    """Commits with a story, notes and overrides. Writes in the caller's transaction."""
 
     def of_commits(self, shas: Iterable[str]) -> dict[str, Checkpoint]:
         """Checkpoints by commit, oldest first; commits without one are left out."""
@@ -462,10 +472,10 @@ class CheckpointStore(Protocol):
         """Those that may be the originals of commits: authored since, or with the same change."""
 
     def live(self, project: int) -> list[str]:
-        """Commits that have a story and were not replaced."""
+        """Return the commits that have a story and were not replaced by a rewrite."""
 
     def of_sessions(self, sessions: Iterable[int]) -> dict[str, Checkpoint]:
-        """Checkpoints that any of these sessions has a part in."""
+        """Return the checkpoints that any of these sessions has a part in."""
 
     def all(self) -> dict[str, Checkpoint]:
         """Every checkpoint by commit, oldest first."""
@@ -474,207 +484,211 @@ class CheckpointStore(Protocol):
         """Checkpoints of a group, by the id of its first."""
 
     def beginning(self, column: str, text: str) -> list[str]:
-        """Commits whose sha (or checkpoint id) begins so."""
+        """Return the commits whose sha (or checkpoint id) begins with a text."""
 
     def seen(self, shas: Iterable[str]) -> dict[str, tuple[str | None, list[dict[str, Any]]]]:
-        """Commits that were looked at: why there is no story, and hints."""
+        """Return, for commits that were examined, why they have no story, and hints."""
 
     def notes(self, shas: Iterable[str]) -> dict[str, tuple[str, Note]]:
-        """Who wrote what about a commit; of several notes each says more, the last word counts."""
+        """Return the note of each commit and its author; several notes are merged, and the latest
+        value of a field counts."""
 
     def overrides(self, shas: Iterable[str]) -> dict[str, list[tuple[str, str, str]]]:
-        """By commit: agent, session id, link or unlink."""
+        """Return, by commit: agent, session id, and `link` or `unlink`."""
 
     def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
-        """All that was ever said of these commits."""
+        """Return every note and override of these commits."""
 
     def all_said(self) -> list[OverrideEntry | NoteEntry]:
-        """All that was ever said of any commit."""
+        """Return every note and override."""
 
     def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
-        """Tokens of ranges of sessions (id, first, last), subagents included; ranges that adjoin
-        share nothing.
+        """Return the tokens of ranges of sessions (id, first, last), subagents included; adjoining
+        ranges never count the same tokens.
 
-        Agents write down what a response cost with it or right after it: up to the next event it
-        belongs to the range.
+        Agents record the usage of a response with it or right after it, so usage up to the next
+        event belongs to the range.
         """
 
     def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
-        """Of commits that have a story."""
+        """Return the marks of those commits that have a story."""
 
     def kept_since(self, project: int, since: int, limit: int) -> list[str]:
-        """Commits with a story that were not replaced, newest first."""
+        """Return the commits with a story that were not replaced, newest first."""
 
     def rewritten_from(self, project: int, shas: Iterable[str]) -> dict[str, list[str]]:
-        """What commits were before they were rewritten."""
+        """Return the commits that each of these commits replaced."""
 
     def group_sizes(self, roots: Iterable[str]) -> dict[str, int]:
-        """How many commits each group has, replaced ones aside."""
+        """Return how many commits each group has, without replaced ones."""
 
     def project_of(self, sha: str) -> int | None:
         """The project a commit was seen in."""
 
     def committed(self, sessions: list[int]) -> dict[int, int]:
-        """How many commits hold work of a session, rewritten ones once."""
+        """Return, by session, how many commits contain its work; rewritten commits count once."""
 
     def cuts(self, session: int) -> set[int]:
-        """Events of a session that links of commits rest on."""
+        """Return the events of a session that the links of its commits rest on."""
 
     def last_linked(self, session: int) -> int:
-        """The last event of a session that a commit holds; 0 if none does."""
+        """Return the last event of a session that belongs to a commit; 0 if none does."""
 
     def titles(self) -> list[StoryTitle]:
         """Every commit with a story in one line."""
 
     def save(self, project: int, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint in the place of any earlier one of the same commit."""
+        """Save a checkpoint, replacing an earlier one of the same commit."""
 
     def remove(self, commit: str) -> None:
-        """Drop a commit's checkpoint, if it has one."""
+        """Delete a commit's checkpoint, if it has one."""
 
     def saw(self, project: int, rows: Iterable[SeenCommit]) -> None:
-        """Commits that were looked at."""
+        """Record that these commits were examined."""
 
     def override(self, entry: OverrideEntry) -> None:
-        """Keep that a person linked or unlinked a session and a commit."""
+        """Save that a person linked or unlinked a session and a commit."""
 
     def note(self, entry: NoteEntry) -> None:
-        """Keep what somebody wrote about a commit."""
+        """Save a note about a commit."""
 
 
 class LinkStore(Protocol):
-    """What linking asks and keeps. Writes in the caller's transaction."""
+    """What linking reads and stores. Writes in the caller's transaction."""
 
     def grown(self) -> list[tuple[int, int]]:
-        """Sessions that have events which no run has looked at: number and project."""
+        """Return the sessions with events that linking has not examined: number and project."""
 
     def hooked_projects(self, after: int) -> set[int]:
-        """Projects that git's hooks told of in signals after this number."""
+        """Return the projects that git's hooks reported in signals after this number."""
 
     def lengths(self, project: int) -> list[tuple[int, int]]:
-        """Every session of a project: number and last seq."""
+        """Return every session of a project: number and last seq."""
 
     def candidates(self, project: int, sessions: Iterable[int]) -> list[CandidateSession]:
-        """Sessions of a project, these sessions, and the parents of these."""
+        """Return the sessions of a project, these sessions, and their parents."""
 
     def candidate(self, agent: str, session_id: str) -> CandidateSession | None:
-        """A session by name, of whatever project."""
+        """Return a session by name, of any project; None if it is unknown."""
 
     def activity(self, session: int, most: int | None = None) -> tuple[int, bytes] | None:
-        """What linking kept of what a session did, and up to which event; None if nothing, or if
-        it is more bytes than `most`."""
+        """Return what linking stored of a session's work, and up to which event; None if nothing is
+        stored or it is larger than `most` bytes."""
 
     def origins(self, session: int) -> list[int]:
-        """Sessions that a session may be a fork of. Not every fork says that it is one, but what
-        was paid for is not paid for again."""
+        """Return the sessions that a session may be a fork of: those that contain the same
+        responses. Not every fork says that it is one."""
 
     def tips(self, project: int) -> list[str] | None:
-        """Where a repository's refs were when it was last looked at; None if it never was."""
+        """Return the commits that a repository's refs pointed to when it was last examined; None if
+        it never was."""
 
     def save_tips(self, project: int, shas: list[str]) -> None:
-        """Remember where a repository's refs are."""
+        """Save the commits that a repository's refs point to."""
 
     def save_activity(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Keep what sessions did: number, last event, activity."""
+        """Save the work of sessions: number, last event, activity."""
 
     def save_looked(self, project: int, rows: Iterable[tuple[int, int]]) -> None:
-        """Remember how much of each session was looked at: number, last event."""
+        """Save how far linking has examined each session: number, last event."""
 
 
 class SignalStore(Protocol):
-    """What hooks announced."""
+    """Signals: what hooks reported."""
 
     def of_session(self, agent: str, session_id: str) -> list[Signal]:
-        """What the hooks of a session announced, in order."""
+        """Return the signals of a session, in order."""
 
     def hooked(self, sha: str) -> list[tuple[str, str]]:
-        """Sessions in whose process a hook saw the commit made."""
+        """Return the sessions in whose process a hook saw the commit being made."""
 
     def last_heard(self, agent: str) -> int | None:
-        """When a hook of an agent was last heard, doctor's own probes aside."""
+        """Return when a hook of an agent last reported something, without doctor's probes; None if
+        it never did."""
 
     def newest(self) -> int:
-        """The number of the newest signal; 0 if there is none."""
+        """Return the number of the newest signal; 0 if there is none."""
 
     def after(self, number: int) -> list[Signal]:
-        """Signals with a higher number, in order."""
+        """Return the signals with a higher number, in order."""
 
     def last_of(self, agent: str, session_id: str, limit: int) -> list[Signal]:
-        """The last signals of a session, newest first."""
+        """Return the last signals of a session, newest first."""
 
     def ended_at(self, agent: str, session_id: str) -> int | None:
-        """When a session's hook last said that it ended."""
+        """Return when a hook last reported the end of a session; None if none did."""
 
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
-        """Those of these commits that a hook saw inside a session."""
+        """Return those of these commits that a hook saw being made inside a session."""
 
     def unseen_in(self, folders: Iterable[str]) -> set[str]:
-        """Commits that git's hook told of in these folders and nobody has looked at."""
+        """Return the commits that git's hook reported in these folders and linking has not
+        examined."""
 
     def of_commits(self, shas: Iterable[str]) -> list[CommitSignal]:
-        """What git's own hook told of commits, oldest first."""
+        """Return what git's hook reported about these commits, oldest first."""
 
     def agent_commits(self, since: int) -> list[CommitSignal]:
-        """What agents' hooks told of commits since a moment, oldest first: one for each
-        abbreviated name of a commit that a command printed."""
+        """Return what agents' hooks reported about commits since a time, oldest first: one for each
+        abbreviated sha that a command printed."""
 
     def rewrites(self) -> list[tuple[str, str]]:
-        """Commits that git rewrote, in that order: old and new."""
+        """Return the commits that git rewrote, in that order: old and new sha."""
 
 
 class ProjectStore(Protocol):
     """Projects, their places and aliases."""
 
     def known(self) -> list[tuple[int, Project]]:
-        """Every project with its number."""
+        """Return every project with its number."""
 
     def places(self) -> dict[str, int]:
-        """Folders that sessions ran in, each with its project's number."""
+        """Return the folders that sessions ran in, each with its project's number."""
 
     def active(self) -> dict[int, tuple[int, int | None]]:
-        """By project: how many main sessions, and when something was last said."""
+        """Return, by project, the number of main sessions and the time of the last event."""
 
     def find(self, identity: str) -> tuple[int, Project] | None:
-        """A project and its number by identity; None if it is not known."""
+        """Return a project and its number by identity; None if it is unknown."""
 
     def save_alias(self, entry: AliasEntry) -> None:
-        """Keep that a path belongs to a project, in the caller's transaction."""
+        """Save that a path belongs to a project, in the caller's transaction."""
 
     def former(self, project: Project) -> list[tuple[str, str | None]]:
-        """Projects met at the same path that may be this one before it had a commit or a remote:
-        identity, root."""
+        """Return the projects seen at the same path that may be this one before it had a commit or
+        a remote: identity and root."""
 
     def session_counts(self) -> dict[int, int]:
-        """By project: how many main sessions."""
+        """Return the number of main sessions by project."""
 
     def story_counts(self) -> dict[int, int]:
-        """By project: how many commits with a story."""
+        """Return the number of commits with a story by project."""
 
     def aliases(self) -> dict[str, list[str]]:
-        """By identity: the paths that a person said are that project's."""
+        """Return, by identity, the paths that a person assigned to that project."""
 
 
 class FeedStore(Protocol):
-    """What is new or otherwise since a moment, for those who have read the rest."""
+    """The changes since a moment, for subscribers that have read everything before it."""
 
     def lengths(self) -> dict[int, int]:
-        """Every session's last seq."""
+        """Return every session's last seq."""
 
     def ends(self) -> tuple[int, int]:
-        """What comes after the first number is all known; the second is the last there is."""
+        """Return two numbers: all changes after the first are known; the second is the latest."""
 
     def after(self, number: int, limit: int) -> list[ChangeRecord]:
-        """At most `limit` changes after a number, in order."""
+        """Return up to `limit` changes after a number, in order."""
 
     def of_sessions(self) -> dict[int, int]:
-        """By session, the last change of one of its events."""
+        """Return, by session, the number of the latest change to one of its events."""
 
     def begin_anew(self, last: int = 0) -> None:
-        """Whoever has read anything, up to that number too, must read it again; in the caller's
-        transaction."""
+        """Drop the log, in the caller's transaction: every subscriber, also one that has read up to
+        `last`, must read everything again."""
 
     def prune(self) -> None:
-        """Drop the oldest changes if there are too many, in the caller's transaction."""
+        """Delete the oldest changes if there are too many, in the caller's transaction."""
 
 
 class StatsStore(Protocol):
@@ -716,13 +730,13 @@ class StatsStore(Protocol):
 
 
 class ForgetStore(Protocol):
-    """What forget asks of the database and removes from it, in the caller's transaction."""
+    """What forget reads and deletes, in the caller's transaction."""
 
     def tombstones(self, home: Path) -> Tombstones:
-        """Return all that was ever forgotten, with the salt that is kept in `home`."""
+        """Return everything that was ever forgotten, with the salt stored in `home`."""
 
     def save_tombstones(self, entry: ForgottenEntry) -> None:
-        """Remember what was forgotten."""
+        """Save what was forgotten."""
 
     def reasons(self) -> dict[str, str]:
         """Return the commits that have no story because of a forget, and why."""
@@ -734,7 +748,8 @@ class ForgetStore(Protocol):
         """Return the subagents of a session that began between two times."""
 
     def has_transcript(self, name: SessionName) -> bool:
-        """Whether a session has a file of its own, or only another session tells what it did."""
+        """Return whether a session has a file of its own; otherwise only another session's file
+        describes it."""
 
     def sessions_before(self, when: int) -> set[SessionName]:
         """Return the main sessions that ended before a time."""
@@ -743,13 +758,13 @@ class ForgetStore(Protocol):
         """Return the subagents with a transcript of their own that ended before a time."""
 
     def has_signal_before(self, when: int) -> bool:
-        """Whether a hook announced anything before this time."""
+        """Return whether a hook reported anything before a time."""
 
     def rewrites(self, sha: str) -> set[str]:
-        """Return a commit with all that it was before it was rewritten, or is now."""
+        """Return a commit together with all its earlier and later versions."""
 
     def record_count(self, name: SessionName) -> int:
-        """How many records were read of a session's own files."""
+        """Return how many records were read from a session's own files."""
 
     def forks(self, session_id: str) -> set[SessionName]:
         """Return the sessions that say they come from this one."""
@@ -777,32 +792,33 @@ class ForgetStore(Protocol):
         """Return the legacy titles by the key of the message they name."""
 
     def signal_ids(self, signals: Iterable[Signal]) -> list[int]:
-        """Return the rows of these signals: of several that are alike, as many as are given."""
+        """Return the row ids of these signals; of several equal ones, as many as are given."""
 
     def delete_session(self, session: int) -> None:
-        """Delete a session and all that hangs on it."""
+        """Delete a session and everything that belongs to it."""
 
     def empty_session(self, session: int) -> None:
-        """Delete all that was read of a session; the session, its folder and its links stay."""
+        """Delete everything read from a session's records; the session, its folder and its links
+        stay."""
 
     def clear_folder(self, session: int) -> None:
-        """Forget the folder a session ran in."""
+        """Clear the folder of a session."""
 
     def reset_sources(self, names: Iterable[SessionName]) -> None:
-        """Set the sources of these sessions and their subagents back, as if nothing of them had
-        been read; what their files look like stays, so that they are not opened again."""
+        """Reset the sources of these sessions and their subagents, as if nothing of them had been
+        read. The size and time of their files stay, so that ingest does not open them again."""
 
     def delete_signals(self, ids: Iterable[int]) -> None:
-        """Delete signals; those that come get the freed ids, so none of these counts as linked."""
+        """Delete signals. New ones get the freed ids, so linking must not count them as done."""
 
     def delete_titles(self, keys: Iterable[int]) -> None:
         """Delete titles by the keys of the messages they name."""
 
     def put_titles(self, titles: dict[int, str]) -> None:
-        """Keep titles by the keys of the messages they name."""
+        """Save titles by the keys of the messages they name."""
 
     def drop_hints(self, names: set[SessionName]) -> None:
-        """Drop the hints of commits that name these sessions."""
+        """Delete the hints of commits that name these sessions."""
 
     def keep_notes(self, kept: Iterable[tuple[str, int]]) -> None:
         """Delete all notes but these: commit and time."""
@@ -811,35 +827,35 @@ class ForgetStore(Protocol):
         """Delete all overrides but these: commit, agent and session id."""
 
     def linked_whole(self, sessions: Iterable[int]) -> list[tuple[int, int]]:
-        """Return which of these sessions linking has looked at to their end: project, session."""
+        """Return which of these sessions linking has examined to their end: project, session."""
 
     def renumber_linked(self, sessions: Iterable[int], whole: list[tuple[int, int]]) -> None:
-        """After sessions were read again: linking has looked at all of those in `whole`, and
-        looks at the others from their beginning."""
+        """After sessions were read again: mark those in `whole` as examined to their end, and the
+        others as not examined."""
 
     def move_segments(self, segments: Mapping[tuple[str, str, int, int], SegmentEntry]) -> None:
-        """Name segments by the addresses they have now; given by agent, path, generation and
-        first byte."""
+        """Set the current addresses of segments, given by agent, path, generation and first
+        byte."""
 
     def trial(self) -> AbstractContextManager[None]:
         """Run a transaction that is always rolled back."""
 
     def overwrite_deleted(self) -> None:
-        """Have what is deleted from now on overwritten in the database's file."""
+        """Overwrite what is deleted from now on in the database file."""
 
     def scrub(self, copy: Path) -> bool:
-        """Leave nothing deleted in the database's files; False if a reader that is still open
-        keeps the log in use.
+        """Remove every deleted byte from the database files; return False if a reader that is still
+        open keeps the log in use.
 
-        Full text search keeps deleted words until its parts are merged, SQLite deleted pages
-        until the file is rewritten, and the log of writes what both were before. It is rewritten
-        by way of a copy of our own: a plain VACUUM would put everything into the system's folder
-        for temporary files.
+        Full text search keeps deleted words until its parts are merged, SQLite keeps deleted pages
+        until the file is rewritten, and the log keeps what was there before. The file is rewritten
+        through a copy in our own directory, because a plain VACUUM would write everything to the
+        system's temporary directory.
         """
 
 
 class Store(Protocol):
-    """A database that is open, by what can be asked of it."""
+    """An open database, with one facet for each kind of question."""
 
     @property
     def capture(self) -> CaptureStore: ...
@@ -876,10 +892,10 @@ class Store(Protocol):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
+        """Return whether a transaction is open."""
 
     def begin(self) -> None:
-        """Open a transaction that may write, unless one is open."""
+        """Begin a write transaction, unless one is open."""
 
     def commit(self, journal: Journal | None = None) -> None:
         """Commit the open transaction; with a journal, append its pending entries first.
@@ -888,38 +904,40 @@ class Store(Protocol):
         """
 
     def rollback(self) -> None:
-        """Take back the open transaction, if there is one."""
+        """Roll back the open transaction, if there is one."""
 
     def transaction(self, journal: Journal | None = None) -> AbstractContextManager[None]:
-        """All or nothing of what is written inside; with a journal, its pending entries too."""
+        """Write all of what happens inside, or nothing; with a journal, its pending entries too."""
 
     def total_changes(self) -> int:
-        """How many rows this connection has changed."""
+        """Return how many rows this connection has changed."""
 
     def version(self) -> int:
-        """Another number whenever another connection has changed the database."""
+        """Return a number that differs after another connection has changed the database."""
 
     def in_place(self) -> bool:
-        """Whether this is still the database that one would open now."""
+        """Return whether this is still the database at its path."""
 
     def is_whole(self) -> bool:
         """Return whether it can be read and has every table of its version."""
 
     def check(self) -> list[str]:
-        """What the database finds wrong with itself, indexes included; empty is fine."""
+        """Return what the database finds wrong with itself, indexes included; empty if all is
+        well."""
 
     def close(self) -> None:
-        """Let go of it; closing twice is fine."""
+        """Close it; closing twice is fine."""
 
     def mark(self, name: str) -> int:
-        """A number that was kept under a name; 0 if none was."""
+        """Return the number stored under a name; 0 if there is none."""
 
     def set_mark(self, name: str, number: int) -> None:
-        """Keep a number under a name, in the caller's transaction."""
+        """Store a number under a name, in the caller's transaction."""
 
     def journal_end(self) -> JournalMark | None:
-        """How the journal ended when this database was last written; None if nobody said so."""
+        """Return how the journal ended when this database was last written; None if that was never
+        recorded."""
 
     def save_journal_end(self, mark: JournalMark) -> None:
-        """Remember, in the caller's transaction, that the database has everything up to this end
-        of the journal."""
+        """Record, in the caller's transaction, that the database has everything up to this end of
+        the journal."""

@@ -1,4 +1,4 @@
-"""What was forgotten and must not come back: names of sessions and commits, salted digests of
+"""What was forgotten and must not be stored again: names of sessions and commits, salted digests of
 records and strings."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MARK = "salt-"
 
 
 class Tombstones(msgspec.Struct):
-    """All that was ever forgotten, and the salt its digests were made with."""
+    """Everything that was ever forgotten, with the salt of its digests."""
 
     salt: bytes = b""
     sessions: set[tuple[str, str]] = set()
@@ -47,7 +47,7 @@ class Tombstones(msgspec.Struct):
         return bool(self.sessions or self.records or self.strings)
 
     def covers(self, agent: str, session_id: str, parent: str | None = None) -> bool:
-        """Whether a session, or the one it works for, was forgotten."""
+        """Return whether a session, or the session it is a subagent of, was forgotten."""
         if (agent, session_id) in self.sessions:
             return True
         return parent is not None and (agent, parent) in self.sessions
@@ -59,13 +59,13 @@ class Tombstones(msgspec.Struct):
 
     @property
     def mark(self) -> str:
-        """What the salt is known again by; it is kept among the strings."""
+        """A digest that identifies the salt; stored among the strings."""
         return _MARK + _digest(self.salt, b"\x00")
 
     @property
     def lost(self) -> bool:
-        """Whether there are digests that nothing can be compared with: the salt is not the one
-        they were made with."""
+        """Whether there are digests but the salt they were made with is missing or changed, so
+        nothing can be compared."""
         known = not self.marks or self.mark in self.marks
         return bool(self.records or self.strings) and not (self.salt and known)
 
@@ -75,12 +75,12 @@ class Tombstones(msgspec.Struct):
         return _digest(self.salt, name + b"\x00" + line.rstrip(b"\r\n"))
 
     def torn(self, session: str, line: bytes, size: int) -> str:
-        """Return the digest of a line that had only `size` bytes when it was forgotten, and may
-        be whole by now."""
+        """Return the digest of a line that had only `size` bytes when it was forgotten and may be
+        complete now."""
         return f"{size}-{self.line(session, line[:size])}"
 
     def string(self, text: str) -> str:
-        """Return the digest of a string, whoever said it."""
+        """Return the digest of a string, whichever session it is from."""
         return _digest(self.salt, text.encode("utf-8", "surrogatepass"))
 
 
@@ -89,8 +89,8 @@ def _digest(salt: bytes, content: bytes) -> str:
 
 
 def read_salt(home: Path) -> bytes:
-    """Return what digests are salted with, empty if there is none; kept apart from them, so that
-    they can be shared and still tell nothing."""
+    """Return the salt of the digests; empty if there is none. It is kept apart from them, so that
+    digests alone reveal nothing."""
     try:
         return (home / SALT).read_bytes()
     except FileNotFoundError:
@@ -98,20 +98,21 @@ def read_salt(home: Path) -> bytes:
 
 
 def make_salt(home: Path) -> bytes:
-    """Write another salt in the place of any former one, and return it."""
+    """Write a new salt, replacing any old one, and return it."""
     replace(home / SALT, os.urandom(_SALT_BYTES))
     return read_salt(home)
 
 
 def require_salt(found: Tombstones) -> Tombstones:
-    """Raise StoreError if the salt is lost: what cannot be asked must not let all through."""
+    """Raise StoreError if the salt is lost: forgotten text cannot be recognised then, so nothing
+    may be ingested."""
     if found.lost:
         raise StoreError(LOST, LOST_HINT)
     return found
 
 
 def merge_forgotten(one: ForgottenEntry, other: ForgottenEntry) -> ForgottenEntry:
-    """Return both of them as one entry, everything once."""
+    """Return both entries as one, without duplicates."""
     records = {name: set(digests) for name, digests in one.records.items()}
     for name, digests in other.records.items():
         records.setdefault(name, set()).update(digests)

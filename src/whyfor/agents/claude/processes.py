@@ -1,4 +1,4 @@
-"""Which sessions of Claude Code's run now: it keeps a file for each of its processes."""
+"""Which Claude Code sessions are running: it keeps one file per process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whyfor.agents.claude.places import projects_folder
 
 
 class Registry:
-    """Reads a file again only when it changed."""
+    """The process files; each is read again only when it changed."""
 
     def __init__(self, home: Path, env: Mapping[str, str]) -> None:
         self._folder = _folder(home, env)

@@ -1,4 +1,4 @@
-"""From a transcript's lines to events, and from what lies beside it."""
+"""Read transcripts of Claude Code, and the files beside them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SIDE_MAX = 4000
 
 
 class MetaReader:
-    """`agent-<id>.meta.json`: what the parent called the subagent and why."""
+    """`agent-<id>.meta.json`: the subagent's type, its task and the call that started it."""
 
     def __init__(self, state: Record) -> None:
         self.state = state
@@ -69,7 +69,7 @@ class MetaReader:
 
 
 class ResultReader:
-    """A tool result too large for the transcript, kept in a file named after the call."""
+    """A tool result too large for the transcript, in a file named after the call."""
 
     def __init__(self, state: Record) -> None:
         self.state = state
@@ -85,8 +85,8 @@ class ResultReader:
 
 
 class _Line(RecordPlace):
-    """One line while it is read: what its events' keys are made of, and where it stands in the
-    tree of lines."""
+    """One line while it is read: the id its events' keys are made of, and its place in the tree of
+    lines."""
 
     __slots__ = ("base", "link")
 
@@ -98,7 +98,7 @@ class _Line(RecordPlace):
     def say(
         self, kind: str, key: int, actor: str, text: str = "", name: str = "", **more: object
     ) -> None:
-        """Add an event that has its place in the tree."""
+        """Add an event that carries the line's place in the tree."""
         self.add(kind, key, actor, text, name, {**self.link, **more})
 
 
@@ -123,8 +123,8 @@ class TranscriptReader:
             remember(self.through, uuid, self._parent(record), _SIDE_MAX)
 
     def _parent(self, record: Record) -> str | None:
-        """The nearest line above that says something: None at a root, empty where the record
-        does not tell."""
+        """Return the nearest line above that has events; None at a root, empty if the record does
+        not say."""
         # the latter over a compaction
         parent = record.get("parentUuid") or record.get("logicalParentUuid")
         if isinstance(parent, str):
@@ -133,7 +133,8 @@ class TranscriptReader:
         return None if root else ""
 
     def _dispatch(self, record: Record, offset: int, line: bytes, out: Sink) -> Bucket:
-        """Returns whose record it is: the session's, or that of a subagent in the same file."""
+        """Read one record; return whose it is: the session's, or that of a subagent in the same
+        file."""
         kind = record.get("type")
         bucket = out.main
         if kind in ("user", "assistant", "system", "attachment"):
@@ -174,7 +175,8 @@ class TranscriptReader:
                 self._attachment(record, at)
 
     def _side(self, record: Record, session_id: str) -> str:
-        """Until 2.0 subagents stood in the main file; one chain of parents is one subagent."""
+        """Return the id of a subagent in the main file, as before 2.0: one chain of parents is one
+        subagent."""
         uuid, parent = get_str(record, "uuid"), get_str(record, "parentUuid")
         agent_id = record.get("agentId")
         if isinstance(agent_id, str):
@@ -185,7 +187,7 @@ class TranscriptReader:
         return subagent_id(root, session_id)
 
     def _place(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
-        """Where the session is: said at its start and again when it changes."""
+        """Add where the session runs, at its start and whenever it changes."""
         cwd, branch = record.get("cwd"), record.get("gitBranch")
         seen = self.state.setdefault("place", {}).get(bucket.session_id)
         if seen is not None and seen[0] == cwd and seen[1] == branch:
@@ -246,8 +248,8 @@ class TranscriptReader:
                 self._result(block, None, index, at)
 
     def _usage(self, record: Record, message: Record, model: str, at: _Line) -> None:
-        """Each line of a response repeats the whole response's usage; the store keeps the
-        maximum per key."""
+        """Add the usage. Each line of a response repeats it; the store keeps the maximum per
+        key."""
         usage = message.get("usage")
         if not isinstance(usage, dict):
             return
@@ -332,8 +334,8 @@ class TranscriptReader:
             at.say("user.prompt", key, "assistant" if side else "user", text, **shown)
 
     def _echo(self, text: str, key: int, at: _Line) -> None:
-        """A slash command or a `!` shell line: what the person did, though not a prompt to the
-        model."""
+        """Add a slash command or a `!` shell line: something the person did that is not a prompt to
+        the model."""
         if found := _COMMAND.search(text):
             arguments = _ARGUMENTS.search(text)
             said = f"{found[1].strip()} {arguments[1].strip() if arguments else ''}".strip()
@@ -370,7 +372,7 @@ class TranscriptReader:
             at.touch(key, waiting[:1], waiting[1])
 
     def _outcome(self, outcome: Any, data: Record, ident: Any, at: _Line) -> None:
-        """What the program kept of the result beside the model's copy: the exact patch, the
+        """Add what the program recorded about a result besides its text: the exact patch, the
         subagent, a refusal."""
         if isinstance(outcome, dict):
             if outcome.get("structuredPatch"):
@@ -411,7 +413,7 @@ class TranscriptReader:
                 at.say("status.changed", key, "system", text, summary=True)
 
     def _attachment(self, record: Record, at: _Line) -> None:
-        """A prompt typed while the agent worked stands only here."""
+        """Add a prompt that was typed while the agent worked; no other line has it."""
         attachment = get_dict(record, "attachment")
         if attachment.get("type") != "queued_command":
             return
@@ -428,8 +430,8 @@ class TranscriptReader:
         self._said({**record, **whose}, text, images, at)
 
     def _progress(self, record: Record, out: Sink) -> None:
-        """Early 2.x copied a subagent's messages into the parent's file; its own file has the
-        same uuids."""
+        """Read a subagent's message that early 2.x versions copied into the parent's file; its own
+        file has the same uuids."""
         data = get_dict(record, "data")
         agent_id = data.get("agentId")
         inner = get_dict(data, "message")
@@ -440,7 +442,7 @@ class TranscriptReader:
             self._tree_line({**inner, "isSidechain": True}, self._line(inner, bucket, 0, b""))
 
     def _summary(self, record: Record, bucket: Bucket) -> None:
-        """A legacy title: it names a leaf that mostly stands in another session's file."""
+        """Add a legacy title. It names a message that is usually in another session's file."""
         leaf, text = record.get("leafUuid"), record.get("summary")
         if isinstance(leaf, str) and isinstance(text, str) and text.strip():
             # What kind of line the leaf is stands there, not here: an answer, a prompt or a system
@@ -465,7 +467,7 @@ def _origin(record: Record) -> object:
 
 
 def _reference(block: Record, index: int) -> Record:
-    """Images stay in the segment; the event says that there is one, of which kind and size."""
+    """Describe an image: its type and size. The bytes stay in the segment."""
     source = get_dict(block, "source")
     data = source.get("data")
     size = len(data) * 3 // 4 if isinstance(data, str) else None

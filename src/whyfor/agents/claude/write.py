@@ -1,4 +1,4 @@
-"""A session of Claude Code's, written: a tree of lines in the folder of its project."""
+"""Write a session of Claude Code: a tree of lines in its project's directory."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class ClaudeWriter:
     # -- one session -----------------------------------------------------------------------------
 
     def exact(self, records: Sequence[Record], place: NewSession) -> list[Record]:
-        """The whole tree, other branches too; the last line is the leaf that is resumed."""
+        """Return the whole tree with all its branches; the last line is the leaf that is
+        resumed."""
         starts = _starts(records)
         kept = [_moved(r, starts, place) for r in _mended(records) if r.get("type") not in LEFT_OUT]
         return [*kept, _title(place)]
@@ -134,8 +135,7 @@ def _blocks(record: Record) -> list[Record]:
 
 
 def _mended(records: Sequence[Record]) -> list[Record]:
-    """Every line once, and hanging on one that is there: on the one before it, if its own parent
-    is not."""
+    """Return every line once, with a parent that exists: its own, else the line before it."""
     known: dict[str, Record] = {}
     for record in records:
         if isinstance(ident := record.get("uuid"), str):
@@ -159,7 +159,8 @@ def _mended(records: Sequence[Record]) -> list[Record]:
 
 
 def _parent(record: Record, known: dict[str, Record], before: str | None) -> Any:
-    """Old versions have lines of no message between parent and child: past them."""
+    """Return a line's parent, skipping lines between parent and child that are not messages, as old
+    versions wrote them."""
     parent = record.get("parentUuid")
     passed: set[str] = set()
     while parent in known and known[parent].get("type") not in TREE and parent not in passed:
@@ -169,7 +170,8 @@ def _parent(record: Record, known: dict[str, Record], before: str | None) -> Any
 
 
 def _starts(records: Sequence[Record]) -> set[str]:
-    """The folders the sessions began in: these are another one now."""
+    """Return the directories the sessions began in; the new session has another one in their
+    place."""
     first: dict[str, str] = {}
     for record in records:
         if cwd := get_str(record, "cwd"):
@@ -178,8 +180,8 @@ def _starts(records: Sequence[Record]) -> set[str]:
 
 
 def _moved(record: Record, starts: set[str], place: NewSession) -> Record:
-    """The same line in the new session, saying where it comes from as the agent's own branches
-    do."""
+    """Return a line for the new session, with its origin noted as the agent does for its own
+    branches."""
     changed: Record = {"sessionId": place.session_id}
     if record.get("cwd") in starts:
         changed["cwd"] = place.cwd
@@ -220,8 +222,8 @@ def _folder(place: NewSession) -> Path:
 
 
 def project_folder(path: str, env: Mapping[str, str]) -> str:
-    """The agent's name for a project: its path, all but letters and digits as dashes, a long one
-    with a hash."""
+    """Return the agent's name for a project: its path with all but letters and digits as dashes; a
+    long one ends with a hash."""
     if given := env.get("CLAUDE_CODE_PROJECT_DIR_NAME"):
         return given
     raw = unicodedata.normalize("NFC", path).encode("utf-16-le", "surrogatepass")

@@ -1,5 +1,5 @@
-"""Codex CLI: rollouts under ~/.codex/sessions, one file per thread; two dialects that share
-their items."""
+"""Codex CLI: rollouts under ~/.codex/sessions, one file per thread, in two formats that share their
+items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls: what was asked, how it ended, which files it touched, who allowed it."""
+"""Read tool calls: what was asked, how it ended, which files it touched, who allowed it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Calls:
         at.add("subagent.started", fold(key, "sub"), "assistant", task, kind, data)
 
     def hosted(self, item: Record, at: RolloutPlace) -> None:
-        """A tool that the model's provider runs: its result is not written down."""
+        """Add a call of a tool that the model's provider runs; its result is not recorded."""
         given = get_dict(item, "action") or {"prompt": get_str(item, "revised_prompt")}
         at.call(at.key(item.get("id")), item.get("id"), HOSTED[item["type"]], given)
 
@@ -95,8 +95,8 @@ class Calls:
     # -- events that say how a call ended --------------------------------------------------------
 
     def ran(self, call: object, event: Record, at: RolloutPlace) -> None:
-        """How a command ended: mostly known before its output, later when it ran in the
-        background."""
+        """Add how a command ended. Usually this comes before its output; after it if the command
+        ran in the background."""
         ident = as_str(call)
         # `<user_shell_command>` tells it
         if not ident or event.get("source") in ("user_shell", "userShell"):
@@ -169,7 +169,7 @@ class Calls:
     def _nested(
         self, ident: str, name: str, given: Record, output: str, result: Record, at: RolloutPlace
     ) -> None:
-        """A tool that a script of the model called: only its end is written down."""
+        """Add a tool call that a script of the model made; only its end is recorded."""
         data = {"id": ident, "input": given, "nested": True}
         at.add("tool.call", at.key(ident), "assistant", flatten(given), name, data)
         at.add("tool.result", at.key(ident, "result"), "tool", output, data={"id": ident, **result})
@@ -230,7 +230,7 @@ def _given(item: Record) -> Any:
 
 
 def _command(command: object) -> str:
-    """`bash -lc "…"` is how the program starts what the model asked for."""
+    """Return the command without the `bash -lc "…"` that the program puts around it."""
     words = [str(word) for word in as_list(command)]
     if len(words) == 3 and words[1] in ("-c", "-lc"):
         return words[2]

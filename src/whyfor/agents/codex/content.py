@@ -1,4 +1,4 @@
-"""What messages and tools' outputs are made of: texts, images, JSON inside a string."""
+"""The parts of messages and tool outputs: texts, images, JSON inside a string."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def decode_arguments(text: str) -> Any:
 
 
 def image_data(part: Record, index: int, path: str | None = None) -> Record:
-    """Images stay in the segment; the event says that there is one, of which kind and size."""
+    """Describe an image: its type and size. The bytes stay in the segment."""
     url = part.get("image_url")
     head, _, data = (as_str(url) or get_str(as_dict(url), "url")).partition(",")
     found: Record = {"block": index, "type": "image"}

@@ -21,7 +21,7 @@ PATCH_TOOL = "apply_patch"
 
 
 def untrusted(folder: Path, settings: Path, events: list[str]) -> list[str]:
-    """Events whose hooks Codex has no record of the person's consent for."""
+    """Return the events whose hooks the person has not yet told Codex to trust."""
     import tomllib  # here: only doctor asks
 
     try:

@@ -28,8 +28,8 @@ _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)", re.M)
 
 
 def outcome(output: object) -> tuple[str, int | None, bool]:
-    """What a tool said, its exit code, whether it failed: all in one string that was meant for
-    the model."""
+    """Return a tool's output, its exit code and whether it failed. All three are in one text
+    written for the model."""
     failed = False
     if isinstance(output, dict):
         failed, output = output.get("success") is False, output.get("content")

@@ -1,4 +1,4 @@
-"""What a real prompt is, among all that the program says in the user's name."""
+"""Find the person's prompts among the texts that the program puts into user messages."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Prompts:
         self.thread = thread
 
     def message(self, item: Record, parts: list[Any], at: RolloutPlace) -> None:
-        """A message of the user's: what they wrote and showed, and what was put beside it."""
+        """Read a user message: the person's text and images, and what the program added."""
         origins = _origins(item)
         words: list[str] = []
         images: list[Record] = []
@@ -102,8 +102,8 @@ class Prompts:
             self._prompt(text, images, at.key(item.get("id")), at)
 
     def shown(self, event: Record, at: RolloutPlace) -> None:
-        """The same prompt once more, as the screen showed it; only a file without the item needs
-        it."""
+        """Read the copy of a prompt that was shown on screen; needed only if the file lacks the
+        prompt itself."""
         text = get_str(event, "message")
         if event.get("kind") not in (None, "plain") or text.lstrip().startswith(INJECTED):
             return
@@ -114,7 +114,7 @@ class Prompts:
             self._prompt(text, [], at.key(), at)
 
     def from_agent(self, item: Record, at: RolloutPlace) -> None:
-        """Agents of a team writing to each other; the payload is often encrypted."""
+        """Read a message from one agent of a team to another; it is often encrypted."""
         content = item.get("content")
         text = content if isinstance(content, str) else texts(content)
         said = text.partition("Payload:\n")[2] if text.startswith("Message Type:") else text
@@ -143,8 +143,7 @@ class Prompts:
         )
 
     def _told(self, text: str, key: int, at: RolloutPlace) -> None:
-        """Text that was put in the user's mouth, where it says more than the model's own
-        context."""
+        """Read text that the program added to a user message, if it says something new."""
         if text.startswith("<user_shell_command>") and (ran := re.match(_SHELL, text)):
             output, code, _ = outcome(ran[2])
             at.add("tool.call", key, "user", ran[1], "user_shell", {"input": {"command": ran[1]}})
@@ -166,7 +165,7 @@ class Prompts:
 
 
 def _origins(item: Record) -> list[Any]:
-    """Who wrote each part of a message, where the file says so."""
+    """Return who wrote each part of a message, if the file says so."""
     metadata = get_dict(item, "internal_chat_message_metadata_passthrough")
     parts = map(as_dict, get_list(metadata, "content_item_metadata"))
     return [get_dict(part, "provenance").get("type") for part in parts]

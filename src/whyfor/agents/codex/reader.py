@@ -1,5 +1,4 @@
-"""From a rollout's records to events. Items are the conversation; events add what items do not
-say."""
+"""Read rollouts of Codex. Items are the conversation; events add what items do not say."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ SILENT_TURN_ITEMS = frozenset(
 
 
 class RolloutReader:
-    """A thread's rollout: each record goes to the one who understands it."""
+    """A thread's rollout; each type of record has its handler."""
 
     def __init__(self, state: Record, *, subagent: bool) -> None:
         self.state = state
@@ -149,8 +148,8 @@ class RolloutReader:
         return handler
 
     def _document(self, record: Record, out: Sink) -> None:
-        """The oldest files: one JSON document, rewritten as it grows; an item is known by its
-        place."""
+        """Read the oldest format: one JSON document, rewritten as it grows; an item's identity is
+        its position."""
         head = get_dict(record, "session")
         begun = parse_iso(head.get("timestamp"))
         self.thread.meta(head, RolloutPlace(out, begun, 0, b"session"))

@@ -1,4 +1,4 @@
-"""What a line of a rollout is: a record in its envelope, or, until mid 2025, a bare item."""
+"""The two forms of a rollout's line: a record in an envelope, or, until mid 2025, a bare item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_se
 
 
 def is_bare_meta(record: Record) -> bool:
-    """Until mid 2025 the first line was the session's head itself."""
+    """Return whether this is the session's head without an envelope, as the first line was until
+    mid 2025."""
     if record.keys() & {"type", "payload"} or not record.keys() & {"instructions", "git"}:
         return False
     return isinstance(record.get("id"), str) and "timestamp" in record
@@ -33,7 +34,7 @@ def is_bare_item(record: Record) -> bool:
 
 
 def unwrapped(record: Record) -> tuple[str, Record]:
-    """A line without an envelope, as if it had one."""
+    """Return a line without an envelope as if it had one: type and payload."""
     kind = get_str(record, "type")
     if is_bare_meta(record):
         return "session_meta", record
@@ -43,6 +44,6 @@ def unwrapped(record: Record) -> tuple[str, Record]:
 
 
 def parent(meta: Record) -> str | None:
-    """The thread that a session's head says it was spawned by."""
+    """Return the id of the thread that spawned this one, from its head; None if none did."""
     spawned = get_dict(get_dict(get_dict(meta, "source"), "subagent"), "thread_spawn")
     return get_str(spawned, "parent_thread_id") or get_str(meta, "parent_thread_id") or None

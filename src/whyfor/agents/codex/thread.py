@@ -21,8 +21,8 @@ class Thread:
         self.state = state
 
     def inherited(self, record: Record, kind: str, payload: Record, own: str) -> bool:
-        """A subagent's file may begin with its parent's conversation: what it was given, not
-        what it did."""
+        """Return whether a record is a copy from the parent: a subagent's file may begin with its
+        parent's conversation."""
         state = self.state
         if kind == "session_meta":
             if "root" in state and payload.get("id") != own:
@@ -51,8 +51,8 @@ class Thread:
         return bool(self.state.get("copies"))
 
     def meta(self, meta: Record, at: RolloutPlace) -> None:
-        """Its own head comes first; heads of threads it was copied from, and its own again, may
-        follow."""
+        """Read a head. The thread's own comes first; heads of threads it was copied from, or its
+        own again, may follow."""
         own, ident = at.bucket.session_id, get_str(meta, "id")
         first = "root" not in self.state
         origin = get_str(meta, "forked_from_id")
@@ -101,7 +101,7 @@ class Thread:
         self._place(cwd, "", {}, False, at)
 
     def _place(self, cwd: str, branch: str, told: Record, first: bool, at: RolloutPlace) -> None:
-        """Where the session is: said at its start and again when it changes."""
+        """Add where the session runs, at its start and whenever it changes."""
         before = get_list(self.state, "place") or ["", ""]
         place = [cwd or before[0], branch or before[1]]
         if not first and place == before:
@@ -119,7 +119,7 @@ class Thread:
 
 
 def _subagent(meta: Record) -> str | None:
-    """What kind of subagent the thread is, if it is one."""
+    """Return what kind of subagent the thread is; None if it is not one."""
     source = get_dict(meta, "source").get("subagent")
     spawned = get_dict(as_dict(source), "thread_spawn")
     names = [spawned.get("agent_role"), meta.get("agent_role"), spawned.get("agent_nickname")]

@@ -1,4 +1,4 @@
-"""How the thread goes on: turns, errors, compactions, what the person did to it."""
+"""Read how a thread proceeds: turns, errors, compactions, rollbacks."""
 
 from __future__ import annotations
 

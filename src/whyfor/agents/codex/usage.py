@@ -1,4 +1,4 @@
-"""Tokens: counted once per response, however often a rollout repeats its figures."""
+"""Count tokens once per response, however often a rollout repeats them."""
 
 from __future__ import annotations
 

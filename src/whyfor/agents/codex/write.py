@@ -1,4 +1,4 @@
-"""A thread of Codex's, written: a rollout in the folder of its day."""
+"""Write a thread of Codex: a rollout in the directory of its day."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BEGINNINGS = (
 
 class CodexWriter:
     def new_id(self, now: int) -> str:
-        """A UUIDv7: the agent sorts and judges threads by the time in their ids."""
+        """Return a UUIDv7, because the agent sorts threads by the time in their ids."""
         value = now << 80 | 7 << 76 | int.from_bytes(os.urandom(2)) >> 4 << 64 | 2 << 62
         value |= int.from_bytes(os.urandom(8)) >> 2
         text = f"{value:032x}"
@@ -68,7 +68,7 @@ class CodexWriter:
         return f"{item.get('type')} {name}" if name else None
 
     def continues(self, records: Sequence[Record]) -> tuple[str, int] | None:
-        """A fork holds only what is new, and says where the rest is."""
+        """A fork's file holds only its own records, and names the thread that has the others."""
         base = get_dict(_head(records), "history_base")
         thread, end = get_str(base, "thread_id"), get_int(base, "end_byte_offset")
         return (thread, end) if thread and end is not None else None
@@ -97,7 +97,8 @@ class CodexWriter:
     # -- several ---------------------------------------------------------------------------------
 
     def live(self, records: Sequence[Record]) -> list[Record]:
-        """The items of the conversation; the program adds its own context again when it goes on."""
+        """Return the items of the conversation; the program adds its own context again when the
+        thread is resumed."""
         found: list[Record] = []
         for record in map(_wrapped, records):
             payload, when = get_dict(record, "payload"), record.get("timestamp")
@@ -118,8 +119,8 @@ class CodexWriter:
         ]
 
     def joined(self, records: Sequence[Record], place: NewSession) -> list[Record]:
-        """In the older dialect, which asks for nothing but a head; what its screen shows stands
-        beside each item."""
+        """Return a thread in the older format, which needs only a head; each item is followed by
+        what the screen shows."""
         written = [_meta({}, records[0].get("timestamp") if records else None, place)]
         for record in records:
             written.append(record)
@@ -166,7 +167,7 @@ def _head(records: Sequence[Record]) -> Record:
 
 
 def _injected(item: Record) -> bool:
-    """The program's words in a message of the user's or developer's."""
+    """Return whether the program, not the person, wrote this user or developer message."""
     if item.get("type") != "message" or item.get("role") == "assistant":
         return False
     content = item.get("content")
@@ -181,7 +182,7 @@ def _injected(item: Record) -> bool:
 
 
 def _replacement(payload: Record) -> list[Record]:
-    """What the model was left with after a compaction."""
+    """Return what was left in the model's context after a compaction."""
     history = payload.get("replacement_history")
     if isinstance(history, list):
         return [item for item in history if isinstance(item, dict) and not _injected(item)]

@@ -38,8 +38,7 @@ class Copilot(FileAgent):
         return [base / "session-state", base / "history-session-state"]
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
-        """A session's folder also holds what it worked with, which is no transcript whatever its
-        name."""
+        """A session's directory also holds working files, which are never transcripts."""
         for path in walk(root, (".jsonl", ".json"), onerror):
             depth = len(path.relative_to(root).parts)
             if depth == 1 or (depth == 2 and path.name == "events.jsonl"):

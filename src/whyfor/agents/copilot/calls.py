@@ -1,4 +1,4 @@
-"""What a tool call of Copilot CLI was given, and which files it touches."""
+"""The arguments of a Copilot CLI tool call, and the files it touches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whyfor.agents.edits import patched_paths
 
 
 def decoded(arguments: object) -> Any:
-    """A call's arguments: an object, also where it is written as a string."""
+    """Return a call's arguments; a string that contains a JSON object is decoded."""
     if isinstance(arguments, str):
         try:
             decoded = msgspec.json.decode(arguments)
@@ -23,7 +23,7 @@ def decoded(arguments: object) -> Any:
 
 
 def touched_files(name: str, given: Any) -> list[list[str]]:
-    """What the call will have read or written if it succeeds."""
+    """Return the files that a call reads or writes if it succeeds: path and action."""
     if name == PATCH_TOOL:
         return [[path, "write"] for path in dict.fromkeys(patched_paths(flatten(given)))]
     path = get_str(as_dict(given), "path")

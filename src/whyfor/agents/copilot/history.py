@@ -1,4 +1,4 @@
-"""What Copilot CLI wrote in 2025: one document per session, rewritten as it grew."""
+"""Read the format of 2025: one document per session, rewritten as it grew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whyfor.model.times import parse_iso
 
 
 class HistoryReader:
-    """`history-session-state/*.json` of 2025: one document per session, rewritten as it grew."""
+    """`history-session-state/*.json`, the sessions of 2025."""
 
     def __init__(self, state: Record) -> None:
         self.state = state
@@ -61,7 +61,7 @@ class HistoryReader:
                     at.touch(key, [path], action)
 
     def _message(self, entry: Record, at: CopilotPlace) -> None:
-        """Without a timeline there is only what was sent to the model."""
+        """Read a message to the model, for documents without a timeline."""
         role, text = entry.get("role"), get_str(entry, "content")
         if role == "user" and text.strip():
             at.add("user.prompt", at.key(), "user", text)

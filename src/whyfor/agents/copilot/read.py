@@ -1,4 +1,4 @@
-"""Copilot CLI's records: what each means."""
+"""Read the event log of Copilot CLI."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _CALLS_MAX = 500  # tool calls that are remembered; older ones are never answere
 
 
 class EventsReader:
-    """`events.jsonl`: what the main agent and its subagents did, in one order."""
+    """`events.jsonl`: the events of the main agent and its subagents, in one order."""
 
     def __init__(self, state: Record) -> None:
         self.state = state
@@ -83,8 +83,8 @@ class EventsReader:
         handler(self, data, at)
 
     def _bucket(self, kind: str, record: Record, data: Record, out: Sink) -> Bucket:
-        """Subagents write into the same log, under their own id or that of the call that started
-        them."""
+        """Return whose event it is. Subagents write into the same log, under their own id or that
+        of the call that started them."""
         agent = get_str(record, "agentId") or get_str(data, "parentToolCallId")
         if not agent or kind.startswith(("subagent.", "session.")):
             return out.main
@@ -109,7 +109,7 @@ class EventsReader:
         self._place(get_dict(data, "context") or data, {}, at)
 
     def _place(self, context: Record, told: Record, at: CopilotPlace) -> None:
-        """Where the session is: said at its start and again when it changes."""
+        """Add where the session runs, at its start and whenever it changes."""
         cwd, branch = get_str(context, "cwd"), get_str(context, "branch")
         before = self.state.get("place")
         if before is not None and (before == [cwd, branch] or not cwd):
@@ -217,7 +217,8 @@ class EventsReader:
         self._think("event", get_str(data, "content"), at.key(data.get("reasoningId")), at)
 
     def _think(self, place: str, text: str, key: int, at: CopilotPlace) -> None:
-        """The same thought may stand in an event of its own and again in the message it led to."""
+        """Add a thought once; it may be in an event of its own and again in the message it led
+        to."""
         if not text.strip():
             return
         where, what = get_list(self.state, "thought") or ["", 0]
@@ -271,7 +272,8 @@ class EventsReader:
         self._started(data, "assistant", at)
 
     def _started(self, data: Record, actor: str, at: CopilotPlace) -> None:
-        """A call that no message asked for: the person's own, or one made inside another tool."""
+        """Add a call that no message contains: the person's own, or one made inside another
+        tool."""
         ident = get_str(data, "toolCallId")
         if ident not in self.calls:
             name = get_str(data, "toolName")
@@ -393,7 +395,7 @@ class EventsReader:
 
 
 def _reference(part: Record, index: int) -> Record:
-    """Attachments stay in the segment; the event says what there was."""
+    """Describe an attachment. Its bytes stay in the segment."""
     found: Record = {"block": index, "type": part.get("type"), "media_type": part.get("mimeType")}
     found |= {name: part[name] for name in ("path", "displayName", "url") if get_str(part, name)}
     data = part.get("data")

@@ -1,4 +1,5 @@
-"""Tokens of Copilot CLI: the output of each response, the rest in the totals of a run."""
+"""Count the tokens of Copilot CLI: output per response, everything else from the totals of a
+run."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ _TOTALS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens",
 
 
 class RunUsage:
-    """What a run used; its state survives between two reads of the log."""
+    """What a run used. Its state is kept between two reads of the log."""
 
     def __init__(self, state: Record) -> None:
         self.state = state
 
     def response(self, data: Record, ident: str, at: CopilotPlace) -> None:
-        """Only the output of each response is written down; the chunks of one response repeat
-        it."""
+        """Add the output of a response, the only figure recorded with it; the chunks of one
+        response repeat it."""
         output = get_int(data, "outputTokens")
         call = get_str(data, "apiCallId") or ident
         model = get_str(data, "model") or self.state.get("model")
@@ -35,12 +36,11 @@ class RunUsage:
         seen[model or ""] = seen.get(model or "", 0) + max(0, output - before)
 
     def shutdown(self, metrics: Record, at: CopilotPlace) -> None:
-        """What the run used beyond the output already counted message by message, one row per
-        model.
+        """Add what the run used besides the output already counted, one row per model.
 
-        A resumed session counts anew (seen up to 1.0.67) or goes on counting: it goes on if the
-        figures hold both the last shutdown's and what was said since. Then the row replaces the
-        earlier one.
+        A resumed session starts counting again (seen up to 1.0.67) or continues. It continues if
+        the figures include both those of the last shutdown and the output since; then the new row
+        replaces the earlier one.
         """
         used = {model: _usage(metric) for model, metric in metrics.items()}
         last = get_dict(self.state, "shutdown")
@@ -73,7 +73,7 @@ def _usage(metric: object) -> dict[str, int | None]:
 
 
 def _input(metric: Record, total: Mapping[str, int | None]) -> int | None:
-    """Input without the cache's share, read and written, which the total has in it."""
+    """Return the input without the cached part, which the total includes."""
     details = get_dict(get_dict(metric, "tokenDetails"), "input")
     net = get_int(details, "tokenCount")
     given = total["inputTokens"]
@@ -84,7 +84,7 @@ def _input(metric: Record, total: Mapping[str, int | None]) -> int | None:
 
 
 def _covers(now: Mapping[str, Record], before: Record, said: int) -> bool:
-    """Whether no figure is lower than before, and the output holds what was said since."""
+    """Return whether no figure is lower than before and the output includes what was said since."""
     for model, total in before.items():
         known = now.get(model) or {}
         if any((known.get(name) or 0) < (count or 0) for name, count in total.items()):
@@ -97,8 +97,8 @@ def _output(used: Mapping[str, Record]) -> int:
 
 
 def _rests(used: Mapping[str, Record], seen: Mapping[str, int]) -> dict[str, int | None]:
-    """Output that no message showed; a message of a model the totals do not name belongs to one
-    of them."""
+    """Return the output that no message showed, by model. Output of a model without a total is
+    subtracted from the others."""
     stray = sum(count for model, count in seen.items() if model not in used)
     rests: dict[str, int | None] = {}
     for model, total in used.items():

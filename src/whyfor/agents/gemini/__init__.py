@@ -1,5 +1,5 @@
-"""Gemini CLI: sessions in ~/.gemini/tmp/<project>/chats, once a JSON document each, now a JSONL
-edit log."""
+"""Gemini CLI: sessions in ~/.gemini/tmp/<project>/chats; formerly one JSON document each, now a
+JSONL edit log."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ class Gemini(FileAgent):
         return WRITER
 
     def requested(self, payload: Record) -> Record:
-        """It writes a call down when it is over: until then only its notification tells."""
+        """Only the notification says what a call asks for, because the call is recorded when it is
+        over."""
         details = payload.get("details")
         if payload.get("notification_type") != "ToolPermission" or not isinstance(details, dict):
             return super().requested(payload)
@@ -108,7 +109,7 @@ class Gemini(FileAgent):
 
 
 def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShape | None:
-    """The older dialect: pretty-printed, so that its first bytes are no JSON by themselves."""
+    """Detect the older format: pretty-printed, so its first bytes alone are not valid JSON."""
     if whole is not None:
         session, start = whole.get("sessionId"), get_str(whole, "startTime")
         if not isinstance(session, str) or not isinstance(whole.get("projectHash"), str):
@@ -129,7 +130,8 @@ def _document_shape(path: Path, head: bytes, whole: Record | None) -> SourceShap
 
 
 def _parent(path: Path) -> str | None:
-    """A subagent's file lies in a folder named after the session that called it."""
+    """Return the parent of a subagent, whose file is in a directory named after it; None for other
+    sessions."""
     return path.parent.name if path.parent.parent.name == "chats" else None
 
 

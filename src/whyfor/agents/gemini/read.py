@@ -1,4 +1,4 @@
-"""From a session's records to events, in either dialect."""
+"""Read sessions of Gemini CLI in both formats."""
 
 from __future__ import annotations
 
@@ -68,8 +68,7 @@ _SEEN_MAX = 8000
 
 
 class SessionReader:
-    """One session, in either dialect: a message that comes again with more in it replaces its
-    events."""
+    """One session. A message that is written again with more in it replaces its events."""
 
     def __init__(self, state: Record, shape: SourceShape) -> None:
         self.state = state
@@ -116,7 +115,8 @@ class SessionReader:
             bucket.facts.setdefault("cwd", known)
 
     def _header(self, record: Record, out: Sink) -> None:
-        """The first line, repeated on each resume; or the whole session, if it is a document."""
+        """Read the first line, which is repeated on each resume; in a document, the whole
+        session."""
         out.main.title(TITLE_AGENT, record.get("summary"))
         self._place(next(iter(get_list(record, "directories")), None), out.main)
         for message in get_list(record, "messages"):
@@ -274,7 +274,7 @@ class SessionReader:
             _touch(name, get_dict(call, "args"), data, key, at)
 
     def _answer(self, answer: Record, at: RecordPlace) -> None:
-        """A result in a message of its own: news only if no call says the same, and better."""
+        """Add a result in a message of its own, unless its call already has a better one."""
         ident = get_str(answer, "id")
         if not ident or f"result {ident}" in self.seen:
             return
@@ -287,7 +287,7 @@ class SessionReader:
 
 
 def _outcome(name: str, shown: Record, text: str) -> Record:
-    """What the program kept of a result beside the model's copy: the diff, the exit code."""
+    """Return what the program recorded about a result besides its text: the diff, the exit code."""
     data: Record = {}
     if isinstance(diff := shown.get("fileDiff"), str):
         data["diff"] = diff
@@ -310,7 +310,7 @@ def _touch(name: str, given: Record, data: Record, key: int, at: RecordPlace) ->
 
 
 def _tokens(message: Record, parts: list[Record], text: str) -> Iterator[str]:
-    """By what a message is known again: its id, its words, the calls in it."""
+    """Yield what identifies a message when it is written again: its id, its text, its calls."""
     if ident := get_str(message, "id"):
         yield ident
     if (words := text.strip()) and not words.startswith("<session_context>"):
@@ -343,7 +343,7 @@ def _thoughts(message: Record, parts: list[Record]) -> Iterator[tuple[str, int |
 
 
 def _images(parts: list[Record]) -> list[Record]:
-    """Their bytes stay in the segment; the event says that there is one, of which kind and size."""
+    """Describe images: type and size. The bytes stay in the segment."""
     found: list[Record] = []
     for index, part in enumerate(parts):
         inline, file = part.get("inlineData"), part.get("fileData")
@@ -366,7 +366,7 @@ def _images(parts: list[Record]) -> list[Record]:
 
 
 def _outputs(parts: list[Record]) -> str:
-    """The text of a tool's answer, whichever of its wrappings it came in."""
+    """Return the text of a tool's answer, in whichever form it is wrapped."""
     texts = []
     for part in parts:
         response = get_dict(part, "functionResponse").get("response")

@@ -1,4 +1,4 @@
-"""A session of Gemini CLI's, written: a header and its messages, in the folder of its project."""
+"""Write a session of Gemini CLI: a header and its messages, in its project's directory."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class GeminiWriter:
         return self.joined(self.live(records), place)
 
     def live(self, records: Sequence[Record]) -> list[Record]:
-        """The edit log replayed: later versions replace, a rewind takes away, a `$set` begins
-        anew."""
+        """Replay the edit log: later versions replace earlier ones, a rewind deletes, a `$set`
+        starts anew."""
         found: dict[str, Record] = {}
         times: dict[str, object] = {}  # what is written anew has the time of its writing
         for record in records:
@@ -143,19 +143,20 @@ def _ident(message: Record) -> str:
 
 
 def _context(message: Record) -> bool:
-    """Where the session ran, told by the program; it tells it anew."""
+    """Return whether the program wrote this message to say where the session runs; it writes it
+    anew on resume."""
     first = as_dict(next(iter(get_list(message, "content")), None))
     return message.get("type") == "user" and get_str(first, "text").startswith("<session_context>")
 
 
 def _ids(message: Record, name: str) -> set[str]:
-    """Of the calls, or the answers, among the parts of a message."""
+    """Return the ids of the calls, or of the answers, in a message."""
     parts = [as_dict(part) for part in get_list(message, "content")]
     return {get_str(as_dict(part[name]), "id") for part in parts if name in part}
 
 
 def _settled(message: Record, answered: set[str]) -> Record | None:
-    """Without calls that were never answered; None if nothing else was in it."""
+    """Return a message without calls that were never answered; None if nothing else was in it."""
     calls = [as_dict(call) for call in get_list(message, "toolCalls")]
     done = answered | {get_str(call, "id") for call in calls if call.get("result")}
     left_open = (_ids(message, "functionCall") | {get_str(call, "id") for call in calls}) - done
@@ -187,8 +188,8 @@ def _registry(path: Path) -> Record:
 
 
 def _slug(cwd: str, projects: dict[str, str], root: Path) -> str:
-    """The agent's short name for a folder, as it would choose it: the registered one, a marked
-    one, a free one."""
+    """Return the agent's short name for a directory, chosen as it would: the registered one, a
+    marked one, a free one."""
     marked = {
         folder.parent.name: folder.read_text().strip() for folder in sorted(root.glob(f"*/{OWNER}"))
     }

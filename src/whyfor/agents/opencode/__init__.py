@@ -1,4 +1,4 @@
-"""OpenCode: one SQLite database for all sessions, whose rows change in place; read only, and
+"""OpenCode: one SQLite database for all sessions, whose rows change in place. It is only read,
 never locked."""
 
 from __future__ import annotations

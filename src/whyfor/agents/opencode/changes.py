@@ -1,4 +1,4 @@
-"""What is new in each session since it was last read: rows come, and change in place."""
+"""Find what is new in each session since it was last read: rows are added and change in place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _TRIES = 3
 
 
 def new_rows(path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
-    """Begins again where it stopped if the database moved under it."""
+    """Yield the new rows in batches; start again from the last position if the database changed
+    while it was read."""
     known, failure = dict(positions), None
     for _ in range(_TRIES):
         try:
@@ -69,14 +70,14 @@ def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
 
 
 def _sum(line: bytes) -> int:
-    """By which a row is known to have changed; of what is kept of it, so that nobody can try
-    what the rest may be."""
+    """Return a checksum that shows whether a row changed. Private text is left out, so that it
+    cannot be guessed from the checksum."""
     return crc32(without(line, (spans(line) if marked(line) else None) or []))
 
 
 def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | None, int, int]]:
-    """Each session with its parent, how many messages and parts it has, and the sum of all its
-    times."""
+    """Return each session with its parent, its number of messages and parts, and the sum of all
+    their times."""
     count: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for name in ("message", "part"):
@@ -93,13 +94,13 @@ def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | N
 
 
 class Batch:
-    """What is new in one session, up to some size.
+    """The new rows of one session, up to a size.
 
-    A position says how many rows there were, the sum of their times, the last inserted ones and
-    their time, and which rows near that time and after it were seen, each with its own time and
-    checksum: one that is committed late, or changes twice within a millisecond, is noticed all
-    the same. Between two batches it keeps what it said, has no number, and lists all that was
-    handed over since.
+    A position records how many rows there were, the sum of their times, the last inserted rows and
+    their time, and which rows around that time were seen, each with its time and checksum. So a row
+    that is committed late, or changes twice within a millisecond, is still noticed. Between two
+    batches the position keeps the old values, has no row count, and lists every row handed over
+    since.
     """
 
     def __init__(self, tables: dict[str, Table], session: str, position: Record) -> None:
@@ -113,7 +114,7 @@ class Batch:
         self.position: Record = {}
 
     def fill(self) -> bool:
-        """True when nothing is left for another batch."""
+        """Read the new rows; return whether nothing is left for another batch."""
         found = self.tables["session"].items("id", self.session)
         messages, parts = (
             self.tables[name].items("session_id", self.session) for name in ("message", "part")
@@ -151,8 +152,8 @@ class Batch:
     def _conversation(
         self, messages: list[DatabaseRow], parts: list[DatabaseRow]
     ) -> Iterator[list[DatabaseRow]]:
-        """New and changed rows as they follow each other, each part after its message; no group
-        is split."""
+        """Yield new and changed rows in order, each part after its message; a group is never
+        split."""
         owned: dict[str | None, list[DatabaseRow]] = {}
         for part in parts:
             owned.setdefault(part.owner, []).append(part)

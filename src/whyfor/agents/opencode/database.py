@@ -1,5 +1,4 @@
-"""OpenCode's database, opened so that it stays as it was, and the three tables of it that
-matter."""
+"""Read OpenCode's database without changing it."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def is_opencode(path: Path) -> bool:
 
 
 def unreadable(path: Path, error: apsw.Error | None) -> OSError:
-    """To our callers an agent's database is a file like any other."""
+    """Return an OSError: for callers an agent's database is a file like any other."""
     return OSError(
         errno.EIO, f"{type(error).__name__}: {error}" if error else "it keeps changing", str(path)
     )
@@ -85,8 +84,8 @@ class Database:
         return found.st_mtime_ns, found.st_size
 
     def moved(self) -> bool:
-        """Whether somebody began to write to what we took for at rest: then what was read may be
-        torn."""
+        """Return whether somebody began to write to a database that was opened as unused: what was
+        read may be torn."""
         return self._before is not None and (
             Path(f"{self.path}-wal").exists() or self._stamp() != self._before
         )
@@ -130,7 +129,8 @@ class Table:
         return [DatabaseRow(self, *row) for row in self.db.query(sql, ident)]
 
     def line(self, ident: str) -> bytes:
-        """A row as it is, all columns of it; of one that is too large, only that there is one."""
+        """Return a row with all its columns as a JSON line; for one that is too large, only that it
+        exists."""
         names = ['"' + column.replace('"', '""') + '"' for column in self.columns]
         try:
             row = self._row(names, ident)

@@ -1,4 +1,4 @@
-"""From rows to events: a session's own, its messages' and their parts'."""
+"""Read rows of OpenCode: sessions, messages and their parts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _CALLS_MAX = 500
 
 
 def under(record: Record) -> tuple[str, str]:
-    """A row's own message, and the message it belongs to: the prompt it answers, or the one it
-    is a part of."""
+    """Return a row's own message id, and the id of the message it belongs to: the prompt it
+    answers, or the message it is a part of."""
     row = get_dict(record, "row")
     if record.get("type") == "message":
         return get_str(row, "id"), get_str(_json(row.get("data")), "parentID")
@@ -40,8 +40,7 @@ def under(record: Record) -> tuple[str, str]:
 
 
 class RowReader:
-    """One session's rows: its own, its messages' and their parts', which carry all that was said
-    and done."""
+    """One session's rows. The parts of messages carry everything said and done."""
 
     def __init__(self, state: Record, *, subagent: bool) -> None:
         self.state = state
@@ -87,7 +86,7 @@ class RowReader:
             at.add("status.changed", key, "user", data={"rewound_to": target})
 
     def _place(self, cwd: str, base: str, at: RecordPlace) -> None:
-        """Where the session is: known from its start, and told when it changes."""
+        """Add where the session runs, whenever it changes."""
         before = self.state.get("cwd")
         if not cwd or cwd == before:
             return
@@ -122,8 +121,8 @@ class RowReader:
         remember(self.messages, ident, known, _MESSAGES_MAX)
 
     def _usage(self, data: Record, times: Record, at: RecordPlace) -> None:
-        """A fork copies messages under new ids, but with their times: by these a response is
-        counted once."""
+        """Add the usage of a response. A fork copies messages under new ids but with their times,
+        so the times identify a response."""
         tokens = get_dict(data, "tokens")
         cache = get_dict(tokens, "cache")
         model = get_str(data, "modelID") or None
@@ -187,8 +186,8 @@ class RowReader:
             out.unknown_type(f"part {kind}")
 
     def _said(self, message: str, ident: str, data: Record, at: RecordPlace) -> None:
-        """A prompt's parts come one by one; each time the whole of it replaces what was known of
-        it."""
+        """Add a prompt. Its parts come one by one; each time the whole prompt replaces the earlier
+        version."""
         if data.get("synthetic") or data.get("ignored"):
             return
         said = get_dict(self.state, "said")
@@ -220,8 +219,8 @@ class RowReader:
     # -- tools -----------------------------------------------------------------------------------
 
     def _identity(self, call: str, part: str) -> str:
-        """Some models number their calls anew after a compaction: the second of a name goes by
-        its part."""
+        """Return a call's id. Some models reuse ids after a compaction; the second call with an id
+        gets its part's id."""
         known = self.calls.get(call, part)
         if known != part:
             return part
@@ -294,8 +293,7 @@ def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]
 
 
 def _reference(file: Record, index: int) -> Record:
-    """A file's bytes stay in the segment; the event says that there is one, of which kind and
-    where."""
+    """Describe a file: its type and place. Its bytes stay in the segment."""
     url = get_str(file, "url")
     inline = url.startswith("data:")
     about = {
@@ -310,7 +308,7 @@ def _reference(file: Record, index: int) -> Record:
 
 
 def _json(text: object) -> Record:
-    """A column that holds JSON; damaged, it says nothing."""
+    """Decode a column that holds JSON; empty if it is damaged."""
     if not isinstance(text, str):
         return as_dict(text)
     try:
@@ -320,8 +318,8 @@ def _json(text: object) -> Record:
 
 
 def _salvaged(text: str) -> object:
-    """Output that was cut in the middle of an emoji leaves half a surrogate pair, which no
-    database takes."""
+    """Decode JSON with half a surrogate pair in it, as output that was cut inside an emoji has;
+    None if that fails too."""
     import json  # lenient where msgspec is not
 
     try:

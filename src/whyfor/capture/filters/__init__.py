@@ -1,1 +1,1 @@
-"""What must not be stored: private text, pauses, exclusions, what was forgotten."""
+"""Filters for what must not be stored: private text, pauses, exclusions, forgotten text."""

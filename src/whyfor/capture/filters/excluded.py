@@ -1,8 +1,7 @@
-"""Projects and agents a person excluded: of sessions there nothing is stored, and hooks there
-say nothing.
+"""Excluded projects and agents: their sessions are not stored, and hooks there write nothing.
 
-A session that ran elsewhere may still read and write files of an excluded project: the calls
-that name one of its paths, and what came back, keep their structure and lose their words.
+A session of another project may still touch files of an excluded one. Calls that name such a file,
+and their results, are stored without their text.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Known = Callable[[str], str | None]  # the identity of the project a folder was 
 
 
 class Excluded:
-    """Judges folders; each is looked at once."""
+    """Decides whether a folder is excluded; each folder is examined once."""
 
     def __init__(self, exclude: Exclude, known: Known = lambda _cwd: None) -> None:
         unknown = [name for name in exclude.agents if name not in AGENTS]
@@ -55,7 +54,7 @@ class Excluded:
 
     @property
     def by_place(self) -> bool:
-        """Whether it matters where a session ran."""
+        """Whether any exclusion depends on where a session ran."""
         return bool(self.paths or self.projects)
 
     def covers(self, cwd: str | None) -> bool:
@@ -85,8 +84,8 @@ class Excluded:
         return self._files[folder]
 
     def _in_project(self, folder: str) -> bool:
-        """By the repository around it, where that is still there, and by folders known to have
-        been the project's."""
+        """Return whether a folder belongs to an excluded project: by the repository around it, or
+        by the folders the project had."""
         around = [folder, *map(str, Path(folder).parents)]
         if any(self.is_project(identity) for place in around if (identity := self._known(place))):
             return True
@@ -106,7 +105,7 @@ class Excluded:
 
 
 class ExcludedFileFilter:
-    """Judges the records of a source that itself is not excluded."""
+    """Examines the records of sources that are not excluded themselves."""
 
     def __init__(self, excluded: Excluded, cwd: str | None, memory: PrivateFilter) -> None:
         self.excluded = excluded
@@ -115,7 +114,7 @@ class ExcludedFileFilter:
         self.records = 0  # that went
 
     def judge(self, read: ReadRecord) -> Verdict | None:
-        """None: the record has nothing to do with an excluded project."""
+        """Return what to do with the record; None if it does not concern an excluded project."""
         if not self._concerns(read):
             return None
         self.records += 1
@@ -124,8 +123,8 @@ class ExcludedFileFilter:
         return Verdict.DROP
 
     def _concerns(self, read: ReadRecord) -> bool:
-        """Whether a record names a file there, or is about a call that did; its calls are known
-        from now on."""
+        """Return whether a record names an excluded file or is about a call that did; remember its
+        calls."""
         for event in read.events:
             self.cwd = as_str(as_dict(event.data).get("cwd")) or self.cwd
         calls = [*agent_paths.call_ids(read.records), *read.call_names()]
@@ -141,7 +140,7 @@ class ExcludedFileFilter:
         return True
 
     def may_concern(self, line: bytes) -> bool:
-        """Whether a line that is no record says the path of such a file."""
+        """Return whether a line that cannot be parsed contains the path of an excluded file."""
         named = (found.decode("utf-8", "surrogateescape") for found in _ABSOLUTE.findall(line))
         return any(self.excluded.covers_file(path) for path in named)
 
@@ -154,8 +153,8 @@ def _is_top(folder: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """A path as it is written and as it is once links are followed; in a pattern, as far as it
-    has no star."""
+    """Return a path as written and with its links resolved; in a pattern, only the part before the
+    first star is resolved."""
     fixed = path.partition("*")[0]
     if not fixed.startswith("/"):
         return {path}
@@ -176,13 +175,12 @@ def _clear(item: str) -> bool:
 
 
 def _as_path(item: str) -> str:
-    """A pattern for paths; one that is not absolute may begin anywhere if it begins with a star."""
+    """Return a pattern for paths. A relative one that begins with a star may match anywhere."""
     return item.rstrip("/") if item.startswith(("/", "*")) else ""
 
 
 def _as_project(item: str) -> str:
-    """A project's identity in its one spelling, from whatever form of its address; patterns are
-    taken as they are."""
+    """Return a project's identity from any form of its address; patterns are returned unchanged."""
     return (
         item.lower()
         if "*" in item or item.startswith("git:")
@@ -195,14 +193,15 @@ def _with_scheme(item: str) -> str:
 
 
 def _pattern(glob: str) -> re.Pattern[str]:
-    """`*` stands for anything; what is below matches too."""
+    """Return a regular expression: `*` matches anything, and everything below a match matches
+    too."""
     return re.compile(
         "(?s:" + ".*".join(re.escape(piece) for piece in re.split(r"\*+", glob)) + r")(?:/|\Z)"
     )
 
 
 def write_exclusions(settings: Settings, excluded: Excluded, folders: Iterable[str]) -> None:
-    """What hooks go by: patterns, and the folders of excluded projects that are known by now."""
+    """Write the file that hooks read: patterns, and the known folders of excluded projects."""
     paths = {spelling for path in excluded.paths for spelling in spellings(path)} | set(folders)
     # hooks compare bytes
     lines = [f"path {to_name(path)}" for path in sorted(paths) if "\n" not in path]

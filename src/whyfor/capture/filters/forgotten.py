@@ -1,5 +1,4 @@
-"""What was forgotten does not come back: records and strings that are known again by their
-salted digests."""
+"""Keeps forgotten text out: records and strings are recognised by their salted digests."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _SPELLINGS = 3  # how deep a text may be written in JSON inside of JSON
 
 
 class Forgotten:
-    """Asked by ingest about every run of bytes before it is stored."""
+    """Examines every run of bytes before it is stored."""
 
     def __init__(self, tombstones: Tombstones) -> None:
         self.stones = tombstones
@@ -32,12 +31,12 @@ class Forgotten:
     def narrowed(
         self, source: Source, start: int, kept: bytes, gaps: list[Gap]
     ) -> tuple[bytes, list[Gap]]:
-        """What is about to be stored of a source, less what was forgotten."""
+        """Return the bytes about to be stored, and their gaps, without what was forgotten."""
         spans = self.hides(source.agent, source.session_id, source.framing, kept)
         return narrowed(kept, start, gaps, spans) if spans else (kept, gaps)
 
     def hides(self, agent: str, session_id: str, framing: str, kept: bytes) -> list[Span]:
-        """What of these bytes of a session must not be kept."""
+        """Return which of these bytes of a session were forgotten."""
         session = f"{agent}:{session_id}"
         known = self.stones.records.get(session, set())
         if framing == "blob":
@@ -66,8 +65,7 @@ class Forgotten:
 
 
 def messages(agent: str, document: bytes) -> Iterator[tuple[bytes, list[Span]]]:
-    """The messages of a session that is one document, however it is indented, each with where
-    its words stand."""
+    """Yield the messages of a session that is one document, each with the spans of its text."""
     for first, last in private.elements(
         document, frozenset(name.encode() for name in AGENTS[agent].lists)
     ):
@@ -82,7 +80,7 @@ def messages(agent: str, document: bytes) -> Iterator[tuple[bytes, list[Span]]]:
 def narrowed(
     kept: bytes, start: int, gaps: Sequence[Gap], spans: Iterable[Span]
 ) -> tuple[bytes, list[Gap]]:
-    """Kept bytes of a source without some of them, and the gaps there are then."""
+    """Return the bytes without some spans, and the gaps of the source after that."""
     more: list[Gap] = []
     places, at = [], 0
     for offset, run in runs(kept, start, gaps):
@@ -103,7 +101,7 @@ def narrowed(
 
 
 def lines_with_ends(data: bytes) -> Iterator[tuple[Span, bytes]]:
-    """Lines that say something, each with its end in the span."""
+    """Yield the lines that are not blank; each span includes the line's end."""
     at = 0
     while at < len(data):
         end = data.find(b"\n", at) + 1 or len(data)
@@ -114,7 +112,7 @@ def lines_with_ends(data: bytes) -> Iterator[tuple[Span, bytes]]:
 
 
 class TextPattern:
-    """A text, however it may be written in JSON, and in JSON inside of JSON."""
+    """A text in any form in which JSON, or JSON inside JSON, may contain it."""
 
     def __init__(self, text: str) -> None:
         import json  # here: an ingest has no needle
@@ -134,7 +132,8 @@ class TextPattern:
             self._escapes.add(b"\\/")
 
     def stands_in(self, data: bytes) -> bool:
-        """Also where letters are written as escapes that nobody needs."""
+        """Return whether the text is in these bytes, also where letters are written as needless
+        escapes."""
         if any(form in data for form in self._raw):
             return True
         odd = any(escape in data for escape in self._escapes)

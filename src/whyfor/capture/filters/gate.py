@@ -1,9 +1,8 @@
-"""The one gate before storage: what is not stored is decided here, record by record, before
-anything is written.
+"""The gate before storage: decides, record by record, what is stored, before anything is written.
 
-A record is decoded once and read ahead by the agent's own reader; then the filters judge it, in
-this order: private, excluded, paused, forgotten. Of a record that stays, private text goes where
-it stands.
+Each record is decoded once and read ahead by the agent's own reader. Then the filters examine it in
+this order: private, excluded, paused, forgotten. Private text inside a record that stays is
+removed.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class FilteredBytes(NamedTuple):
 
 
 class CaptureGate:
-    """Asked about every run of bytes that ingest is about to store."""
+    """Examines every run of bytes that ingest is about to store."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class CaptureGate:
     def _judged(
         self, source: Source, chunk: tail.Chunk, lines: list[SourceLine]
     ) -> tuple[list[Gap], Record | None]:
-        """What goes by what the records say, and what is to be remembered of it."""
+        """Return what must go because of what the records say, and the state to remember."""
         before, around = self._hiding(source), self._around(source)
         if before is None and not around and not self.excluded and not private.marked(chunk.data):
             return [], None
@@ -93,7 +92,7 @@ class CaptureGate:
         return gaps, msgspec.to_builtins(after)
 
     def _paused(self, source: Source, chunk: tail.Chunk, lines: list[SourceLine]) -> Iterable[Gap]:
-        """What goes by when and where it was written."""
+        """Return what must go because of when and where it was written."""
         if self.paused is None:
             return ()
         self.paused.pauses.refresh()
@@ -117,8 +116,8 @@ class CaptureGate:
         return self._known.get((source.id, source.generation)) if source.id else None
 
     def _around(self, source: Source) -> list[PrivateTurnState]:
-        """Of the session that this is a part of: a subagent, or something kept beside a
-        transcript."""
+        """Return the state of the session that this source is part of: as a subagent, or as a file
+        beside its transcript."""
         if not source.parent and not source.sidecar:
             return []
         session = (source.agent, source.parent or source.session_id)
@@ -133,8 +132,8 @@ class CaptureGate:
 
 
 def _spool_gaps(chunk: tail.Chunk) -> Iterator[Gap]:
-    """What a hook of an older version may have let through. A torn line says nothing, so nothing
-    of it stays."""
+    """Return what a hook of an older version should not have written. A torn line means nothing and
+    goes as well."""
     if not private.marked(chunk.data):
         return
     for line in source_lines(chunk.data, chunk.start):
@@ -149,8 +148,7 @@ def _spool_gaps(chunk: tail.Chunk) -> Iterator[Gap]:
 
 
 class _Walk:
-    """One run of bytes, read ahead by the agent's own reader: it knows what a prompt is, and a
-    call."""
+    """One run of bytes, read ahead by the agent's own reader, which knows prompts and calls."""
 
     def __init__(self, source: Source, private_filter: PrivateFilter) -> None:
         self.source = source
@@ -204,7 +202,7 @@ class _Walk:
     # -- one piece -------------------------------------------------------------------------------
 
     def _line(self, line: SourceLine) -> list[Span] | None:
-        """What goes of a line; None is all of it."""
+        """Return the spans of a line that must go; None for the whole line."""
         text = line.text
         spans = self.parts.spans(text, line.start, self.lists)
         if spans is None:
@@ -222,12 +220,12 @@ class _Walk:
         return [*spans, *self._retold(text, spans)]
 
     def _may_concern(self, text: bytes) -> bool:
-        """Whether a line that is no record may tell of an excluded project."""
+        """Return whether a line that cannot be parsed may be about an excluded project."""
         return self.excluded is not None and (self.partial or self.excluded.may_concern(text))
 
     def _document(self, data: bytes) -> list[Span] | None:
-        """A file rewritten in one piece: its messages are judged one by one, and stay as empty
-        as they must be."""
+        """Examine a file that is rewritten as a whole: each message by itself; messages that must
+        go stay as empty ones."""
         spans = private.spans(data, self.lists) if private.marked(data) else []
         if spans is None:
             return None
@@ -241,7 +239,7 @@ class _Walk:
         return spans if verdict is Verdict.KEEP else None
 
     def _blob(self, data: bytes) -> list[Span] | None:
-        """A tool's result that was too large for its transcript."""
+        """Examine a tool result that was too large for its transcript."""
         name = self.source.path.replace("\\", "/").rsplit("/", 1)[-1]
         sink = Sink(self.source.session_id, self.source.parent)
         self.reader.read({"name": name, "text": ""}, 0, b"", sink)
@@ -249,7 +247,7 @@ class _Walk:
         return private.text_spans(data) if verdict is Verdict.KEEP else None
 
     def _retold(self, line: bytes, spans: list[Span]) -> list[Span]:
-        """A record that tells earlier messages again: of private turns it tells nothing either."""
+        """Remove private turns from a record that repeats earlier messages."""
         state = self.private.state
         if not self.lists or not (spans or state.turns):
             return []
@@ -261,7 +259,7 @@ class _Walk:
         return found
 
     def _messages(self, data: bytes, spans: list[Span]) -> list[Span]:
-        """Messages inside a record, each judged like a record."""
+        """Examine the messages inside a record, each like a record."""
         reader, self.reader = self.reader, self._reader({})
         state = self.private.state
         state.open = False
@@ -290,8 +288,8 @@ class _Walk:
         return self._judge(ReadRecord(self.agent, records, sink, marked=bool(spans)))
 
     def _look_ahead(self, lines: list[SourceLine]) -> None:
-        """Rows come in the order of their messages, not of time: first which prompts are
-        private, and who answered."""
+        """Find private prompts and their answers first, because rows come in the order of messages,
+        not of time."""
         reader = self._reader(deepcopy(self.source.state))
         for line in lines:
             text = line.text
@@ -323,7 +321,7 @@ def _gaps(start: int, spans: Iterable[Span]) -> Iterator[Gap]:
 
 
 def _shown(data: bytes, spans: list[Span]) -> bytes:
-    """As readers will see it."""
+    """Return the bytes as readers will see them."""
     if not spans:
         return data
     holes, missing = [], 0
@@ -334,5 +332,5 @@ def _shown(data: bytes, spans: list[Span]) -> bytes:
 
 
 def _is_outside(span: Span, edges: list[int]) -> bool:
-    """In one of the stretches between the elements."""
+    """Return whether a span is between the elements, in none of them."""
     return bisect_right(edges, span[0]) % 2 == 1

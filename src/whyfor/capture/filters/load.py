@@ -1,4 +1,4 @@
-"""The filters of an ingest, as pauses and exclusions stand now."""
+"""The filters of an ingest, from the current pauses and exclusions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whyfor.store.protocol import Store
 
 
 def load_filters(settings: Settings, store: Store) -> PauseFilter:
-    """Pauses and exclusions as they are now; hooks are told the same."""
+    """Load the current pauses and exclusions, and write them for the hooks."""
     settle_pauses(settings, store, journal(settings))
     found = excluded(settings, store)
     tell_hooks(settings, found, store)

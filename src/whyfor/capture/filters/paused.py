@@ -1,5 +1,4 @@
-"""Which bytes of a source were written in a pause, or where nothing may be recorded: decided
-record by record."""
+"""Which bytes of a source were written during a pause or in an excluded place, record by record."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ _Known = Callable[[str, str], str | None]  # the folder a stored session began i
 
 
 class _Around(msgspec.Struct):
-    """What is known from the records before."""
+    """What the records so far said about time and place."""
 
     agent: str
     path: str
@@ -42,7 +41,7 @@ class _Around(msgspec.Struct):
 
 
 class PauseFilter:
-    """Asked by ingest about every run of bytes before it is stored."""
+    """Examines every run of bytes before it is stored."""
 
     def __init__(self, pauses: Pauses, excluded: Excluded) -> None:
         self.pauses = pauses
@@ -55,7 +54,7 @@ class PauseFilter:
         return bool(self.pauses) or self.excluded.by_place or bool(self.excluded.agents)
 
     def line_gaps(self, source: Source, lines: list[SourceLine]) -> Iterator[Gap]:
-        """The lines that must not be kept."""
+        """Return the spans of the lines that must not be stored."""
         agent = AGENTS[source.agent]
         around = self._context(source, lines[0].start)
         for line in lines:
@@ -73,7 +72,8 @@ class PauseFilter:
                 yield line.start, len(line.data)
 
     def covers_file(self, source: Source) -> bool:
-        """Whether a file without times in it was written in a pause: when, its file says."""
+        """Return whether a file without times in it was written during a pause, judged by the
+        file's own time."""
         around = self._context(source, 0)
         try:
             at = to_path(source.path).stat().st_mtime_ns // 1_000_000
@@ -82,7 +82,8 @@ class PauseFilter:
         return any(self.pauses.covers(at, *place) for place in _places(around))
 
     def document_gaps(self, source: Source, data: bytes) -> Iterator[Gap]:
-        """The words of each message that goes; all of them if it cannot be told apart."""
+        """Return the spans of text of each message that must go; of all messages if they cannot be
+        told apart."""
         around = self._context(source, 0)
         if not any(self.pauses.overlaps(None, None, *place) for place in _places(around)):
             return
@@ -106,7 +107,8 @@ class PauseFilter:
                 yield from _gaps(word_spans(data, span, KEPT_IN_PAUSE))
 
     def _covers(self, stamp: RecordStamp, around: _Around) -> bool:
-        """Whether a record must not be kept; remember what it says about those that follow."""
+        """Return whether a record must not be stored; remember what it says about the records after
+        it."""
         known = _Around(around.agent, around.path, 0)
         known.cwds = around.cwds | ({stamp.cwd} if stamp.cwd else set())
         known.sessions = around.sessions | ({stamp.session_id} if stamp.session_id else set())
@@ -130,7 +132,8 @@ class PauseFilter:
         return False
 
     def _context(self, source: Source, start: int) -> _Around:
-        """What stands before in the file itself: no state of ours could be lost that way."""
+        """Return what the earlier part of the file says about time and place. It is read from the
+        file, so it cannot get lost."""
         around = self._around
         if around and (around.agent, around.path, around.end) == (source.agent, source.path, start):
             return around
@@ -147,7 +150,7 @@ class PauseFilter:
         return around
 
     def _read_head(self, path: Path, around: _Around) -> None:
-        """When the source begins, and where."""
+        """Read when and where the source began."""
         agent = AGENTS[around.agent]
         for line in source_lines(tail.head(path), 0):
             stamp = line.stamp(agent) or RecordStamp()
@@ -160,8 +163,8 @@ class PauseFilter:
     # -- what hooks announced --------------------------------------------------------------------
 
     def announced(self, line: bytes) -> bool:
-        """Whether a hook wrote this that did not know better: of an older version, or before it
-        was told."""
+        """Return whether a hook should not have written this line: an older version of it, or one
+        that had not been told yet."""
         self.pauses.refresh()
         found = next(spool.envelopes(line, 0), None)
         return isinstance(found, spool.Envelope) and self._heard(found)
@@ -185,7 +188,7 @@ class PauseFilter:
         )
 
     def _names_excluded(self, payload: Any, cwd: str) -> bool:
-        """Whether the call that a hook announced names a file of an excluded project."""
+        """Return whether the call that a hook reported names a file of an excluded project."""
         told = [as_dict(payload).get(name) for name in ("tool_input", "toolArgs", "details")]
         return any(
             self.excluded.covers_file(path, cwd) for path in agent_paths.named_paths(told) if path
@@ -193,12 +196,13 @@ class PauseFilter:
 
 
 def _each(cwds: set[str]) -> set[str | None]:
-    """A record of nowhere in particular is still of some time."""
+    """Return the places, or one unknown place: a record without a folder can still fall into a
+    time-based pause."""
     return {*cwds} or {None}
 
 
 def _places(around: _Around) -> list[tuple[str | None, str, str]]:
-    """Where a record may have been written: folder, agent, session."""
+    """Return where a record may have been written: folder, agent, session."""
     return [
         (cwd, around.agent, session) for cwd in _each(around.cwds) for session in around.sessions
     ]
@@ -209,7 +213,7 @@ def _gaps(spans: Iterable[tuple[int, int]]) -> Iterator[Gap]:
 
 
 def _time_before(agent: Agent, path: Path, position: int) -> int | None:
-    """When the last record before a place in a file was written."""
+    """Return the time of the last record before a position in a file."""
     with tail.open_source(path) as file:
         low = max(0, position - BEFORE)
         file.seek(low)

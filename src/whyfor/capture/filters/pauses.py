@@ -1,7 +1,7 @@
-"""Pauses: when and where a person wanted nothing recorded.
+"""Pauses: when and where nothing is recorded.
 
-Each is a small file in the folder of hooks, which a hook can read without importing anything,
-until it has ended and stands in the journal; all of them, ended or not, are what ingest goes by.
+A pause is a small file in the hooks' directory, which a hook can read without importing anything.
+When it has ended and is in the journal, the file is deleted. Ingest uses all pauses, ended or not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TICK = 50_000_000  # ns
 
 
 class Pauses(PauseSet):
-    """The same of all there are; looks again when one began or ended meanwhile."""
+    """All pauses; reloads them when one began or ended."""
 
     def __init__(self, home: Path | None, kept: Iterable[PauseEntry]) -> None:
         self._home = home  # none: only what is kept counts
@@ -35,7 +35,8 @@ class Pauses(PauseSet):
         self.refresh()
 
     def refresh(self) -> None:
-        """Cheap when nothing changed: a long ingest asks before each file."""
+        """Reload if something changed. It is cheap, because a long ingest calls it before each
+        file."""
         stamp = _stamp(self._home / FOLDER) if self._home else None
         if self._home and stamp != self._stamp:
             # A clock that ticks every few ms gives two changes one time: what is that fresh is
@@ -45,8 +46,8 @@ class Pauses(PauseSet):
 
 
 def work_trees(repository: str) -> list[str]:
-    """Where the repository is checked out, as git lists it now; of a deleted one it may still
-    know."""
+    """Return the folders in which the repository is checked out, as git lists them; deleted ones
+    may be included."""
     listed = (
         ask(GitDir(to_path(repository)), "worktree", "list", "--porcelain") or ""
     ).splitlines()
@@ -57,8 +58,8 @@ def work_trees(repository: str) -> list[str]:
 
 
 def pending_pauses(home: Path) -> list[PauseEntry]:
-    """Pauses in the folder of hooks: those in effect, and those that ended since the last
-    ingest."""
+    """Return the pauses in the hooks' directory: those in effect, and those that ended since the
+    last ingest."""
     try:
         names = sorted(
             path.name for path in (home / FOLDER).iterdir() if not path.name.startswith(".")
@@ -89,7 +90,7 @@ def read_pause(path: Path) -> PauseEntry | None:
 
 
 def write_pause(home: Path, pause: PauseEntry) -> None:
-    """In effect from the moment this returns; it waits for no lock."""
+    """Write a pause. It is in effect when this returns; no lock is needed."""
     lines = [f"since {pause.since}"]
     if pause.until is not None:
         lines.append(f"until {pause.until}")
@@ -106,7 +107,7 @@ def write_pause(home: Path, pause: PauseEntry) -> None:
 
 
 def merge_pauses(kept: Iterable[PauseEntry], fresh: Iterable[PauseEntry]) -> list[PauseEntry]:
-    """Each once; a pause that ended in one of the two accounts has ended."""
+    """Merge two lists, each pause once. One that has ended in either list has ended."""
     found = {pause.id: pause for pause in kept}
     for pause in fresh:
         before = found.get(pause.id)

@@ -1,5 +1,5 @@
-"""Private turns: a prompt that is nothing but private hides every record up to the next prompt,
-the subagents it started, and what the agent derives from it later."""
+"""Private turns: a prompt that is entirely private hides every record up to the next prompt, the
+subagents it started, and titles or summaries made from it later."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MOST = 5000  # ids of a source that are remembered
 
 
 class PrivateTurnState(msgspec.Struct, omit_defaults=True):
-    """What must be remembered of a source's private turns, to hide all that belongs to them. No
-    word of theirs."""
+    """What must be remembered of a source's private turns to hide everything that belongs to them.
+    It contains none of their text."""
 
     open: bool = False  # the turn goes on
     whole: bool = False  # the source is a subagent's that began in one
@@ -41,11 +41,11 @@ class PrivateTurnState(msgspec.Struct, omit_defaults=True):
             self.turns = [*self.turns[:-1], (self.turns[-1][0], at)]
 
     def keep_split(self, message: int, depth: int) -> None:
-        """Remember the message that has so many tags open."""
+        """Remember how many private tags a message has left open."""
         self.split = (message, depth) if depth else _NOT_SPLIT
 
     def holds(self, at: int | None) -> bool:
-        """Whether a private turn was going on then."""
+        """Return whether a private turn was going on at a time."""
         if at is None:
             return self.open
         return any(
@@ -54,7 +54,7 @@ class PrivateTurnState(msgspec.Struct, omit_defaults=True):
 
 
 class PrivateFilter:
-    """Judges the records of one source, in order."""
+    """Examines the records of one source, in order."""
 
     def __init__(
         self, source: Source, state: PrivateTurnState, around: list[PrivateTurnState]
@@ -68,7 +68,7 @@ class PrivateFilter:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a line that is no record may belong to a private turn."""
+        """Return whether a line that cannot be parsed may belong to a private turn."""
         before = bool(self.around) and not self.begun
         return bool(self.state.turns) or self.state.whole or before
 
@@ -85,15 +85,15 @@ class PrivateFilter:
     # -- a record --------------------------------------------------------------------------------
 
     def note(self, read: ReadRecord) -> None:
-        """Learn when we are; what does not say so was written with the record before it."""
+        """Take over a record's time; a record without one was written with the record before it."""
         for stamp in read.stamps:
             self.at = stamp.at or self.at
         times = (event.created_at for event in read.sink.main.events if event.created_at)
         self.at = next(times, self.at)
 
     def judge_hidden(self, read: ReadRecord) -> Verdict | None:
-        """Drop what belongs to what is hidden already: a subagent's whole source, and answers to
-        calls of a private turn, however late they come. None: it is none of these."""
+        """Drop what belongs to something hidden: a subagent's whole source, and results of calls of
+        a private turn, however late. None if it is neither."""
         if not self.begun:
             self.begun = True
             inside = any(one.whole or one.holds(self.at) for one in self.around)
@@ -104,7 +104,7 @@ class PrivateFilter:
         return None
 
     def judge_turn(self, read: ReadRecord) -> Verdict:
-        """Judge by the turn that a record begins or belongs to."""
+        """Decide by the turn that a record begins or belongs to."""
         state = self.state
         place = read.agent.under(read.records[0]) if read.records else None
         if place is not None:
@@ -133,7 +133,7 @@ class PrivateFilter:
     # -- rows, which come in the order of their messages, not of time --------------------------
 
     def look_ahead(self, read: ReadRecord) -> None:
-        """Learn which prompts are private, and who answered, before any row is judged."""
+        """Find the private prompts and their answers before any row is examined."""
         self.note(read)
         own, above = read.agent.under(read.records[0]) or ("", "")
         state = self.state
@@ -158,7 +158,7 @@ class PrivateFilter:
 
 
 def _is_private_prompt(read: ReadRecord) -> bool:
-    """Whether nothing is asked in it but private text and blanks."""
+    """Return whether a prompt consists only of private text and blanks."""
     if not read.prompts or not read.marked:
         return False
     return all(_is_empty(event.text, event.data) for event in read.prompts)
@@ -170,7 +170,7 @@ def _is_empty(text: str, data: Any) -> bool:
 
 
 def _is_derived(bucket: Bucket) -> bool:
-    """A title or a summary that the agent made of what was said."""
+    """Return whether a record is a title or a summary that the agent made from the conversation."""
     if bucket.leaf_titles or any(event.kind == "compaction" for event in bucket.events):
         return True
     return bucket.facts.get("title_rank", -1) <= TITLE_AGENT and bool(bucket.facts.get("title"))

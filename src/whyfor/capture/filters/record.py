@@ -1,4 +1,4 @@
-"""One record on its way into the store, as the filters see it."""
+"""One record as the filters see it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whyfor.model.sources import UnparsedRecord
 
 
 class Verdict(Enum):
-    """What becomes of a record."""
+    """What happens to a record."""
 
     KEEP = 0
     HOLLOW = 1  # its structure stays, its words go
@@ -21,7 +21,7 @@ class Verdict(Enum):
 
 
 class SourceLine:
-    """A line as the agent wrote it, with its end; it is decoded at most once."""
+    """A line as the agent wrote it, including its end; it is decoded at most once."""
 
     __slots__ = ("_decoded", "_is_sound", "data", "start")
 
@@ -45,7 +45,7 @@ class SourceLine:
         return self._decoded
 
     def stamp(self, agent: Agent) -> RecordStamp | None:
-        """None: it is no record, several that were glued together, or one that is damaged."""
+        """The record's stamp; None if the line is not a record, is damaged, or contains several."""
         found = self.records()
         if isinstance(found, UnparsedRecord) or not self._is_sound:
             return None
@@ -79,7 +79,7 @@ class ReadRecord:
         self.names = [*_ids(self.events), *subagents]
 
     def call_names(self) -> list[str]:
-        """The ids of the calls in it, and of those that are answered."""
+        """The ids of the calls in it, and of the calls it answers."""
         return _ids([one for one in self.events if one.kind in ("tool.call", "tool.result")])
 
 

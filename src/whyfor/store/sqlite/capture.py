@@ -1,4 +1,4 @@
-"""What was read of which file, and what could not be understood; pauses; the journal's end."""
+"""Sources and their segments, records that could not be parsed, pauses, the journal's end."""
 
 from __future__ import annotations
 

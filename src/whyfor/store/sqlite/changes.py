@@ -1,9 +1,9 @@
-"""What changed after it was stored: events an agent completed later, stories that commits got,
-changed or lost.
+"""A log of what changed after it was stored: events an agent completed later, and stories that
+commits got, changed or lost.
 
-A log for those who have read the thing already. Its numbers rise with time, from one database to
-the next as well, so that a number tells whether all that came after it is still known. A thing
-stands in it once, under its last number.
+Subscribers that have read everything else follow this log. Its numbers rise with time, also from
+one database to the next, so a number tells whether all later changes are still known. Each thing is
+listed once, under its latest number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ChangeLog:
         self.db = db
 
     def ends(self) -> tuple[int, int]:
-        """What comes after the first number is all known; the second is the last there is."""
+        """Return two numbers: all changes after the first are known; the second is the latest."""
         [(floor, last)] = fetch(self.db, f"SELECT {_FLOOR}, {_LAST}")
         return floor, last
 
@@ -54,7 +54,7 @@ class ChangeLog:
         ]
 
     def of_sessions(self) -> dict[int, int]:
-        """By session, the last change of one of its events."""
+        """Return, by session, the number of the latest change to one of its events."""
         sql = "SELECT event >> ?, max(id) FROM changes WHERE event IS NOT NULL GROUP BY 1"
         return dict(fetch(self.db, sql, (SEQ_BITS,)))
 
@@ -67,7 +67,8 @@ class ChangeLog:
         )
 
     def add_story(self, commit: str, project: int | None, sessions: Iterable[int]) -> None:
-        """Of a commit; who had a part in it before is told too."""
+        """Note that a commit's story changed, for its sessions now and those that had a part in it
+        before."""
         known = fetch(self.db, "SELECT project_id, sessions FROM changes WHERE sha=?", (commit,))
         for before, listed in known:
             project = before if project is None else project
@@ -89,11 +90,13 @@ class ChangeLog:
             self._drop(last)
 
     def begin_anew(self, last: int = 0) -> None:
-        """Whoever has read anything, up to that number too, must read it again."""
+        """Drop the log: every subscriber, also one that has read up to `last`, must read everything
+        again."""
         self._drop(1 + max(_now(), last, self.ends()[1]))
 
     def carry(self, old: ChangeLog | None) -> None:
-        """Into a database made again: if all is there under its former number, the log goes on."""
+        """Continue the log of an old database in this one; start anew if sessions have other
+        numbers here."""
         self.db.execute("DELETE FROM changes")
         floor = last = 0
         rows = None

@@ -329,7 +329,8 @@ class SqliteCheckpoints:
             ChangeLog(self.db).add_story(commit, project, before)
 
     def _clear(self, commit: str) -> tuple[int | None, set[int]]:
-        """Nothing is kept of it; returns the project it was of and the sessions that told of it."""
+        """Delete what is stored of a commit; return its project and the sessions that had a part in
+        it."""
         row = first_row(self.db, "SELECT project_id FROM checkpoints WHERE sha=?", (commit,))
         sessions = self._told_by(commit)
         self.db.execute("DELETE FROM checkpoints WHERE sha=?", (commit,))

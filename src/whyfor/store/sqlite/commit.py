@@ -1,8 +1,8 @@
 """Committing: the journal first, then the database, which remembers how the journal ended.
 
-A database that remembers another end than the journal has is behind it (a crash, a backup put
-back) or ahead of it (the journal lost lines); capture/recover.py makes them agree again. Nothing
-is written while they do not.
+If the database remembers another end than the journal has, it is behind it (a crash, a restored
+backup) or ahead of it (the journal lost lines). capture/recover.py repairs that; until then nothing
+is written.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def commit_with_journal(db: apsw.Connection, journal: Journal) -> None:
 
 
 def load_mark(db: apsw.Connection) -> JournalMark | None:
-    """How the journal ended when this database was last written; None if no program has said so
-    yet."""
+    """Return how the journal ended when this database was last written; None if that was never
+    recorded."""
     row = first_row(db, "SELECT number, checksum, size, mtime FROM journal")
     return JournalMark(*row) if row else None
 
 
 def save_mark(db: apsw.Connection, mark: JournalMark) -> None:
-    """Remember, in the caller's transaction, that the database has everything up to this end of
-    the journal."""
+    """Record, in the caller's transaction, that the database has everything up to this end of the
+    journal."""
     values = (mark.number, mark.checksum, mark.size, mark.mtime)
     db.execute("INSERT OR REPLACE INTO journal VALUES(1,?,?,?,?)", values)

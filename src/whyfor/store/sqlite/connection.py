@@ -20,7 +20,7 @@ _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw
 
 
 class StoreConnection(apsw.Connection):
-    """A connection whose errors are StoreErrors, with the next command in them."""
+    """A connection that raises SQLite's errors as StoreErrors, each with a hint."""
 
     def execute(self, *given: Any, **options: Any) -> apsw.Cursor:
         try:
@@ -37,7 +37,7 @@ class StoreConnection(apsw.Connection):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors as ours, with the next command."""
+    """Raise SQLite's errors as StoreErrors, each with a hint."""
     try:
         yield
     except apsw.Error as error:
@@ -45,7 +45,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def translate(error: apsw.Error, path: Path | str) -> StoreError | Busy:
-    """Return a driver's error as ours; StoreFault if nobody expects it."""
+    """Return the StoreError for an error of the driver; StoreFault for an unexpected one."""
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         return CorruptStore(
             f"the database is damaged: {error}",
@@ -67,7 +67,7 @@ def translate(error: apsw.Error, path: Path | str) -> StoreError | Busy:
 
 
 def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
-    """A connection to the database, created and migrated as needed."""
+    """Open the database; create or migrate it if needed."""
     with explained(path):
         if readonly:
             flags = apsw.SQLITE_OPEN_READONLY
@@ -100,8 +100,8 @@ def _prepare(db: apsw.Connection, readonly: bool) -> None:
 
 
 def _use_wal(db: apsw.Connection) -> None:
-    """Several processes may want it of a fresh database at once, and for this SQLite does not
-    wait by itself."""
+    """Switch to WAL mode. Several processes may do this on a new database at once, and SQLite does
+    not wait here by itself."""
     deadline = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -114,7 +114,7 @@ def _use_wal(db: apsw.Connection) -> None:
 
 
 def open_damaged(path: Path) -> StoreConnection:
-    """Return a connection that only reads, to a database that may be damaged."""
+    """Open a database that may be damaged, read-only."""
     with explained(path):
         return StoreConnection(file_name(path), flags=apsw.SQLITE_OPEN_READONLY | uri_flag(path))
 

@@ -1,7 +1,7 @@
-"""What the database knows, as journal entries: for a journal that lost lines.
+"""The content of the database as journal entries, to complete a journal that lost lines.
 
-The database is made from the journal, so it can tell most of it again: all but the order between
-sources, which follows from when each segment was seen.
+The database is made from the journal, so it can restore most of it. Only the order between sources
+is lost; it follows from when each segment was seen.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PROJECT = "p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path"
 
 
 def segment_entries(db: apsw.Connection) -> list[SegmentEntry]:
-    """Every segment of every source, in the order they were seen."""
+    """Return every segment of every source, in the order they were seen."""
     rows = fetch(
         db,
         "SELECT o.id, o.agent, o.path, g.generation, g.start, g.stop, g.digest, g.observed_at, "
@@ -75,7 +75,7 @@ def segment_entries(db: apsw.Connection) -> list[SegmentEntry]:
 
 
 def _states(db: apsw.Connection) -> dict[int, dict[str, Any]]:
-    """Of sources that are rows of an agent's database: how far each was read."""
+    """Return, for sources that are sessions in an agent's database, how far each was read."""
     rows = fetch(db, "SELECT id, state FROM sources WHERE state LIKE '%\"rows\"%'")
     decoded = ((source, msgspec.json.decode(state)) for source, state in rows)
     return {
@@ -116,7 +116,7 @@ def pause_entries(db: apsw.Connection) -> list[PauseEntry]:
 
 
 def forgotten_entries(db: apsw.Connection) -> list[ForgottenEntry]:
-    """One entry for all that was ever forgotten; none if nothing was."""
+    """Return one entry with everything that was ever forgotten; none if nothing was."""
     names: dict[str, list[str]] = {"session": [], "commit": [], "lost": [], "string": []}
     records: dict[str, list[str]] = {}
     rows = fetch(db, "SELECT kind, name FROM forgotten")
@@ -147,7 +147,7 @@ _OTHERS: tuple[Callable[[apsw.Connection], Iterable[Entry]], ...] = (
 
 
 def all_entries(db: apsw.Connection) -> list[Entry]:
-    """Everything that can be read; what a damaged database cannot tell any more is left out."""
+    """Return everything that can be read; unreadable parts of a damaged database are left out."""
     found: list[Entry] = []
     for read in (segment_entries, *_OTHERS):
         try:

@@ -1,4 +1,4 @@
-"""What is new since a moment, for those who have read the rest."""
+"""The changes since a moment, for subscribers."""
 
 from __future__ import annotations
 

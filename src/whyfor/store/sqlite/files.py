@@ -1,4 +1,4 @@
-"""The files a database lies in: the database itself, and what SQLite keeps beside it."""
+"""The files of a database: the database itself, and those SQLite keeps beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SUFFIXES = ("", "-wal", "-shm")
 
 
 def set_database_aside(database: Path, stamp: str) -> None:
-    """Keep a damaged database under another name."""
+    """Rename a damaged database and keep it."""
     for suffix in _SUFFIXES:
         old = database.with_name(database.name + suffix)
         if old.exists():
@@ -16,6 +16,6 @@ def set_database_aside(database: Path, stamp: str) -> None:
 
 
 def remove_database(database: Path) -> None:
-    """Delete a database that was only made for a while."""
+    """Delete a temporary database."""
     for suffix in (*_SUFFIXES, "-journal"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)

@@ -31,8 +31,8 @@ def as_json(value: Any) -> str:
 
 
 def doc_filter(filters: Filters) -> tuple[list[str], list[Any]]:
-    """Of documents `d` of sessions `s`: their own time counts, and whether a commit came of
-    them."""
+    """Return the conditions on documents `d` of sessions `s`: their own time counts, and whether a
+    commit came of them."""
     where, values = session_filter(filters, "d.created_at")
     if filters.committed:
         where.append(

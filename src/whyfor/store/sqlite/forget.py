@@ -1,4 +1,5 @@
-"""Forgetting in the database: what hangs on what, which rows go, and no byte left in the file."""
+"""The database's part in forget: what belongs to what, which rows are deleted, and no byte left in
+the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What linking asks and keeps: candidate sessions of commits, and what was looked at."""
+"""What linking reads and stores: candidate sessions for commits, and how far each was examined."""
 
 from __future__ import annotations
 

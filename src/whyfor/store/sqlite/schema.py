@@ -1,8 +1,8 @@
-"""The database's shape, as numbered steps that only go forward.
+"""The schema, as numbered migrations that only go forward.
 
-Kept expressible in PostgreSQL: integers, text, JSON as text; full text search is the one part
-each database has its own way for. An event's id is session id * 2^24 + seq, so a session's
-events lie side by side without an index.
+It stays expressible in PostgreSQL: integers, text, JSON as text. Only full text search differs per
+database. An event's id is session id * 2^24 + seq, so the events of a session are stored side by
+side without an index.
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ VERSION = len(MIGRATIONS)
 
 
 def migrate(db: apsw.Connection) -> None:
-    """Bring the database to this program's version, inside the caller's transaction; never back."""
+    """Migrate the database to this version, inside the caller's transaction. Raises NewerStore if
+    it is newer."""
     version = schema_version(db)
     if version > VERSION:
         raise NewerStore(
@@ -234,7 +235,8 @@ def migrate(db: apsw.Connection) -> None:
 
 
 def missing_tables(db: apsw.Connection) -> set[str]:
-    """Tables of this version that a database does not have: none, unless it is damaged."""
+    """Return the tables that this version needs and the database lacks; none unless it is
+    damaged."""
     wanted = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "".join(MIGRATIONS)))
     return wanted - {
         name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'")

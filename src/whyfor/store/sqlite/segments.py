@@ -1,5 +1,5 @@
-"""Which bytes of a source are where, which are not kept, and what must be remembered to know
-what else is not."""
+"""Which bytes of a source are stored where, which are not stored, and what the private filter must
+remember."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode_gaps(body: str | None) -> list[Gap]:
-    """What is not kept of a segment, as its row holds it."""
+    """Return the gaps of a segment from its row."""
     return msgspec.json.decode(body, type=list[Gap]) if body else []
 
 
 def stored_segment(row: tuple[Any, ...]) -> StoredSegment:
-    """From generation, start, stop, digest and gaps of its row."""
+    """Return a segment from the generation, start, stop, digest and gaps of its row."""
     generation, start, end, address, gaps = row
     return StoredSegment(generation, start, end, address, decode_gaps(gaps))
 
 
 class Segments:
-    """The part of the write side that knows bytes only."""
+    """The part of the writer that handles bytes only."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db

@@ -1,4 +1,4 @@
-"""Questions about all sessions at once; reads indexes rather than events, never writes."""
+"""Figures about all sessions at once; reads indexes rather than events."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class SqliteStats:
     def _turns(
         self, by: str, group: str, where: list[str], values: list[Any]
     ) -> dict[str, tuple[int, int]]:
-        """Sessions and prompts by the same groups, also where no tokens are known."""
+        """Return sessions and prompts of the same groups, also of those without token counts."""
         condition = " AND ".join(["s.parent IS NULL", *where])
         if by == "day":
             day = group.replace("u.created_at", "e.created_at")
@@ -295,7 +295,8 @@ class SqliteStats:
         return found
 
     def _returned(self, parent: str, child: str, at: int) -> int | None:
-        """The next result in a subagent's session, which has its parent's id in its own."""
+        """Return the time of the next result in a subagent's session; its id contains its
+        parent's."""
         sql = f"""
             SELECT {_NEXT.format(index="returned", which=_RETURNED, session="s.id", at="?")}
             FROM sessions s
@@ -311,7 +312,7 @@ def _where(filters: Filters) -> tuple[str, list[Any]]:
 
 
 def _with_turns(rows: list[StatsRow], turns: dict[str, tuple[int, int]]) -> list[StatsRow]:
-    """Sessions and turns as counted from sessions, also of groups without tokens."""
+    """Return the rows with the counts from sessions, also of groups without token counts."""
     found = []
     for row in rows:
         sessions, count = turns.pop(row.name, (row.sessions, 0))

@@ -123,7 +123,8 @@ class SqliteStore:
             return False
 
     def replace_with(self, other: SqliteStore) -> None:
-        """Overwrite the database with another, in one transaction: readers never see half of it."""
+        """Overwrite this database with another, in one transaction: readers never see half of
+        it."""
         with explained(self.path), self.db.backup("main", other.db, "main") as copy:
             while not copy.done:
                 copy.step(5000)
