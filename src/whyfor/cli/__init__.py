@@ -26,6 +26,7 @@ COMMANDS = {
     "projects": "List known projects, or tell where one has moved.",
     "restore": "Restore a commit's conversation, to resume it in the agent.",
     "search": "Find words in prompts, answers, thinking and tool calls.",
+    "memory": "List what past sessions found, decided, fixed and were told.",
     "stats": "Count sessions, turns and tokens by agent, project, day and model.",
     "serve": "Open the live dashboard in a browser on this machine.",
     "top": "Watch in this terminal which sessions run and which wait for you.",

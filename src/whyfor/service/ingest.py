@@ -30,6 +30,7 @@ from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import CorruptStore, Disagreement
 from whyfor.model.progress import Announce
+from whyfor.recall.remember import remember_waiting
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
 from whyfor.store.protocol import Store
@@ -136,6 +137,7 @@ def _ingest(
                 _count(store, counts)
             if link_waiting(store, journal(settings), linking):
                 publish_stories(settings, store)
+            remember_waiting(store)
             expired = _retain(settings, store)
             totals = store.stats.totals()
     return IngestReport(

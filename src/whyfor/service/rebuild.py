@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 
 import msgspec
 
@@ -13,6 +14,8 @@ from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import NotFound
 from whyfor.model.progress import Announce
+from whyfor.recall.remember import remember_waiting
+from whyfor.store.open import open_store
 
 
 class RebuildReport(msgspec.Struct):
@@ -43,6 +46,8 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
                 "there is nothing to rebuild", "Read what your agents wrote: whyfor ingest"
             )
         gaps, totals = rebuild_database(settings, announce)
+        with closing(open_store(settings.database)) as store:
+            remember_waiting(store)
     return RebuildReport(
         sessions=totals.sessions,
         records=totals.records,

@@ -33,6 +33,13 @@ from whyfor.model.events import (
 )
 from whyfor.model.findings import Bucket
 from whyfor.model.gaps import Gap
+from whyfor.model.memory import (
+    CommandCount,
+    MemoryFilter,
+    SessionMemory,
+    SessionSummary,
+    StoredObservation,
+)
 from whyfor.model.query import Filters, Match, Query, TurnMatch
 from whyfor.model.sessions import (
     CandidateSession,
@@ -668,6 +675,34 @@ class ProjectStore(Protocol):
         """Return, by identity, the paths that a person assigned to that project."""
 
 
+class MemoryStore(Protocol):
+    """What is remembered of sessions, derived from their events."""
+
+    def waiting(self, version: int) -> list[int]:
+        """Sessions that have grown since their memory was made, or whose memory was made by
+        other rules than those of `version`."""
+
+    def save(self, session: int, memory: SessionMemory, *, last_seq: int, version: int) -> None:
+        """Replace what is remembered of a session, in the caller's transaction."""
+
+    def delete(self, session: int) -> None:
+        """Delete what is remembered of a session, in the caller's transaction."""
+
+    def summary(self, session: int) -> SessionSummary | None:
+        """The summary of a session; None if none was made yet."""
+
+    def observations(self, wanted: MemoryFilter, limit: int | None) -> list[StoredObservation]:
+        """Return at most `limit` observations, newest first."""
+
+    def observation(self, key: str) -> StoredObservation:
+        """Return the observation whose key begins so; raises NotFound, or Ambiguous if there are
+        several."""
+
+    def commands(self, projects: Iterable[int]) -> list[CommandCount]:
+        """Return the building, testing and checking commands of projects, those that succeeded
+        most often first."""
+
+
 class FeedStore(Protocol):
     """The changes since a moment, for subscribers that have read everything before it."""
 
@@ -880,6 +915,9 @@ class Store(Protocol):
 
     @property
     def projects(self) -> ProjectStore: ...
+
+    @property
+    def memory(self) -> MemoryStore: ...
 
     @property
     def feed(self) -> FeedStore: ...

@@ -21,6 +21,7 @@ from whyfor.model.signals import Signal
 from whyfor.store.journal import ForgottenEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.copies import mark_copies
+from whyfor.store.sqlite.memory import SqliteMemory
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
 READERS_MS = 5_000  # how long a reader that is still open is waited for
@@ -241,6 +242,7 @@ class SqliteForget:
         self.db.executemany("DELETE FROM words WHERE rowid=?", docs)
         self.db.execute("DELETE FROM docs WHERE id BETWEEN ? AND ?", span)
         self.db.execute("DELETE FROM events WHERE id BETWEEN ? AND ?", span)
+        SqliteMemory(self.db).delete(session)
         for table in ("usage", "touches", "acts"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
         self.db.execute(

@@ -215,7 +215,22 @@ CREATE INDEX sessions_copied ON sessions(copy_of) WHERE copy_of IS NOT NULL;
 CREATE INDEX sessions_copies ON sessions(original) WHERE original IS NOT NULL OR own_from > 1;
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011)
+# What is remembered of sessions, derived from their events: see recall/session_memory.py.
+_M012 = """
+CREATE TABLE memories(
+  session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, version INTEGER NOT NULL, summary BLOB NOT NULL);
+CREATE TABLE observations(
+  key TEXT PRIMARY KEY, session_id INTEGER NOT NULL, type TEXT NOT NULL, state TEXT NOT NULL, at INTEGER,
+  body BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX observations_of_session ON observations(session_id);
+CREATE INDEX observations_newest ON observations(at);
+CREATE TABLE observation_files(path TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY(path, key)) WITHOUT ROWID;
+CREATE TABLE session_commands(
+  session_id INTEGER NOT NULL, family TEXT NOT NULL, command TEXT NOT NULL, ok INTEGER NOT NULL,
+  failed INTEGER NOT NULL, last_ok INTEGER, PRIMARY KEY(session_id, family)) WITHOUT ROWID;
+"""
+
+MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011, _M012)
 VERSION = len(MIGRATIONS)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whyfor.store.sqlite.feed import SqliteFeed
     from whyfor.store.sqlite.forget import SqliteForget
     from whyfor.store.sqlite.links import SqliteLinks
+    from whyfor.store.sqlite.memory import SqliteMemory
     from whyfor.store.sqlite.projects import SqliteProjects
     from whyfor.store.sqlite.search import SqliteSearch
     from whyfor.store.sqlite.signals import SqliteSignals
@@ -83,6 +84,12 @@ class SqliteStore:
         from whyfor.store.sqlite.projects import SqliteProjects
 
         return SqliteProjects(self.db)
+
+    @cached_property
+    def memory(self) -> SqliteMemory:
+        from whyfor.store.sqlite.memory import SqliteMemory
+
+        return SqliteMemory(self.db)
 
     @cached_property
     def feed(self) -> SqliteFeed:

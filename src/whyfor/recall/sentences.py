@@ -1,0 +1,81 @@
+"""Prose cut into sentences, each with its place in the text. Code, tables, quoted blocks and
+pasted logs are not prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+PROSE_MAX = 20_000  # characters of one text that are looked at, half from each end
+SENTENCE_MAX = 400
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_NOT_PROSE = re.compile(r"^\s*(?:\||>|[-=*_]{3,}\s*$|\d+[→|:]|[$%#]\s\S+$|\s*at \S+\()")
+_MARKER = re.compile(r"^\s*(?:#{1,6}\s+|[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)")
+_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
+_STOP = re.compile(r"[.!?…]+[\"')\]*`]*(?=\s+[\"'(*`]*[^\W\d_a-z])|[。！？]")
+_ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Mr|Dr|No)|\b[A-Z])\.$")
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """One sentence or heading, and where it stands in its text."""
+
+    text: str
+    start: int
+    end: int
+    heading: bool = False
+    item: bool = False  # of a list
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """Yield the sentences of a text, in order; of a very long one those of both ends."""
+    if len(text) <= PROSE_MAX:
+        yield from _of_lines(text, 0, len(text))
+        return
+    half = PROSE_MAX // 2
+    yield from _of_lines(text, 0, half)
+    yield from _of_lines(text, len(text) - half, len(text))
+
+
+def plain(text: str) -> str:
+    """Return a sentence without Markdown's emphasis, on one line."""
+    return " ".join(_EMPHASIS.sub("", text).split())
+
+
+def _of_lines(text: str, low: int, high: int) -> Iterator[Sentence]:
+    fenced = False
+    start = low
+    while start < high:
+        stop = text.find("\n", start, high)
+        stop = high if stop < 0 else stop
+        line = text[start:stop]
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and line.strip() and not _NOT_PROSE.match(line):
+            yield from _of_line(text, start, stop)
+        start = stop + 1
+
+
+def _of_line(text: str, start: int, stop: int) -> Iterator[Sentence]:
+    marker = _MARKER.match(text[start:stop])
+    heading = item = False
+    if marker:
+        heading = "#" in marker[0]
+        item = not heading
+        start += marker.end()
+    begin = start
+    for match in _STOP.finditer(text, start, stop):
+        if _ABBREVIATED.search(text[begin : match.end()]):
+            continue
+        yield from _sentence(text, begin, match.end(), heading, item)
+        begin = match.end()
+    yield from _sentence(text, begin, stop, heading, item)
+
+
+def _sentence(text: str, start: int, end: int, heading: bool, item: bool) -> Iterator[Sentence]:
+    whole = text[start:end]
+    start += len(whole) - len(whole.lstrip())
+    end -= len(whole) - len(whole.rstrip())
+    if start < end and end - start <= SENTENCE_MAX:
+        yield Sentence(plain(text[start:end]), start, end, heading, item)

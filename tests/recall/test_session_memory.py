@@ -1,0 +1,251 @@
+"""What is remembered of a session: facts from what was recorded, words only as quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cases import check_each
+from whyfor.model.events import StoredEvent
+from whyfor.model.memory import Observation, SessionMemory
+from whyfor.recall.command_families import check_in
+from whyfor.recall.sentences import sentences
+from whyfor.recall.session_memory import PER_SESSION, derive_memory
+
+NOW = 1_777_629_600_000
+
+
+class Story:
+    """A session's events, written one after the other."""
+
+    def __init__(self) -> None:
+        self.events: list[StoredEvent] = []
+        self.turn = 0
+
+    def add(self, kind: str, text: str = "", actor: str = "assistant", **more: Any) -> None:
+        seq = len(self.events) + 1
+        self.events.append(
+            StoredEvent(
+                seq,
+                self.turn,
+                kind,
+                "transcript",
+                "high",
+                NOW + seq * 1000,
+                NOW,
+                actor,
+                text,
+                more.get("name"),
+                more.get("data"),
+            )
+        )
+
+    def prompt(self, text: str) -> Story:
+        self.turn += 1
+        self.add("user.prompt", text, "user")
+        return self
+
+    def say(self, text: str) -> Story:
+        self.add("assistant.message", text)
+        return self
+
+    def run(self, command: str, *, failed: bool = False, output: str = "") -> Story:
+        return self._call("Bash", {"command": command}, failed, output)
+
+    def edit(self, path: str, *, failed: bool = False) -> Story:
+        given = {"file_path": path, "old_string": "a", "new_string": "b"}
+        return self._call("Edit", given, failed, "")
+
+    def read(self, path: str) -> Story:
+        return self._call("Read", {"file_path": path}, False, "")
+
+    def _call(self, name: str, given: dict[str, str], failed: bool, output: str) -> Story:
+        ident = f"call-{len(self.events)}"
+        self.add("tool.call", name=name, data={"id": ident, "input": given})
+        self.add("tool.result", output, "tool", data={"id": ident, "failed": failed})
+        return self
+
+    def memory(self) -> SessionMemory:
+        return derive_memory("claude:s1", "claude", self.events)
+
+    def notes(self, kind: str) -> list[Observation]:
+        return [note for note in self.memory().observations if note.type == kind]
+
+
+def test_a_check_that_failed_and_passes_after_a_change_is_a_verified_fix() -> None:
+    story = Story().prompt("the tests fail").run("pytest tests/a.py -x", failed=True)
+    story.edit("/shop/pay.py").run("cd /shop && pytest tests/a.py").say("Fixed.")
+    (note,) = story.notes("bugfix")
+    assert note.state == "verified"
+    assert note.files_written == ("/shop/pay.py",)
+    assert note.facts[0] == "`pytest tests/a.py -x` failed"
+    assert note.evidence[0].seq == 3
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(lambda story: story, id="nothing changed"),
+        pytest.param(lambda story: story.edit("/shop/pay.py", failed=True), id="the edit failed"),
+    ],
+)
+def test_a_check_that_passes_by_itself_verifies_nothing(between: Any) -> None:
+    story = Story().prompt("again").run("pytest", failed=True)
+    between(story).run("pytest")
+    assert story.notes("bugfix") == []
+
+
+def test_another_check_that_passes_verifies_nothing() -> None:
+    story = (
+        Story().prompt("fix it").run("pytest", failed=True).edit("/shop/pay.py").run("make lint")
+    )
+    assert story.notes("bugfix") == []
+
+
+def test_what_an_agent_found_out_is_quoted_and_never_verified() -> None:
+    said = "The retry failed because the socket was closed before the header was read."
+    story = Story().prompt("why?").run("pytest").say(f"I looked.\n\n{said} Now it works.")
+    (note,) = story.notes("discovery")
+    assert note.state == "stated"
+    (quote,) = note.evidence
+    message = next(event for event in story.events if event.seq == quote.seq)
+    assert message.text[quote.start : quote.end] == said
+
+
+def test_a_guess_is_a_hypothesis() -> None:
+    story = Story().prompt("why?").say("It probably hangs because the lock is never released here.")
+    assert [note.state for note in story.notes("discovery")] == ["hypothesis"]
+
+
+def test_a_decision_with_its_reason_is_kept() -> None:
+    said = "We use a queue instead of a thread because the hook must not wait for the disk."
+    story = Story().prompt("design it").say(said)
+    assert [note.narrative for note in story.notes("decision")] == [said]
+
+
+def test_code_tables_and_quoted_blocks_are_no_findings() -> None:
+    text = (
+        "```\nfails because the file is gone and nobody looked\n```\n"
+        "| it fails because | of the lock in there |\n"
+        "> it fails because somebody else said so here\n"
+    )
+    assert Story().prompt("why?").say(text).memory().observations == ()
+
+
+def test_a_correction_quotes_what_it_corrects() -> None:
+    story = Story().prompt("make it blue").say("The button in `form.css` is blue now.")
+    story.prompt("no, the header should be blue, not the button").say("Changed the header instead.")
+    (note,) = story.notes("correction")
+    assert note.evidence[0].text.startswith("no, the header")
+    assert note.evidence[1].text == "The button in `form.css` is blue now."
+
+
+def test_no_as_an_answer_to_a_question_is_no_correction() -> None:
+    story = (
+        Story().prompt("rename it").say("Renamed `a` to `b` in two files. Rename the tests too?")
+    )
+    story.prompt("no, keep them as they are")
+    assert story.notes("correction") == []
+
+
+def test_standing_rules_are_caught_wherever_they_stand_in_a_prompt() -> None:
+    story = Story().prompt("Add the page. Use pnpm, not npm. Never push to main by yourself.")
+    assert [note.title for note in story.notes("rule")] == [
+        "Use pnpm, not npm.",
+        "Never push to main by yourself.",
+    ]
+
+
+def test_a_question_about_a_rule_is_none() -> None:
+    assert Story().prompt("Never mind the log. Always the same error?").notes("rule") == []
+
+
+def test_the_request_is_the_first_prompt_that_asks_for_something() -> None:
+    story = Story().prompt("continue").say("ok").prompt("Add a retry to the payment client")
+    (quote,) = story.memory().summary.request
+    assert quote.text == "Add a retry to the payment client"
+    plan = Story().prompt("Implement the following plan:\n\n# Retry payments\n\nDo it so.")
+    assert [quote.text for quote in plan.memory().summary.request] == ["Retry payments"]
+
+
+def test_files_that_were_read_and_not_changed_were_investigated() -> None:
+    story = Story().prompt("x").read("/shop/a.py").read("/shop/b.py").edit("/shop/b.py")
+    assert story.memory().summary.investigated == ("/shop/a.py",)
+
+
+def test_what_is_left_to_do_comes_from_the_last_closing_words() -> None:
+    story = Story().prompt("x").say("Done with the parser. The remaining work is the page for it.")
+    story.prompt("and?").say("You'll need to restart the server before the new page is shown.")
+    assert [quote.text for quote in story.memory().summary.next_steps] == [
+        "You'll need to restart the server before the new page is shown."
+    ]
+
+
+def test_commands_are_counted_by_family() -> None:
+    story = Story().prompt("x").run("npm run build", failed=True).run("CI=1 npm run build 2>&1")
+    (count,) = story.memory().commands
+    assert (count.family, count.command, count.ok, count.failed) == (
+        "npm build",
+        "npm run build",
+        1,
+        1,
+    )
+
+
+FAMILIES = {
+    "pytest -q": "pytest",
+    "cd /x && FOO=1 timeout 60 uv run pytest tests": "pytest",
+    "python3 -m mypy src": "mypy",
+    ".venv/bin/ruff check .": "ruff",
+    "npx tsc --noEmit": "tsc",
+    "pnpm -s test": "pnpm test",
+    "cargo test --workspace": "cargo test",
+    "make": "make",
+    "make clean": None,
+    "npm install": None,
+    "git commit -m 'make test'": None,
+    "pytest | tail -3": None,
+    "set -o pipefail; pytest | tail -3": "pytest",
+    "pytest; echo done": None,
+    "": None,
+}
+
+
+def test_the_family_of_a_command() -> None:
+    def check(line: str) -> None:
+        found = check_in(line)
+        assert (found.family if found else None) == FAMILIES[line]
+
+    check_each(((line, line) for line in FAMILIES), check)
+
+
+def test_the_same_events_give_the_same_memory() -> None:
+    story = Story().prompt("why?").say("It fails because the lock is held by the other process.")
+    assert story.memory() == story.memory()
+    first = {note.key for note in story.memory().observations}
+    story.say("It also fails because the disk is full on the second machine.")
+    assert first < {note.key for note in story.memory().observations}
+
+
+def test_a_session_in_which_every_sentence_is_a_finding_stays_small() -> None:
+    story = Story()
+    for number in range(200):
+        story.prompt(f"never do {number}").say(
+            " ".join(f"It fails because of the reason number {number} {n}." for n in range(50))
+        )
+    said = [note for note in story.memory().observations if note.type == "discovery"]
+    assert 0 < len(said) <= PER_SESSION
+
+
+def test_sentences_know_their_place() -> None:
+    text = "## Why\n- It works, e.g. with `a.b`. It is fast!\n\nLast one"
+    found = list(sentences(text))
+    assert [each.text for each in found] == [
+        "Why",
+        "It works, e.g. with `a.b`.",
+        "It is fast!",
+        "Last one",
+    ]
+    assert all(text[each.start : each.end] == each.text for each in found)
+    assert [each.heading for each in found] == [True, False, False, False]

@@ -1,0 +1,109 @@
+"""whyfor memory: made at ingest, again by rebuild, gone with what is forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Result
+from tests.transcripts import Transcript
+from whyfor import config
+
+Cli = Callable[..., Result]
+FOUND = "The basket is slow because every price is read from the disk twice."
+
+
+@pytest.fixture
+def session(home: Path, cli: Cli) -> Transcript:
+    """A session with a finding, a rule and a fix that was checked."""
+    made = Transcript("may")
+    made.prompt("Make the checkout faster. Never touch the prices table.")
+    made.call("Bash", {"command": "make test"}, "3 failed", failed=True)
+    made.call(
+        "Edit",
+        {"file_path": "/code/shop/basket.py", "old_string": "slow()", "new_string": "quick()"},
+    )
+    made.call("Bash", {"command": "make test"}, "all passed")
+    made.say(FOUND)
+    made.save(home)
+    assert cli("ingest").code == 0
+    return made
+
+
+def listed(cli: Cli, *options: str) -> list[dict[str, object]]:
+    shown = cli("memory", "--json", *options)
+    assert shown.code == 0, shown.err
+    found: list[dict[str, object]] = json.loads(shown.out)
+    return found
+
+
+def test_an_ingest_remembers_what_was_found_fixed_and_told(session: Transcript, cli: Cli) -> None:
+    by_type = {note["type"]: note for note in listed(cli)}
+    assert set(by_type) == {"discovery", "bugfix", "rule"}
+    assert by_type["discovery"]["narrative"] == FOUND
+    assert by_type["bugfix"]["state"] == "verified"
+    assert by_type["bugfix"]["files_written"] == ["/code/shop/basket.py"]
+    assert by_type["rule"]["title"] == "Never touch the prices table."
+    assert {note["session_id"] for note in by_type.values()} == {session.session_id}
+    assert [note["type"] for note in listed(cli, "--type", "rule")] == ["rule"]
+    assert len(listed(cli, "--file", "basket.py")) == len(by_type)
+    assert listed(cli, "--file", "other.py") == []
+
+
+def test_a_rebuild_remembers_the_same(session: Transcript, cli: Cli) -> None:
+    before = listed(cli)
+    assert cli("rebuild").code == 0
+    assert listed(cli) == before
+
+
+def test_a_session_that_grows_is_remembered_anew(session: Transcript, home: Path, cli: Cli) -> None:
+    session.prompt("Always run the linter before you commit.")
+    session.save(home)
+    assert cli("ingest").code == 0
+    assert [note["title"] for note in listed(cli, "--type", "rule")] == [
+        "Always run the linter before you commit.",
+        "Never touch the prices table.",
+    ]
+
+
+def test_forgetting_a_session_forgets_its_notes(session: Transcript, cli: Cli) -> None:
+    assert cli("forget", session.session_id, "--yes").code == 0
+    assert listed(cli) == []
+    home = config.load().home
+    assert not [
+        path for path in home.rglob("*") if path.is_file() and b"twice" in path.read_bytes()
+    ]
+
+
+def test_a_note_is_shown_with_its_words_and_its_session(session: Transcript, cli: Cli) -> None:
+    (note,) = listed(cli, "--type", "discovery")
+    shown = cli("memory", "show", str(note["id"])[:6])
+    assert shown.code == 0
+    assert f"“{FOUND}”" in " ".join(shown.out.split())
+    assert f"whyfor show claude:{session.session_id}" in shown.out
+    detail = json.loads(cli("memory", "show", str(note["id"]), "--json").out)
+    assert detail["note"] == note
+    assert detail["session_summary"]["request"][0]["text"] == "Make the checkout faster."
+
+
+def test_the_list_fits_a_narrow_terminal_and_cuts_no_title(
+    session: Transcript, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli("memory")
+    assert max(map(len, shown.out.splitlines())) <= 80
+    assert "…" not in shown.out
+
+
+def test_what_does_not_exist_is_said(session: Transcript, cli: Cli) -> None:
+    for arguments, message in {
+        ("memory", "--type", "idea"): "no such type: idea",
+        ("memory", "--state", "true"): "no such state: true",
+        ("memory", "show", "zzz"): "no note is called 'zzz'",
+    }.items():
+        said = cli(*arguments)
+        assert said.code != 0
+        assert message in said.err
