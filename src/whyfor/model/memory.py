@@ -88,6 +88,16 @@ class StoredObservation(msgspec.Struct, frozen=True):
     branch: str | None
 
 
+class WaitingSession(msgspec.Struct, frozen=True):
+    """A session whose memory is to be made, from its first own event to its last."""
+
+    number: int
+    agent: str
+    session_id: str
+    first_seq: int
+    last_seq: int
+
+
 class MemoryFilter(msgspec.Struct, frozen=True):
     """Which observations: those of some sessions, types, states, or about a file."""
 

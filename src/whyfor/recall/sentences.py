@@ -38,7 +38,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     yield from _of_lines(text, len(text) - half, len(text))
 
 
-def plain(text: str) -> str:
+def without_emphasis(text: str) -> str:
     """Return a sentence without Markdown's emphasis, on one line."""
     return " ".join(_EMPHASIS.sub("", text).split())
 
@@ -78,4 +78,4 @@ def _sentence(text: str, start: int, end: int, heading: bool, item: bool) -> Ite
     start += len(whole) - len(whole.lstrip())
     end -= len(whole) - len(whole.rstrip())
     if start < end and end - start <= SENTENCE_MAX:
-        yield Sentence(plain(text[start:end]), start, end, heading, item)
+        yield Sentence(without_emphasis(text[start:end]), start, end, heading, item)

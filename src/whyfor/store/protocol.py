@@ -39,6 +39,7 @@ from whyfor.model.memory import (
     SessionMemory,
     SessionSummary,
     StoredObservation,
+    WaitingSession,
 )
 from whyfor.model.query import Filters, Match, Query, TurnMatch
 from whyfor.model.sessions import (
@@ -678,11 +679,11 @@ class ProjectStore(Protocol):
 class MemoryStore(Protocol):
     """What is remembered of sessions, derived from their events."""
 
-    def waiting(self, version: int) -> list[int]:
-        """Sessions that have grown since their memory was made, or whose memory was made by
-        other rules than those of `version`."""
+    def waiting(self, version: int) -> list[WaitingSession]:
+        """Return the sessions that have changed since their memory was made, or whose memory was
+        made by other rules than those of `version`."""
 
-    def save(self, session: int, memory: SessionMemory, *, last_seq: int, version: int) -> None:
+    def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
         """Replace what is remembered of a session, in the caller's transaction."""
 
     def delete(self, session: int) -> None:

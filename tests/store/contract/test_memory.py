@@ -14,6 +14,7 @@ from whyfor.model.memory import (
     SessionMemory,
     SessionSummary,
     StoredObservation,
+    WaitingSession,
 )
 from whyfor.model.query import Filters
 from whyfor.store.protocol import Store
@@ -30,7 +31,7 @@ def remember(store: Store, session: int, *notes: Observation, version: int = 1) 
     memory = SessionMemory(SUMMARY, notes, (CommandCount("pytest", "pytest -q", 2, 1, NOW),))
     last = store.sessions.last_seqs([session])[session]
     with store.transaction():
-        store.memory.save(session, memory, last_seq=last, version=version)
+        store.memory.save(WaitingSession(session, "claude", "a", 1, last), memory, version)
 
 
 def keys(found: list[StoredObservation]) -> list[str]:
@@ -39,12 +40,12 @@ def keys(found: list[StoredObservation]) -> list[str]:
 
 def test_a_session_waits_until_its_memory_is_as_new_as_it_is(store: Store, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "Fix it"))
-    assert store.memory.waiting(1) == [session]
+    assert store.memory.waiting(1) == [WaitingSession(session, "claude", "a", 1, 1)]
     remember(store, session)
     assert store.memory.waiting(1) == []
-    assert store.memory.waiting(2) == [session]
+    assert [each.number for each in store.memory.waiting(2)] == [session]
     build.session("a", build.event("assistant.message", "Done"))
-    assert store.memory.waiting(1) == [session]
+    assert store.memory.waiting(1) == [WaitingSession(session, "claude", "a", 1, 2)]
 
 
 def test_a_memory_takes_the_place_of_the_one_before(store: Store, build: Build) -> None:
@@ -113,4 +114,4 @@ def test_what_is_forgotten_is_not_remembered(store: Store, build: Build) -> None
     assert store.memory.observations(MemoryFilter(), None) == []
     assert store.memory.observations(MemoryFilter(file="/shop/a.py"), None) == []
     assert store.memory.summary(session) is None
-    assert store.memory.waiting(1) == [session]
+    assert [each.number for each in store.memory.waiting(1)] == [session]

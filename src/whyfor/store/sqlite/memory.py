@@ -16,6 +16,7 @@ from whyfor.model.memory import (
     SessionMemory,
     SessionSummary,
     StoredObservation,
+    WaitingSession,
 )
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.filters import as_json, session_filter
@@ -35,30 +36,33 @@ class SqliteMemory:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def waiting(self, version: int) -> list[int]:
+    def waiting(self, version: int) -> list[WaitingSession]:
         rows = fetch(
             self.db,
             """
-            SELECT s.id
+            SELECT s.id, s.agent, s.session_id, s.own_from, s.last_seq
             FROM sessions s
             LEFT JOIN memories m ON m.session_id = s.id
-            WHERE s.last_seq IS NOT m.last_seq OR m.version IS NOT ?
+            WHERE s.last_seq IS NOT m.last_seq
+              OR s.own_from IS NOT m.first_seq
+              OR m.version IS NOT ?
             ORDER BY s.id
             """,
             (version,),
         )
-        return [number for (number,) in rows]
+        return [WaitingSession(*row) for row in rows]
 
-    def save(self, session: int, memory: SessionMemory, *, last_seq: int, version: int) -> None:
-        self.delete(session)
+    def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
+        number = session.number
+        self.delete(number)
         self.db.execute(
-            "INSERT INTO memories VALUES(?, ?, ?, ?)",
-            (session, last_seq, version, _encode(memory.summary)),
+            "INSERT INTO memories VALUES(?, ?, ?, ?, ?)",
+            (number, session.first_seq, session.last_seq, version, _encode(memory.summary)),
         )
         self.db.executemany(
             "INSERT OR REPLACE INTO observations VALUES(?, ?, ?, ?, ?, ?)",
             [
-                (each.key, session, each.type, each.state, each.at, _encode(each))
+                (each.key, number, each.type, each.state, each.at, _encode(each))
                 for each in memory.observations
             ],
         )
@@ -69,7 +73,7 @@ class SqliteMemory:
         self.db.executemany(
             "INSERT INTO session_commands VALUES(?, ?, ?, ?, ?, ?)",
             [
-                (session, each.family, each.command, each.ok, each.failed, each.last_ok)
+                (number, each.family, each.command, each.ok, each.failed, each.last_ok)
                 for each in memory.commands
             ],
         )

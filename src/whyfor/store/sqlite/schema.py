@@ -218,7 +218,8 @@ CREATE INDEX sessions_copies ON sessions(original) WHERE original IS NOT NULL OR
 # What is remembered of sessions, derived from their events: see recall/session_memory.py.
 _M012 = """
 CREATE TABLE memories(
-  session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, version INTEGER NOT NULL, summary BLOB NOT NULL);
+  session_id INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, version INTEGER NOT NULL,
+  summary BLOB NOT NULL);
 CREATE TABLE observations(
   key TEXT PRIMARY KEY, session_id INTEGER NOT NULL, type TEXT NOT NULL, state TEXT NOT NULL, at INTEGER,
   body BLOB NOT NULL) WITHOUT ROWID;
