@@ -26,7 +26,7 @@ class HeldLock:
 
 
 def hold_lock(path: Path, wait_seconds: float = 0.0, hint: str = _HINT) -> HeldLock:
-    """Take the lock that a file stands for. Raises Busy if another holds it for longer than
+    """Take the lock of a file. Raises Busy if another process holds it for longer than
     `wait_seconds`, StoreError if the file cannot be used."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def hold_lock(path: Path, wait_seconds: float = 0.0, hint: str = _HINT) -> HeldL
 
 
 def is_held(path: Path) -> bool:
-    """Whether somebody holds the lock of a file; False if the file cannot be opened."""
+    """Return whether somebody holds the lock of a file; False if the file cannot be opened."""
     try:
         db = open_file(path, apsw.SQLITE_OPEN_READONLY)
     except apsw.Error:
@@ -64,7 +64,8 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def ingest_lock(home: Path, wait_seconds: float) -> Iterator[None]:
-    """Be the only one who ingests; Busy if another is for longer."""
+    """Hold the ingest lock. Raises Busy if another process holds it for longer than `wait`
+    seconds."""
     with closing(hold_lock(home / "ingest.lock", wait_seconds)):
         yield
 

@@ -1,5 +1,5 @@
-"""What agents and git run: files that stand alone, copied out of the package so that they
-outlive it."""
+"""What agents and git run. These files are copied out of the package, so that they work without
+it."""
 
 from __future__ import annotations
 

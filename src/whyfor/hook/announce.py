@@ -91,7 +91,8 @@ def received(folder: bytes, given: dict[bytes, bytes]) -> list[bytes]:
 
 
 def follow(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> None:
-    """Tell whoever serves, ask the agent for a note, start an ingest: as the event needs it."""
+    """Wake a running server, ask the agent for a note, start an ingest: whatever the event
+    needs."""
     event = given[b"event"]
     rung = ring(folder)
     if b"annotate" in given:
@@ -105,8 +106,8 @@ def follow(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> No
 
 
 def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
-    """Return options by name; the first bare word is the event, those after it are what git told
-    its hook."""
+    """Return the options by name; the first bare word is the event, the words after it are the
+    arguments git gave its hook."""
     given = {b"agent": b"", b"event": b"", b"args": b""}
     words = iter(argv)
     for word in words:
@@ -124,11 +125,11 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
 
 
 def stdin(longest: float) -> tuple[list[bytes], bool]:
-    """Return what we were told within so many seconds, on one line, and whether that is all of
+    """Return what arrived on stdin within so many seconds, on one line, and whether that is all of
     it.
 
-    Read by a thread, because a read cannot be given up: who holds the other end may neither
-    write nor close it. In pieces, because a copy of a big one takes time.
+    A thread reads it, because a read cannot be cancelled if the other end neither writes nor
+    closes. It is kept in pieces, because copying a large one takes time.
     """
     if sys.stdin is None or posix.isatty(0):
         return [], True
@@ -160,7 +161,7 @@ def read_all(parts: list[bytes], size: list[int], ended: "_thread.LockType") -> 
 def await_end(
     parts: list[bytes], size: list[int], ended: "_thread.LockType", longest: float
 ) -> bool:
-    """Return whether all that can be had was read; False after SILENCE, or so many seconds."""
+    """Return whether all of stdin was read; False after SILENCE, or after so many seconds."""
     begun = time.monotonic()
     known = looked = quiet = 0
     while not ended.acquire(timeout=PAUSE):
@@ -188,7 +189,7 @@ def is_whole(parts: list[bytes]) -> bool:
 
 
 def append(home: bytes, line: list[bytes]) -> None:
-    """One write to a file opened for appending: no other hook's line comes between."""
+    """Append a line with one write, so that no other hook's line comes between."""
     folder = home + b"/spool"
     path = folder + b"/%04d-%02d-%02d.spool" % time.gmtime()[:3]
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND
@@ -211,7 +212,7 @@ def make_folder(folder: bytes) -> None:
 
 
 def header(given: dict[bytes, bytes]) -> bytes:
-    """Return the part of a line that says who tells of what, when and where, as JSON."""
+    """Return the header of a line as JSON: who reports what, when and where."""
     environ = posix.environ
     env = [b'"%s":%s' % (name, quoted(environ[name])) for name in TOLD if name in environ]
     now = time.time_ns() // 1_000_000
@@ -239,8 +240,8 @@ def quoted(raw: bytes) -> bytes:
 
 
 def shown(path: bytes) -> bytes:
-    """A path with each byte that is not UTF-8 as U+FFFD and its two digits, so that the same
-    bytes can be had again."""
+    """Return a path with each byte that is not UTF-8 as U+FFFD and two hex digits, so that the
+    bytes can be restored."""
     text = path.decode("utf-8", "surrogateescape")
     odd = [f"\ufffd{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text]
     return "".join(odd).encode()
@@ -254,7 +255,7 @@ def cwd() -> bytes:
 
 
 def chain() -> bytes:
-    """Our ancestors, nearest first, where the system shows them."""
+    """Return our ancestor processes, nearest first, if the system shows them."""
     found: list[bytes] = []
     pid = posix.getppid()
     while pid > 0 and len(found) < GENERATIONS:
@@ -268,8 +269,8 @@ def chain() -> bytes:
 
 
 def told_chain(words: bytes) -> bytes:
-    """Return the same, as a shell saw it before we were started in the background; starts it did
-    not read are read now."""
+    """Return the same from what a shell saw before it started us in the background; missing start
+    times are read now."""
     found = []
     for word in words.split():
         parts = word.split(b":", 2)
@@ -316,8 +317,8 @@ def reference(git: bytes, name: bytes) -> bytes:
 
 
 def is_unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
-    """Return whether a person paused us, or excluded this project or agent: then nothing of this
-    is written anywhere."""
+    """Return whether recording is paused, or this project or agent is excluded: then nothing is
+    written anywhere."""
     excluded = content(folder + b"/excluded")
     paused = folder + b"/paused"
     names = listed(paused)
@@ -332,8 +333,8 @@ def is_unwanted(folder: bytes, agent: bytes, payload: list[bytes]) -> bool:
 
 
 def emptied(payload: bytes, name: bytes) -> bytes:
-    """Return a payload with nothing in one of its strings; of a string that never ends, nothing
-    that follows either."""
+    """Return a payload with one of its strings emptied; if that string never ends, everything after
+    it is dropped."""
     before, key, rest = payload.partition(b'"%s"' % name)
     start = rest.lstrip(b" :\t")
     if not key or start[:1] != b'"':
@@ -360,10 +361,10 @@ def string_end(text: bytes) -> int:
 
 
 def without_private(parts: list[bytes]) -> tuple[list[bytes], bool]:
-    """Return a payload without what stands between private tags, and whether something did.
+    """Return a payload without the text between private tags, and whether there was any.
 
-    What is no JSON is one text. One that is too large to be searched is taken to be private as a
-    whole: whose event it was is all that is left.
+    A payload that is not JSON is one text. One that is too large to search counts as private; only
+    whose event it was is kept.
     """
     end = b""
     for part in parts:
@@ -387,7 +388,7 @@ def without_private(parts: list[bytes]) -> tuple[list[bytes], bool]:
 
 
 def outline(told: bytes) -> bytes:
-    """Whose event it was, and nothing of what was said. `told` may be torn anywhere."""
+    """Return only whose event it was, without what was said. `told` may be cut anywhere."""
     found = []
     for name in OUTLINE:
         rest = told.partition(b'"%s"' % name)[2][:PATH].lstrip(b" :\t")
@@ -401,7 +402,7 @@ def outline(told: bytes) -> bytes:
 
 
 def export_session(payload: bytes) -> None:
-    """Commands the agent runs from now on know which session they belong to."""
+    """Set a variable, so that commands the agent runs from now on know their session."""
     path = posix.environ.get(b"CLAUDE_ENV_FILE")
     ident = field(payload, b"session_id") or posix.environ.get(b"CLAUDE_CODE_SESSION_ID", b"")
     if path and ident.replace(b"-", b"").replace(b"_", b"").isalnum():
@@ -410,8 +411,8 @@ def export_session(payload: bytes) -> None:
 
 
 def ring(folder: bytes) -> bool:
-    """Whether somebody serves and was told: this pipe has a reader only while `whyfor serve`
-    lives."""
+    """Return whether a running server was woken: this pipe has a reader only while `whyfor serve`
+    runs."""
     try:
         fd = posix.open(folder + b"/bell", posix.O_WRONLY | posix.O_NONBLOCK)
         return posix.write(fd, b".") == 1
@@ -423,14 +424,14 @@ def ring(folder: bytes) -> bool:
 
 
 def field(payload: bytes, name: bytes) -> bytes:
-    """A string by its key. Inside a string the key's quotes would be escaped: nothing said there
-    is mistaken for it."""
+    """Return a string by its key. Inside a string the key's quotes would be escaped, so text is
+    never mistaken for it."""
     rest = payload.partition(b'"%s"' % name)[2][:300].lstrip(b" :\t")
     return rest[1:].partition(b'"')[0] if rest[:1] == b'"' else b""
 
 
 def content(path: bytes) -> bytes:
-    """A small file's bytes; none if it cannot be read."""
+    """Return a small file's bytes; empty if it cannot be read."""
     try:
         fd = posix.open(path, posix.O_RDONLY)
     except OSError:
@@ -450,7 +451,7 @@ def read(fd: int) -> bytes:
 
 
 def listed(folder: bytes) -> list[bytes]:
-    """Return the names in a folder; none if it cannot be read."""
+    """Return the names in a directory; empty if it cannot be read."""
     try:
         return posix.listdir(folder)
     except OSError:

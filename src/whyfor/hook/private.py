@@ -31,8 +31,8 @@ CONTENT = frozenset(
 
 
 def spans(data: bytes, lists: frozenset[bytes] = frozenset()) -> list[tuple[int, int]] | None:
-    """Ranges of a JSON text that are private, in order: from, to. Each lies inside one string.
-    None: it is no JSON.
+    """Return the private ranges of a JSON text in order: from, to. Each is inside one string. None
+    if it is not JSON.
 
     `lists` names arrays whose elements are messages of their own.
     """
@@ -42,8 +42,8 @@ def spans(data: bytes, lists: frozenset[bytes] = frozenset()) -> list[tuple[int,
 def reach(
     data: bytes, lists: frozenset[bytes], depth: int
 ) -> tuple[list[tuple[int, int]] | None, int, bool]:
-    """The same of a record before which the same message opened so many tags: how many are open
-    behind it, and whether it closed one of those."""
+    """Return the same for a record whose message has `depth` tags open from earlier records; also
+    how many are open after it, and whether it closed one of those."""
     found = Json(data, lists)
     if not found.sound:
         return None, depth, False
@@ -62,13 +62,13 @@ def reach(
 
 
 def text_spans(data: bytes) -> list[tuple[int, int]]:
-    """The same of a text that is no JSON: it is one string."""
+    """Return the same for a text that is not JSON: it is one string."""
     return merged(of_message(data.lower(), [(0, len(data), 0, b"", True)], 0)[0])
 
 
 def everything(data: bytes) -> list[tuple[int, int]]:
-    """All that is said in a JSON text; what is left is its structure. Where it stops being JSON,
-    all that follows counts as said."""
+    """Return the ranges of all text in a JSON document, so that only its structure is left. From
+    where it stops being JSON, everything counts as text."""
     text = Json(data, frozenset())
     said = [(part[0], part[1]) for part in text.strings if is_said(data, part)]
     if not text.sound:
@@ -77,12 +77,12 @@ def everything(data: bytes) -> list[tuple[int, int]]:
 
 
 def elements(data: bytes, lists: frozenset[bytes]) -> list[tuple[int, int]]:
-    """Where the messages stand that a JSON text has in named lists."""
+    """Return the ranges of the messages in the named lists."""
     return Json(data, lists).elements
 
 
 def marked(data: bytes) -> bool:
-    """Whether there is a tag at all; costs next to nothing where the word is not used."""
+    """Return whether there is a tag at all; fast if the word does not occur."""
     lower = data.lower()
     at = 0
     while (word := lower.find(b"private", at)) >= 0:
@@ -117,14 +117,14 @@ def merged(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def of_message(
     lower: bytes, parts: "list[String]", depth: int
 ) -> tuple[list[tuple[int, int]], int, bool]:
-    """A tag never closed reaches to the end of its string, unless a later string of the message
-    closes it.
+    """Find the private ranges of one message. A tag that is never closed reaches to the end of its
+    string, unless a later string of the message closes it.
 
-    `depth` is how many tags earlier strings opened; told are also how many are open behind
-    these, and whether one of the earlier was closed.
+    `depth` is the number of tags that earlier strings opened. Also return how many are open at the
+    end, and whether one of the earlier ones was closed.
 
-    Behind the last tag that is honoured nothing is read any more: all that the message says goes
-    then, and with it what an earlier record of it left open.
+    After the last tag that is honoured nothing more is read: then the whole text of the message is
+    private, and so is what an earlier record of it left open.
     """
     found: list[tuple[int, int]] = []
     count = since = 0  # since: the string after the one that opened the first of these
@@ -162,7 +162,7 @@ def of_message(
 
 
 def is_said(data: bytes, part: "String") -> bool:
-    """Not one of the names and ids that the structure hangs on."""
+    """Return whether a string is text, not a name or id that the structure needs."""
     start, stop, _, key, content = part
     if content:
         return True
@@ -175,11 +175,10 @@ def is_said(data: bytes, part: "String") -> bool:
 
 
 def tags(lower: bytes, start: int, stop: int, most: int = 0) -> list[tuple[int, int, bool]]:
-    """The tags in one string: from, to, whether it closes. Their brackets may be escaped, and
-    the escapes again.
+    """Return the tags in one string: from, to, whether it closes. Their brackets may be escaped,
+    also twice.
 
-    With `most`, up to that many opening ones; what stands behind the last of them is not looked
-    at.
+    With `most`, stop after that many opening tags.
     """
     found = []
     opening = 0
@@ -200,8 +199,8 @@ def tags(lower: bytes, start: int, stop: int, most: int = 0) -> list[tuple[int, 
 
 
 def tag_start(lower: bytes, word: int, floor: int) -> tuple[int, bool]:
-    """Where the tag around this word begins, and whether it is a closing one; -1 if there is
-    none."""
+    """Return where the tag around this word begins, and whether it closes; -1 if there is no
+    tag."""
     at = before_blanks(lower, word, floor)
     closing = at > floor and lower[at - 1] == 47
     if closing:
@@ -215,7 +214,7 @@ def tag_start(lower: bytes, word: int, floor: int) -> tuple[int, bool]:
 
 
 def tag_end(lower: bytes, at: int, stop: int) -> int:
-    """Behind the tag whose name ends here; -1 if it is none, or one that holds nothing:
+    """Return the end of the tag whose name ends here; -1 if it is not a tag, or an empty one:
     `<private/>`."""
     limit = min(stop, at + ATTRIBUTES)
     plain, escaped = lower.find(b">", at, limit), lower.find(b"u003e", at, limit)
@@ -239,7 +238,7 @@ def tag_end(lower: bytes, at: int, stop: int) -> int:
 
 
 def before_blanks(lower: bytes, at: int, floor: int) -> int:
-    """Where the blanks before a place begin; escaped ones are blanks too."""
+    """Return where the blanks before a place begin; escaped blanks count too."""
     for _ in range(BLANKS):
         if at > floor and lower[at - 1] in b" \t\r\n":
             at -= 1
@@ -251,7 +250,7 @@ def before_blanks(lower: bytes, at: int, floor: int) -> int:
 
 
 def backslashes(data: bytes, stop: int, floor: int) -> int:
-    """Where the run of backslashes that ends here begins."""
+    """Return where the run of backslashes that ends here begins."""
     while stop > floor and data[stop - 1] == 92:
         stop -= 1
     return stop
@@ -281,8 +280,8 @@ class Open:
 
 
 class Json:
-    """One or several JSON values in a row; a string that holds JSON again is walked too, one
-    level deep. `privacy/json_spans.py` has a twin, and a test holds the two together."""
+    """One or several JSON values in a row. A string that contains JSON is walked too, one level
+    deep. `privacy/json_spans.py` has a twin, and a test compares the two."""
 
     def __init__(self, data: bytes, lists: frozenset[bytes]) -> None:
         self.data = data
@@ -305,7 +304,7 @@ class Json:
 
 
 class Walk:
-    """Reads one text from string to string; `level` is how often its quotes are escaped."""
+    """Reads one text from string to string; `level` is how many times its quotes are escaped."""
 
     __slots__ = ("json", "key", "level", "stack", "want")
 
@@ -329,7 +328,7 @@ class Walk:
         return self.marks(data[at:stop], at) and len(self.stack) == 1 and self.want == NEXT
 
     def quote(self, at: int, stop: int) -> int:
-        """The next quote that is one at this level; -1 if there is none."""
+        """Return the next quote of this level; -1 if there is none."""
         data = self.json.data
         while (found := data.find(b'"', at, stop)) >= 0:
             run = found - backslashes(data, found, at)
@@ -343,7 +342,8 @@ class Walk:
         return -1
 
     def string(self, start: int, stop: int) -> int:
-        """Take the string that begins here; told is where it goes on, -1 if there must be none."""
+        """Read the string that begins here; return where reading continues, -1 if no string may be
+        here."""
         end = self.quote(start, stop)
         if end < 0 or self.want > KEY:
             return -1
@@ -358,7 +358,7 @@ class Walk:
         return end + 1
 
     def marks(self, between: bytes, at: int) -> bool:
-        """Take what stands between two strings; told is whether it may stand there."""
+        """Read what is between two strings; return whether it may be there."""
         if between == b":" and self.want == COLON:  # by far the most frequent
             self.want = VALUE
             return True

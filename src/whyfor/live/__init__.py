@@ -1,1 +1,1 @@
-"""What runs while somebody watches: the loop, live statuses, the stream."""
+"""What runs during `serve` and `top`: the loop, live statuses, the stream."""

@@ -1,5 +1,4 @@
-"""What a session wants to be allowed, whole: of a long command its state keeps the beginning,
-the store all of it."""
+"""The full text of a pending approval; live state keeps only its beginning."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ _LATELY = 400  # events among which the call is looked for
 
 
 def whole_approval(library: OpenStore, session: Session, asked: PendingApproval | None) -> str:
-    """Empty if nothing was cut, or if no transcript holds the rest yet."""
+    """Return the full text; empty if nothing was cut, or if no transcript contains the rest yet."""
     if asked is None or not asked.cut or not asked.action or not session.id:
         return ""
     children = library.sessions.children([session.session_id])

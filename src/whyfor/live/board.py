@@ -1,5 +1,4 @@
-"""At a glance: the open sessions by what they do, with what one wants to know of each, and
-whether capture works."""
+"""The Now board: open sessions grouped by status, a preview of each, and whether capture works."""
 
 from __future__ import annotations
 
@@ -124,7 +123,7 @@ class SessionCard(msgspec.Struct, frozen=True):
 
 
 class AgentCapture(msgspec.Struct, frozen=True):
-    """Of one agent's capture: when it was last heard of, by its records and by its hooks."""
+    """When an agent was last heard from: through its records and through its hooks."""
 
     agent: str
     record_at: int | None
@@ -141,7 +140,7 @@ class AgentCapture(msgspec.Struct, frozen=True):
 
 
 class NowBoard(msgspec.Struct, frozen=True):
-    """What *Now* shows. `empty`: nothing was ever captured."""
+    """What the Now page shows. `empty`: nothing was ever captured."""
 
     groups: dict[str, list[SessionCard]]  # waiting_approval, waiting, running, rest
     agents: list[str]  # to choose from
@@ -162,8 +161,7 @@ class NowBoard(msgspec.Struct, frozen=True):
 
 
 class PreviewCache:
-    """Remembers what it read of a session until there is more of it; only of those that are
-    shown."""
+    """Keeps the previews of the sessions shown; each is read again when the session has grown."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -271,7 +269,7 @@ def _glance(store: Store, number: int, length: int) -> SessionPreview:
 
 
 def _options(events: list[StoredEvent]) -> tuple[str, ...]:
-    """What can be chosen from; agents name it in their own ways."""
+    """Return the choices of a question; agents name them differently."""
     asked = next((event for event in reversed(events) if event.kind == "question.asked"), None)
     data: dict[str, Any] = (asked.data or {}) if asked else {}
     questions = data.get("questions") if isinstance(data.get("questions"), list) else [data]
@@ -290,7 +288,8 @@ def _options(events: list[StoredEvent]) -> tuple[str, ...]:
 
 
 def _grouped(shown: list[LiveStatus]) -> dict[str, list[LiveStatus]]:
-    """Who waits for an answer longest comes first; of the others, who spoke last."""
+    """Group the cards. Sessions that wait for an answer: longest wait first; others: most recent
+    first."""
     groups: dict[str, list[LiveStatus]] = {phase: [] for phase in (*_ORDER, "rest")}
     for each in shown:
         groups[each.status.phase if each.status.phase in _ORDER else "rest"].append(each)

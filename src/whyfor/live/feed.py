@@ -31,7 +31,7 @@ _Names = dict[int, NamedSession]
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """A place in the feed."""
+    """A position in the feed."""
 
     total: int = 0  # events up to here
     at: int = 0  # when the last of them was observed
@@ -52,7 +52,7 @@ def parse_cursor(text: str) -> Cursor | None:
 
 
 class FeedItem(msgspec.Struct, frozen=True):
-    """One thing for those who listen."""
+    """One item for subscribers."""
 
     type: str  # event | commit | status | reset
     cursor: Cursor | None  # where the feed is after it; a status has no place of its own
@@ -65,11 +65,11 @@ class FeedItem(msgspec.Struct, frozen=True):
 
 
 class FeedGap(Exception):
-    """What comes after a place cannot be told exactly any more."""
+    """Raised when the items after a position can no longer be listed exactly."""
 
 
 class Feed:
-    """A reader's own way through the feed."""
+    """One reader's position in the feed."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -77,7 +77,7 @@ class Feed:
         self.cursor = Cursor()
 
     def to_end(self) -> None:
-        """What is there now is known; only what came since is looked at, and none of it is read."""
+        """Move to the end: only items added later are returned."""
         change = self.store.feed.ends()[
             1
         ]  # first: what changes meanwhile is told rather than missed
@@ -93,7 +93,7 @@ class Feed:
         self.cursor = Cursor(sum(self.seen.values()), *place, change)
 
     def to(self, cursor: Cursor) -> None:
-        """Right behind a place, or Lost."""
+        """Move right behind a position. Raises FeedGap if that is no longer possible."""
         self._check(cursor.change)
         lengths = self.store.feed.lengths()
         self.seen = {
@@ -104,8 +104,8 @@ class Feed:
             raise FeedGap
 
     def news(self, limit: int) -> list[FeedItem]:
-        """What comes next, at most so much; nothing is left if it is nothing. Lost if sessions
-        became shorter."""
+        """Return up to `limit` items after the position; empty when caught up. Raises FeedGap if a
+        session became shorter."""
         self._check(self.cursor.change)
         found = self._new(limit)
         while len(found) < limit and (
@@ -137,7 +137,7 @@ class Feed:
         return found
 
     def _grown(self) -> list[int]:
-        """Sessions with something new; thousands have nothing."""
+        """Return the sessions with new events; usually a few among thousands."""
         lengths, known = self.store.feed.lengths(), self.seen.get
         changed = [session for session, last in lengths.items() if known(session) != last]
         new = sum(1 for session in changed if session not in self.seen)
@@ -155,8 +155,8 @@ class Feed:
             after = chunk[-1].seq
 
     def _behind(self, session: int, last: int, place: tuple[int, int]) -> int:
-        """The last event of a session that is not after a place; they are observed in the order
-        of their seq."""
+        """Return the last event of a session that is not after a position; events are observed in
+        the order of their seq."""
         known = 0
         low, high = 0, last + 1  # up to low nothing is after it, from high on all is
         middle = last  # most sessions are at rest
@@ -188,7 +188,8 @@ class Feed:
         return found
 
     def _again(self, place: EventRef, names: _Names) -> list[FeedItem]:
-        """An event as it is now; if it was not told yet, it will be, as it is."""
+        """Return an event that changed, as it is now; nothing if it was not sent yet, because it
+        will be."""
         session, seq = place.session, place.seq
         if session not in names or seq > self.seen.get(session, 0):
             return []

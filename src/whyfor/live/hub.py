@@ -36,7 +36,7 @@ _Result = TypeVar("_Result")
 
 
 class StreamFilter(msgspec.Struct, frozen=True):
-    """What a listener wants to hear; empty is all."""
+    """What a subscriber wants to receive; empty means everything."""
 
     sessions: frozenset[str] = frozenset()  # agent:id; their subagents come with them
     projects: frozenset[str] = frozenset()  # identities
@@ -57,7 +57,7 @@ class StreamFilter(msgspec.Struct, frozen=True):
 
 
 class Hub:
-    """Between one who ingests and many who listen; `publish` and `stand` may be called from any
+    """Connects one ingester with many subscribers. `publish` and `stand` may be called from any
     thread."""
 
     def __init__(
@@ -87,12 +87,12 @@ class Hub:
     # -- for whoever ingests ----------------------------------------------------------------------
 
     def publish(self) -> None:
-        """There is something new in the store; from any thread, as often as one likes."""
+        """Say that there is something new in the store; from any thread, as often as needed."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def stand(self, standings: Iterable[LiveStatus]) -> None:
-        """What all sessions worth showing do now; the others are dropped."""
+        """Set the statuses of all sessions worth showing; all others are dropped."""
         found = {standing.name: standing for standing in standings}
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stand, found)
@@ -136,7 +136,7 @@ class Hub:
             self._thread.shutdown()
 
     def close(self) -> None:
-        """Everyone who listens is told to go; from the loop's thread."""
+        """End all subscriptions; call it from the loop's thread."""
         self.closed = True
         self._tell_all()
 
@@ -151,10 +151,11 @@ class Hub:
             await asyncio.sleep(min(self.poll, time.monotonic() - begun))
 
     async def _look(self) -> None:
-        """All that is new, batch by batch; an error is kept to be shown, and tried again.
+        """Read all that is new, batch by batch. An error is kept to be shown, and the read is
+        repeated later.
 
-        While nobody listens it is not read: who comes later from an earlier place reads it from
-        the store.
+        Without subscribers nothing is read: one that comes later from an earlier position reads it
+        from the store.
         """
         try:
             if not self.listeners:
@@ -210,11 +211,11 @@ class Hub:
     async def subscribe(
         self, wanted: StreamFilter, after: Cursor | None = None
     ) -> AsyncIterator[FeedItem | Cursor]:
-        """Items from a place on (else from now), and now and then just the place, so that
-        silence is not the end.
+        """Yield the items from a position on (default: from now), and from time to time only the
+        position, so that silence is not taken for the end.
 
-        The first, which comes at once, is the place. Busy, instead of it, if too many listen
-        already.
+        The first one, which comes at once, is the position. Raises Busy instead if there are too
+        many subscribers.
         """
         if self.listeners >= LISTENERS:
             raise Busy(f"{LISTENERS} clients listen already", "Close some of them.")
@@ -228,7 +229,8 @@ class Hub:
             self.looked_at = self.looked_at - Counter(wanted.sessions)
 
     def start(self, cursor: Cursor) -> int | None:
-        """The position right after a place; None if the ring does not know it."""
+        """Return the ring position right after a position in the feed; None if it is not in the
+        ring."""
         if cursor == self.cursor:
             return self._next
         if cursor == self._base:
@@ -236,7 +238,7 @@ class Hub:
         return next((position + 1 for position, item in self._ring if item.cursor == cursor), None)
 
     def since(self, position: int) -> list[FeedItem] | None:
-        """What came after a position; None if some of it is gone already."""
+        """Return the items after a ring position; None if some of them are gone already."""
         first = self._ring[0][0] if self._ring else self._next
         if position < first:
             return None
@@ -251,12 +253,13 @@ class Hub:
 
     @property
     def news(self) -> asyncio.Event:
-        """Set when there is more than there was when it was asked for."""
+        """Return an event that is set when there are more items than now."""
         return self._news
 
 
 class _Listener:
-    """One listener's way: from the store until it reaches the ring, then along the ring."""
+    """One subscription: from the store until it reaches the ring buffer, then along the ring
+    buffer."""
 
     def __init__(self, hub: Hub, wanted: StreamFilter, cursor: Cursor) -> None:
         self.hub = hub
@@ -291,7 +294,7 @@ class _Listener:
         return [*self._standings(), *found] if missed else found
 
     def _standings(self) -> list[FeedItem]:
-        """Changes may have been missed: what holds now is told anew."""
+        """Send all current statuses again, because changes may have been missed."""
         return [item for item in map(standing_item, self.hub.standings) if self.wanted.fits(item)]
 
 
@@ -308,7 +311,7 @@ def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[FeedItem]:
 
 
 def reset(cursor: Cursor) -> FeedItem:
-    """Whoever listens must read again what it shows."""
+    """Return the item that tells a subscriber to read again everything it shows."""
     return FeedItem("reset", cursor, "", None, None, "", b"{}")
 
 
@@ -322,7 +325,7 @@ def standing_item(standing: LiveStatus, *, gone: bool = False) -> FeedItem:
 
 
 def _differ(before: LiveStatus | None, now: LiveStatus) -> bool:
-    """What is only older is no news."""
+    """Return whether two statuses differ in more than their age."""
     if before is None:
         return True
     same = msgspec.structs.replace(before.status, heard_at=now.status.heard_at)
@@ -335,7 +338,7 @@ def _shown(standing: LiveStatus) -> tuple[object, ...]:
 
 
 class _Source:
-    """The hub's own connection, in its own thread, and its own place in the feed."""
+    """The hub's own connection, in its own thread, and its own position in the feed."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -346,11 +349,11 @@ class _Source:
         self._version = -1
 
     def look(self) -> list[FeedItem]:
-        """The next batch; nothing if nothing changed."""
+        """Return the next batch; empty if nothing changed."""
         return self._guarded(self._look)
 
     def pass_by(self) -> None:
-        """What is new need not be told."""
+        """Skip what is new without reading it."""
         self._guarded(self._pass_by)
 
     def _guarded(self, work: Callable[[], list[FeedItem]]) -> list[FeedItem]:

@@ -1,5 +1,5 @@
-"""Taking in what is new, again and again: the same lock, the same ingest, without reading first
-all that is known."""
+"""Incremental ingest for long-running processes: same lock and same ingest, but the connection and
+the list of sources stay open."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from whyfor.story.links.save import link_project, projects_to_link
 
 
 class IncrementalIngest:
-    """A connection that stays open; what it remembers holds until somebody else has written."""
+    """Keeps its connection and caches between runs, until another process has written."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -49,10 +49,11 @@ class IncrementalIngest:
         self._linked = False
 
     def take(self, found: list[FoundFile], wait: float) -> list[FoundFile]:
-        """Read these and the spool, under the lock; returns what could not be understood yet.
+        """Read these files and the spool, under the lock; return the files that could not be
+        understood yet.
 
-        Busy if somebody has the lock for longer than `wait`: nothing is lost then, it is all
-        there the next time.
+        Raises Busy if another process holds the lock for longer than `wait`. Nothing is lost then;
+        the next call reads it.
         """
         settings = self.settings
         with writable(settings), ingest_lock(settings.home, wait):
@@ -73,8 +74,8 @@ class IncrementalIngest:
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        """Under the lock. A database that turns out to be damaged is rebuilt, and Busy is
-        raised: try again."""
+        """Rebuild the database if it turns out to be damaged, and raise Busy, so that the caller
+        tries again. Needs the lock."""
         try:
             with sound(self.settings):
                 yield
@@ -98,7 +99,7 @@ class IncrementalIngest:
         return run
 
     def link(self, wait: float) -> bool:
-        """The next project that something new was read of; whether there are more."""
+        """Link the next project with new data; return whether there are more."""
         settings = self.settings
         with writable(settings), ingest_lock(settings.home, wait), self._mending():
             store = self._connected()
@@ -148,7 +149,8 @@ class IncrementalIngest:
         return agrees(store, journal(settings))
 
     def _remember(self, store: Store) -> None:
-        """This number changes when another connection has written, and only then."""
+        """Remember the database's version, which changes only when another connection has
+        written."""
         version = store.version()
         if version != self._version or self._sources is None:
             self._sources = None

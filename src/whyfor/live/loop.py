@@ -44,8 +44,8 @@ UNREAD = 50
 
 
 class LiveLoop:
-    """The loop. `ingest` is a whole `whyfor ingest`, given the settings and how many seconds it
-    may wait for the lock."""
+    """The loop. `ingest` is a whole `whyfor ingest`, given the settings and how many seconds it may
+    wait for the lock."""
 
     def __init__(
         self,
@@ -76,14 +76,15 @@ class LiveLoop:
         self._link_due = self._sweep_due = self._tidy_due = self._asked_at = 0.0
 
     def run(self, stop: threading.Event) -> None:
-        """It looks at `stop` at least twice a second."""
+        """Run until `stop` is set; it is checked at least twice a second."""
         rung = False
         while not stop.is_set():
             rung = self._bell.wait(self.turn(rung))
         self.close(rung)
 
     def close(self, rung: bool = False) -> None:
-        """Hooks are on their own again; what they left to us is read, if nobody else is at it."""
+        """Remove the doorbell, and read what hooks left to us, unless another process is reading
+        it."""
         self._bell.take_down()
         if rung or is_asked(self.settings.home) or self._fresh:
             self._guarded(lambda: self._take(WAIT))
@@ -92,7 +93,7 @@ class LiveLoop:
         self._bell.close()
 
     def turn(self, rung: bool = False) -> float:
-        """Everything that is due; returns the seconds until something is."""
+        """Do everything that is due; return the seconds until something is due again."""
         now = self._clock()
         if now >= self._hang_due:
             self._bell.hang()
@@ -128,8 +129,8 @@ class LiveLoop:
         return self._clock() - self._asked_at if self._taking.asked else 0.0
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """The loop goes on whatever happens; what is wrong is kept to be shown, and tried again
-        later."""
+        """Run a step; the loop continues whatever happens. An error is kept to be shown, and the
+        step is repeated later."""
         try:
             work()
         except Busy:
@@ -182,7 +183,7 @@ class LiveLoop:
             self._spool = spool
 
     def _take(self, wait: float) -> None:
-        """The next few, those that are being written first, and what hooks said."""
+        """Read the next few files, those being written first, and the spool."""
         self._reload()
         batch = self._slice()
         try:
@@ -226,7 +227,7 @@ class LiveLoop:
             self._backlog.pop(str(item.path), None)
 
     def _reload(self) -> None:
-        """What is in config.toml holds from the next read on: something may be excluded since."""
+        """Reload config.toml if it changed; exclusions apply from the next read on."""
         if file_stamp(self.settings.home / "config.toml") == self._taking.configured:
             return
         fresh = IncrementalIngest(self.settings)
@@ -248,7 +249,7 @@ class LiveLoop:
             self.hub.stand(self._attending.standings())
 
     def _learn(self) -> None:
-        """What is new in the store, whoever put it there."""
+        """Read what is new in the store, whichever process wrote it."""
         learnt = self._attending.learnt
         try:
             named = self._attending.look()
@@ -261,8 +262,8 @@ class LiveLoop:
             self.hub.publish()
 
     def _tidy(self) -> None:
-        """Stories and sweeps, when nothing waits to be read. What fails here is written down and
-        stops no reading."""
+        """Link commits, or run a full ingest now and then, when nothing waits to be read. A failure
+        is logged and stops no reading."""
         try:
             if self._asked_for() >= LAG or (
                 self._read and self._clock() >= self._link_due and not self._backlog
@@ -278,7 +279,7 @@ class LiveLoop:
             self._linked()
 
     def _link(self) -> None:
-        """One project, so that what is written meanwhile need not wait for all of them."""
+        """Link one project at a time, so that new data need not wait for all of them."""
         self._reload()
         if self._taking.link(WAIT):
             self._taking.asked, self._asked_at = True, self._clock() - LAG

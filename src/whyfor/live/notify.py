@@ -1,8 +1,7 @@
-"""Telling a person that a session needs them: on the desktop or by a command of theirs, if they
+"""Notify a person that a session needs them: on the desktop or with a command of theirs, if they
 asked for it.
 
-Whoever watches tells, once per change; what is told is redacted first, and the loop never waits
-for it.
+Each change is reported once, after redaction, and the loop never waits for it.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class NotifySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """What a person is told."""
+    """What a person is notified of."""
 
     status: Change
     session: str  # agent:id

@@ -1,5 +1,5 @@
-"""What people call a project that has no remote: its identity is a commit's hash, its name that
-of its folder."""
+"""Names of projects without a remote: their identity is a commit's hash, their name that of their
+directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whyfor.store.open import reading
 
 
 class ProjectNames:
-    """Asks the store when it meets a project for the first time."""
+    """Reads the store when it meets a project for the first time."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -24,7 +24,7 @@ class ProjectNames:
         return self._known[identity]
 
     def _read(self) -> dict[str, str]:
-        """Two of one name are told apart by their hashes."""
+        """Read all names; projects with the same name get their hash added."""
         try:
             with reading(self.settings) as library:
                 found = {

@@ -12,7 +12,7 @@ from whyfor.processes import exists
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A server that runs: $WHYFOR_HOME/serve.json."""
+    """A running server, from $WHYFOR_HOME/serve.json."""
 
     pid: int
     port: int
@@ -23,8 +23,7 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def serves(settings: Settings) -> bool:
-    """Whether somebody does; one that is just beginning is not kept from its lock by the
-    question."""
+    """Return whether a server runs. The question never keeps a starting server from its lock."""
     try:
         found = msgspec.json.decode(serve_file(settings).read_bytes(), type=Running)
     except (OSError, msgspec.DecodeError):

@@ -1,5 +1,4 @@
-"""Attending to the sessions people work in now: what each does, kept up to date from the store
-and its process."""
+"""Track what each open session is doing, from the store and from its process."""
 
 from __future__ import annotations
 
@@ -60,8 +59,8 @@ class _Attended:
 
 
 class StatusTracker:
-    """Never writes. `look` learns what is new in the store, `judge` says whether anything stands
-    otherwise now."""
+    """Reads only. `look` reads what is new in the store; `judge` returns whether any status
+    changed."""
 
     def __init__(
         self,
@@ -137,7 +136,7 @@ class StatusTracker:
     # -- what is new in the store -----------------------------------------------------------------
 
     def look(self) -> list[tuple[str, Path]]:
-        """Returns the transcripts that hooks named since: agent and path."""
+        """Read what is new; return the transcripts that hooks named since: agent and path."""
         store = self._opened()
         version = store.version()
         if version == self._version:
@@ -244,7 +243,7 @@ class StatusTracker:
         return list(named)
 
     def _attend(self, store: Store, key: Key) -> None:
-        """From what the store knows of it: its last events, its subagents' and hooks'."""
+        """Load a session: its last events, those of its subagents, and its hooks' signals."""
         family = store.sessions.family(*key, self._now() - DAY)
         own = next((brief for brief in family if brief.session_id == key[1]), None)
         if own is not None and own.parent is not None:
@@ -262,7 +261,7 @@ class StatusTracker:
             self._attended[key] = each
 
     def _bound(self) -> None:
-        """The longest silent give way."""
+        """Drop the sessions that were silent longest if there are too many."""
         extra = len(self._attended) - ACTIVE
         if extra > 0:
             for key in sorted(self._attended, key=lambda key: self._attended[key].state.heard.at)[
@@ -273,7 +272,7 @@ class StatusTracker:
     # -- where they stand -------------------------------------------------------------------------
 
     def judge(self) -> bool:
-        """Whether anybody stands otherwise than the last time."""
+        """Compute all statuses; return whether one differs from the last time."""
         clock, now = self._clock(), self._now()
         self._ask_lists(clock)
         changed = False
@@ -292,7 +291,7 @@ class StatusTracker:
         return changed
 
     def due(self) -> float:
-        """Seconds until somebody must be judged again."""
+        """Return the seconds until a status must be computed again."""
         clock = self._clock()
         times = [0.0 if each.dirty else each.due - clock for each in self._attended.values()]
         return max(0.0, min([*times, self._lists_due - clock]))
@@ -331,7 +330,7 @@ def _last_events(store: Store, brief: SessionBrief) -> Iterator[StoredEvent]:
 
 
 def _process_lists(settings: Settings) -> dict[str, ProcessList]:
-    """By agent, of those that keep one."""
+    """Return the process lists of the agents that keep one."""
     found = {
         name: agent.processes(settings.user_home, settings.env) for name, agent in AGENTS.items()
     }
@@ -356,15 +355,15 @@ def _differ(before: Status, now: Status) -> bool:
 
 
 def _child(brief: SessionBrief) -> str:
-    """A subagent as hooks call it: its session's id here has its parent's in it. Empty if it is
-    none."""
+    """Return the session id of a subagent named by a hook: it contains its parent's id. Empty if
+    there is none."""
     if not brief.parent:
         return ""
     return brief.session_id.partition("@")[0].removeprefix("agent-")
 
 
 def _unread(key: Key, state: State) -> Session:
-    """A session that hooks told of and whose transcript nobody has seen yet."""
+    """Return a session known from hooks only, whose transcript was not read yet."""
     begun = state.started.at or None
     return Session(
         id=0,

@@ -1,4 +1,4 @@
-"""The view of a conversation: what the pages, the terminal and an export show of it."""
+"""The view of a conversation that pages, terminal and exports show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whyfor.model.sessions import Session, Tokens
 
 
 class DiffRow(msgspec.Struct, gc=False):
-    """One line of a diff; `…` as a sign is a jump to another place of the file."""
+    """One line of a diff. The sign `…` is a jump to another place in the file."""
 
     sign: str  # "+", "-", " " or "…"
     text: str
@@ -68,7 +68,8 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct):
-    """`last` is the newest event it tells of: it is told anew when that changes."""
+    """One thing on a page. `last` is the newest event it covers; when that changes, the item is
+    sent again."""
 
     kind: ClassVar[str] = ""
     seq: int
@@ -99,7 +100,7 @@ class Thought(Item):
 
 
 class ShownEdit(msgspec.Struct):
-    """A change as far as it is shown."""
+    """The part of a change that is shown."""
 
     path: str
     what: str
@@ -197,7 +198,7 @@ class NoticeItem(Item):
 
 
 class CommitItem(Item):
-    """A commit: the range of events it stems from ends here."""
+    """A commit, at the end of the range of events it stems from."""
 
     kind: ClassVar[str] = "mark"
     checkpoint: Checkpoint
@@ -232,8 +233,8 @@ class PageRange(msgspec.Struct):
 
 
 class SkippedPages(msgspec.Struct):
-    """Pages that are not shown: where the first and the last of them begin, and which turns they
-    hold."""
+    """Pages that are not shown: the first events of the first and the last of them, and their
+    turns."""
 
     first: int
     last: int
@@ -264,19 +265,19 @@ class View(msgspec.Struct):
 
     @property
     def ends(self) -> bool:
-        """Whether the end of the conversation is shown."""
+        """Return whether the end of the conversation is shown."""
         return bool(self.parts) and isinstance(self.parts[-1], PageRange)
 
     @property
     def begun(self) -> set[int]:
-        """Turns that begin on this page: the outline leads to them without loading another."""
+        """Return the turns that begin on this page; the outline links to them directly."""
         pages = [part for part in self.parts if isinstance(part, PageRange)]
         sections = [section for page in pages for section in page.sections]
         return {section.turn.number for section in sections if not section.continued}
 
 
 class Fragment(msgspec.Struct):
-    """One page more, and what is still between it and its neighbours."""
+    """One more page."""
 
     session: Session
     stretch: PageRange
@@ -286,7 +287,7 @@ class Fragment(msgspec.Struct):
 
 
 class TranscriptCall(msgspec.Struct, frozen=True):
-    """One tool call with its result, whole."""
+    """One tool call with its full result."""
 
     name: str
     argument: str = ""  # the one input that says most
@@ -297,7 +298,7 @@ class TranscriptCall(msgspec.Struct, frozen=True):
 
 
 class TranscriptEntry(msgspec.Struct):
-    """One thing said or done, or several calls in a row, of a whole conversation."""
+    """One thing said or done, or several calls in a row."""
 
     # prompt, by a person | task, by the agent that started it | said | thinking | question |
     # reply | calls | error | compaction | interrupted | command | rewound

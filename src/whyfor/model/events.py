@@ -87,24 +87,24 @@ class StoredEvent(msgspec.Struct, gc=False):
 
 
 class EventRef(msgspec.Struct, frozen=True, order=True):
-    """Where an event stands: the number of its session, its place in it."""
+    """The place of an event: the number of its session, and its seq."""
 
     session: int
     seq: int
 
     @property
     def number(self) -> int:
-        """Both in one number, as the stream's cursors carry them; it sorts as they do."""
+        """Return both as one number, as the stream's cursors carry them; it sorts the same way."""
         return (self.session << SEQ_BITS) + self.seq
 
     @classmethod
     def of(cls, number: int) -> EventRef:
-        """The same again from that number."""
+        """Return the place from that number."""
         return cls(number >> SEQ_BITS, number & SEQ_MASK)
 
 
 class EventHead(msgspec.Struct, gc=False):
-    """One event without its words. The size of a long text is known without reading it."""
+    """One event without its text. The size of a long text is known without reading it."""
 
     seq: int
     turn: int
@@ -117,7 +117,7 @@ class EventHead(msgspec.Struct, gc=False):
 
 
 class EventMoment(NamedTuple):
-    """One event as an outline needs it: where it stands, whose it is, when it was."""
+    """One event as an outline needs it: place, kind, actor, time."""
 
     seq: int
     turn: int
@@ -127,7 +127,7 @@ class EventMoment(NamedTuple):
 
 
 class CallRef(msgspec.Struct, gc=False):
-    """What ties an event to a call: a call itself, its result, a request to allow it, a
+    """An event that belongs to a call: the call itself, its result, an approval request, a
     question, a subagent."""
 
     seq: int
@@ -137,8 +137,8 @@ class CallRef(msgspec.Struct, gc=False):
 
 
 class SpokenWord(msgspec.Struct, frozen=True):
-    """One thing that was said: by a person (prompt, answer) or an agent (question, its last
-    words of a turn)."""
+    """One message: by a person (prompt, answer) or an agent (question, its last words of a
+    turn)."""
 
     role: str  # request | answer | question | closing words
     seq: int
@@ -153,7 +153,7 @@ class SpokenWord(msgspec.Struct, frozen=True):
 
 
 class EventPlace(msgspec.Struct, frozen=True):
-    """Where an event stands in its session, and what it says."""
+    """The place of an event in its session, and its text."""
 
     seq: int
     text: str

@@ -1,1 +1,1 @@
-"""What a browser and scripts see: an HTTP API, a live stream and pages, on this machine only."""
+"""The HTTP API, the live stream and the pages, on this machine only."""

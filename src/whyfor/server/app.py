@@ -28,7 +28,7 @@ from whyfor.service.serve import AccessKeys
 
 
 class App(Litestar):
-    """Nothing gets past the guard, not even to a path that leads nowhere."""
+    """The application behind the guard; unknown paths are guarded too."""
 
     guard: Guard
     templates: Environment
@@ -44,8 +44,8 @@ class App(Litestar):
 def create_app(
     settings: Settings, *, port: int, keys: AccessKeys | None = None, hub: Hub | None = None
 ) -> App:
-    """What is served on a port of this machine; `hub` is told of news by whoever ingests, else
-    it looks by itself."""
+    """Return the application. `hub` is notified by whoever ingests; without one, it polls the
+    store."""
     hub = hub or Hub(settings)
     glances = PreviewCache(settings)
     templates = environment(ProjectNames(settings))

@@ -1,5 +1,5 @@
-"""Where the shapes of a chart stand: numbers for SVG attributes. Colours are classes, and a
-template's business."""
+"""Positions and sizes of the shapes of a chart, as numbers for SVG attributes. Templates set the
+colours."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Histogram(msgspec.Struct, frozen=True):
 
 
 def calendar(days: Sequence[Day]) -> Calendar:
-    """From a Monday on."""
+    """Return the cells of a calendar, starting with a Monday."""
     limits = quarters([day.turns for day in days if day.turns])
     cells: list[Cell] = []
     months: list[Tick] = []
@@ -73,14 +73,14 @@ def calendar(days: Sequence[Day]) -> Calendar:
 
 
 def quarters(numbers: Sequence[int]) -> list[float]:
-    """Three numbers that part the others into four even groups: one busy day does not pale all
-    others."""
+    """Return three numbers that divide the values into four equal groups, so that one busy day does
+    not make all others pale."""
     ordered = sorted(numbers)
     return [ordered[(len(ordered) - 1) * part // 4] for part in (1, 2, 3)] if ordered else [0, 0, 0]
 
 
 def histogram(numbers: Sequence[int], edges: Sequence[float], median: float | None) -> Histogram:
-    """Columns of equal width; the median stands where it lies within its own."""
+    """Return columns of equal width; the median is marked inside its column."""
     most = max(numbers, default=0)
     slot = WIDTH / max(len(numbers), 1)
     columns = []

@@ -24,7 +24,7 @@ KEYLESS_SECONDS = 10.0  # for the first request with a key, from the connection'
 
 
 class Connections(ServerState):
-    """All of one server's."""
+    """All connections of one server."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -97,13 +97,14 @@ class Guard:
             await refuse(broken(error), scope, _with_headers(scope, bare, REFUSED))
 
     def _judge_host(self, headers: dict[str, list[str]]) -> None:
-        """A name somebody else made point here (DNS rebinding) is not ours."""
+        """Refuse a Host that is not ours: somebody may have made another name point here (DNS
+        rebinding)."""
         hosts = headers.get("host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             raise Refusal(421, "forbidden", "this server is not called that")
 
     def _judge_origin(self, headers: dict[str, list[str]]) -> None:
-        """No page of another site, nor of another port, asks us anything."""
+        """Refuse requests from pages of other sites and other ports."""
         own = {f"http://{host}" for host in headers["host"]}
         if any(origin.lower() not in own for origin in headers.get("origin", [])):
             raise Refusal(403, "forbidden", "another site may not ask")
@@ -111,7 +112,7 @@ class Guard:
             raise Refusal(403, "forbidden", "another site may not ask")
 
     def _judge_key(self, headers: dict[str, list[str]]) -> int:
-        """Return until when the key is good that came along; refuse if none did."""
+        """Return until when the request's key is valid; refuse if it has none."""
         until: int | None = None
         if given := headers.get("authorization"):
             scheme, _, token = given[0].partition(" ")
@@ -126,8 +127,8 @@ class Guard:
         return until
 
     async def _open(self, scope: HTTPScope, headers: dict[str, list[str]], send: Send) -> None:
-        """A one-time link becomes a cookie. It may be followed from anywhere, but only by a
-        person: whoever looks ahead or embeds it does not use it up."""
+        """Exchange a one-time link for a cookie. The link works from anywhere, but only when a
+        person follows it: a preview or an embedded page does not use it up."""
         if scope["method"] != "GET":
             raise Refusal(405, "bad_input", "a link is opened with GET", allow="GET")
         codes = _query(scope).get("once", [])
@@ -148,8 +149,8 @@ class Guard:
         await _send(send, status, answer, body)
 
     async def _hello(self, scope: HTTPScope, send: Send) -> None:
-        """The server proves itself to a page of an earlier start, or of this one, before that
-        page sends anything."""
+        """Prove to a page of this or an earlier start that this is the same server, before the page
+        sends anything."""
         page, nonce = _asked(scope, "page", "nonce")
         proof = self.start.answer_page(page, nonce)
         if proof is None:
@@ -162,7 +163,7 @@ class Guard:
         await _send(send, 200, answer, body)
 
     async def _again(self, scope: HTTPScope, send: Send) -> None:
-        """A page that proves itself gets a cookie of this start; it ends when the page's first
+        """Give a page that proves itself a cookie of this start; it expires when the page's first
         one would have."""
         until = self.start.admit_page(*_asked(scope, "page", "nonce", "proof"))
         if until is None:
@@ -222,13 +223,13 @@ def _followed(headers: dict[str, list[str]]) -> bool:
 
 
 def _from_nowhere(headers: dict[str, list[str]]) -> bool:
-    """Typed, or opened by a program; not a link in another page."""
+    """Return whether the address was typed or opened by a program, not followed from a link in
+    another page."""
     return all(site in ("same-origin", "none") for site in headers.get("sec-fetch-site", []))
 
 
 def _judge_form(scope: Scope, headers: dict[str, list[str]]) -> None:
-    """Nothing here takes a body; a small one is passed over. No name here holds a control
-    character."""
+    """Refuse a long address, control characters in it, and a large body; no route takes a body."""
     if len(scope["raw_path"]) + len(scope["query_string"]) > TARGET_BYTES:
         raise Refusal(414, "bad_input", f"an address may have {TARGET_BYTES} bytes")
     if any(ord(char) < 32 for char in scope["path"]):
@@ -247,7 +248,7 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
 
 
 def _cookie(headers: dict[str, list[str]], name: str) -> str:
-    """Of the cookies a browser sends for all ports of this machine, ours."""
+    """Return our cookie among those that a browser sends to all ports of this machine."""
     for line in headers.get("cookie", []):
         for pair in line.split(";"):
             key, _, value = pair.strip().partition("=")
@@ -257,7 +258,7 @@ def _cookie(headers: dict[str, list[str]], name: str) -> str:
 
 
 def _with_headers(scope: Scope, send: Send, headers: dict[str, str] = HEADERS) -> Send:
-    """What an answer says about itself, whoever made it."""
+    """Add the security headers to a response."""
     static = scope.get("path", "").startswith(STATIC)
     always = {**headers, "cache-control": "no-cache" if static else "no-store"}
 

@@ -1,4 +1,4 @@
-"""A page: a template and what it shows."""
+"""A page: a template and its values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rendered(template: str, shown: dict[str, Any]) -> bytes:
 
 
 class RenderedPage(Template):
-    """Rendered already, in the thread that read what it shows: a long page must not hold up the
+    """A page rendered in the thread that read its data, because a long page must not block the
     streams."""
 
     def __init__(self, template: str, shown: dict[str, Any]) -> None:
@@ -41,5 +41,5 @@ class RenderedPage(Template):
 
 
 def render_page(template: str, *, here: str = "", **shown: Any) -> Template:
-    """`here` is the page's word in the top bar: now, timeline, search or insights."""
+    """Render a page; `here` is its name in the top bar."""
     return RenderedPage(template, {"here": here, **shown})

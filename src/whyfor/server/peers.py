@@ -23,7 +23,8 @@ Address = tuple[str, int | None] | None
 
 
 def is_foreign(client: Address, server: Address) -> bool:
-    """Whether another user than ours and root is at the other end; False where nobody knows."""
+    """Return whether a user other than ours and root is at the other end; False if the system does
+    not say."""
     user = find_user(client, server) if client and server else None
     return user is not None and user not in (0, os.getuid())
 

@@ -1,4 +1,4 @@
-"""What went wrong, as problem+json for programs and as a page for people: kind, message, next
+"""Errors: as problem+json for programs and as a page for people, with kind, message and next
 step."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATUS = {
 
 
 class ProblemDetails(msgspec.Struct, frozen=True):
-    """RFC 9457, with our kind and the next command."""
+    """A problem as in RFC 9457, with our kind and the next command."""
 
     title: str
     status: int
@@ -43,7 +43,7 @@ class ProblemDetails(msgspec.Struct, frozen=True):
 
 
 class Refusal(Exception):
-    """The guard says no: with few words, and nothing of what is kept."""
+    """The guard refuses a request; the message says nothing about stored data."""
 
     def __init__(
         self, status: int, kind: str, message: str, hint: str = "", allow: str = ""
@@ -83,7 +83,8 @@ def expected(request: Request[Any, Any, Any], error: WhyforError) -> Response[An
 
 
 def from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    """What Litestar itself objects to; a list of what does not fit is told in one line."""
+    """Return the problem for an error of Litestar; several invalid parameters are listed in one
+    line."""
     status = error.status_code
     kind = "not_found" if status == 404 else "bad_input" if status < 500 else "internal"
     detail = error.detail if status != 404 else f"nothing is at {request.url.path}"
@@ -99,7 +100,8 @@ def unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[An
 
 
 def broken(error: Exception) -> Refusal:
-    """A bug of ours; the one who serves is told where."""
+    """Return the problem for a bug of ours, and print where it is to the person who runs the
+    server."""
     traceback.print_exception(error)
     return Refusal(500, "internal", f"unexpected: {type(error).__name__}", _BUG)
 
@@ -127,8 +129,7 @@ class _Page(Response[ProblemDetails]):
 
 
 class _Later(ASGIResponse):
-    """A page of what went wrong; made in a thread, as all pages are, though an error is told on
-    the loop."""
+    """An error page that is rendered in a thread, like all pages."""
 
     def __init__(self, problem: ProblemDetails, headers: dict[str, str]) -> None:
         super().__init__(status_code=problem.status, headers=headers)
@@ -145,7 +146,7 @@ class _Later(ASGIResponse):
 
 
 def _for_people(scope: Scope) -> bool:
-    """A page is asked for with text/html; scripts and streams are not."""
+    """Return whether a page is wanted: browsers accept text/html, scripts and streams do not."""
     if scope["path"].startswith(API):
         return False
     accepts = b",".join(value for name, value in scope["headers"] if name.lower() == b"accept")

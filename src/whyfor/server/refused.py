@@ -1,5 +1,5 @@
-"""The page for whoever is refused: it stands alone, since who has no key gets no style sheet
-either."""
+"""The page for refused requests. It needs no other file, because without a key there is no style
+sheet either."""
 
 from __future__ import annotations
 

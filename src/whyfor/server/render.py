@@ -1,5 +1,4 @@
-"""How things look in a page: words of a transcript that cannot act, code in four colours, ages
-and numbers in words."""
+"""Filters for templates: transcript text made safe, highlighted code, ages and numbers in words."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ _CLASSES = (
 
 
 def environment(names: ProjectNames | None = None) -> Environment:
-    """Everything is escaped, whatever the file is called; a name that is not there is an error,
-    not nothing."""
+    """Return the template environment. Everything is escaped, and an undefined name is an error."""
     made = Environment(
         loader=FileSystemLoader(WEB / "templates"),
         autoescape=True,
@@ -110,15 +108,16 @@ def environment(names: ProjectNames | None = None) -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Whatever a template puts out, no filter needs to be remembered: what is hidden in a string
-    is named."""
+    """Show hidden characters in every string a template outputs, so that no filter can be
+    forgotten."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return show_hidden(value)
     return value
 
 
 def verbatim(value: str) -> Markup:
-    """For a value that comes back, as an option's: it is escaped and nothing else."""
+    """Return a value that the browser sends back, such as an option's: escaped, otherwise
+    unchanged."""
     return escape(value)
 
 
@@ -126,8 +125,7 @@ def verbatim(value: str) -> Markup:
 
 
 def render_prose(text: str | None) -> Markup:
-    """What an agent wrote, in its own Markdown; parsed without HTML, then sanitised all the
-    same."""
+    """Return an agent's Markdown as HTML: parsed without HTML, then sanitised."""
     if len(text or "") > _PROSE:
         return typed(text)
     rendered: str = _parser().render(plain(text or ""))
@@ -144,7 +142,7 @@ def render_prose(text: str | None) -> Markup:
 
 
 def typed(text: str | None) -> Markup:
-    """What a person typed: as it is, line by line."""
+    """Return a person's text unchanged, line by line."""
     paragraphs = re.split(r"\n{2,}", clean(text or "").strip("\n"))
     return Markup("\n").join(
         Markup("<p>{}</p>").format(Markup("<br>").join(paragraph.split("\n")))
@@ -153,8 +151,7 @@ def typed(text: str | None) -> Markup:
 
 
 def render_inline(text: str) -> Markup:
-    """A line of an agent's Markdown that was cut out of its text: code stays code, other marks
-    go."""
+    """Return one line cut from an agent's Markdown: code stays code, other marks are removed."""
     parts = one_line(text).split("`")
     if len(parts) % 2 == 0:  # a last one without its partner is a character
         parts[-2:] = ["`".join(parts[-2:])]
@@ -165,7 +162,7 @@ def render_inline(text: str) -> Markup:
 
 
 def hinted(text: str) -> Markup:
-    """Advice, with the command to run as code."""
+    """Return a hint with its command as code."""
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
         for at, part in enumerate(_COMMAND.split(clean(text)))
@@ -173,8 +170,8 @@ def hinted(text: str) -> Markup:
 
 
 def render_exact(text: str) -> Markup:
-    """What a person must judge: nothing in it is hidden, moved or taken away; what has no shape
-    is named."""
+    """Return text that a person has to judge: nothing is hidden, moved or removed; invisible
+    characters are named."""
     return Markup("").join(
         Markup('<span class="unseen" title="{}">U+{:04X}</span>').format(_name(piece), ord(piece))
         if hidden
@@ -188,7 +185,7 @@ def _name(character: str) -> str:
 
 
 def render_marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
-    """A snippet with the searched words in <mark>."""
+    """Return a snippet with the searched words in <mark>."""
     parts, at = [], 0
     for start, end in marks:
         if start >= at:
@@ -202,7 +199,8 @@ def render_marked(snippet: str, marks: list[tuple[int, int]]) -> Markup:
 
 @cache
 def _parser() -> MarkdownIt:
-    """What one text defines, no other may use; pictures are named, not loaded."""
+    """Return the Markdown parser. Link definitions of one text do not reach another; images are
+    named, not loaded."""
     options: dict[str, Any] = {"html": False, "highlight": _fence}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.disable(["reference", "html_block", "html_inline"])
@@ -228,14 +226,15 @@ def _picture(words: str) -> str:
 
 
 def highlight(code: str, language: str = "") -> Markup:
-    """Code in four colours, by a language's name or a file's."""
+    """Return highlighted code; the language is given by its name or by a file's name."""
     return Markup("\n").join(render_lines(code, language)) + Markup(
         "\n" if code.endswith("\n") else ""
     )
 
 
 def render_lines(code: str, language: str = "") -> list[Markup]:
-    """The same line by line, for diffs: what spans lines is coloured on each of them."""
+    """Return highlighted code line by line, for diffs: a token over several lines is highlighted on
+    each."""
     code = show_code(code)
     bare = code.removesuffix("\n").split("\n")
     lexer = _lexer(language)
@@ -311,7 +310,7 @@ def render_since(millis: int) -> str:
 
 
 def took(millis: int) -> str:
-    """From then until now."""
+    """Return the time from then until now, in words."""
     return render_duration(int(time.time() * 1000) - millis)
 
 
@@ -354,7 +353,7 @@ def render_tokens(tokens: Tokens) -> str:
 
 
 def used(tokens: Tokens) -> str:
-    """All of them in one number."""
+    """Return all tokens as one number."""
     known = [tokens.input, tokens.cache_read, tokens.cache_write, tokens.output]
     total = sum(value for value in known if value is not None)
     return (
@@ -363,13 +362,13 @@ def used(tokens: Tokens) -> str:
 
 
 def home_path(path: str | None, home: PurePath) -> str:
-    """A folder as people write it."""
+    """Return a path with `~` for the home directory."""
     place, own = PurePath(path or ""), to_text(home)
     return str("~" / place.relative_to(own)) if place.is_relative_to(own) else path or ""
 
 
 def render_project(identity: str | None, names: ProjectNames | None = None) -> str:
-    """What people call it: owner and name of a remote, the last part of a path."""
+    """Return a project's short name: owner and name of a remote, or the last part of a path."""
     if not identity:
         return "no project"
     if identity.startswith("git:"):

@@ -1,5 +1,4 @@
-"""Running it: one server per home, on this machine's loopback only, gone without a trace when it
-is told to stop."""
+"""Run the server: one per home, on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ Ready = Callable[[access.Running, str, bool], None]
 
 
 def serve(settings: Settings, port: int | None, ready: Ready) -> None:
-    """Until a signal; or, if a server runs already, just a link into that one."""
+    """Serve until a signal; if a server is running already, print a link to it."""
     keys = access.AccessKeys(settings)
     try:
         with access.hold_server(settings), bound(port) as listener:
@@ -72,7 +71,7 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
 
 @contextmanager
 def bound(port: int | None) -> Iterator[socket.socket]:
-    """A port that was asked for or none; else ours, or any that is free."""
+    """Return a socket on the given port; without one, on the default port or any free one."""
     for number in (PORT, 0) if port is None else (port,):
         # With its protocol named: else asyncio leaves Nagle's algorithm on, which holds answers
         # back for 40 ms.
@@ -99,8 +98,8 @@ def bound(port: int | None) -> Iterator[socket.socket]:
 
 @contextmanager
 def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
-    """What agents write is read as they write it, in a thread of its own; safe to be cut off,
-    like every ingest."""
+    """Read what agents write in a thread of its own while the server runs; it may be killed at any
+    time, like every ingest."""
     stop = threading.Event()
     audience = Notifier(settings, hub, lambda words: say(words, stderr=True), lambda: hub.looked_at)
     thread = threading.Thread(
@@ -116,7 +115,7 @@ def _watching(settings: Settings, hub: Hub) -> Iterator[None]:
 
 
 class Server(uvicorn.Server):
-    """On loopback, silent, with a word when it has begun."""
+    """The HTTP server: on loopback, without a log, with a callback when it has started."""
 
     def __init__(self, app: Callable[..., object], started: Callable[[], None]) -> None:
         config = uvicorn.Config(
@@ -153,8 +152,8 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Ours: uvicorn would send a signal again when it is done, and what is left to tidy up
-        would stay."""
+        """Handle signals ourselves: uvicorn would raise them again when it is done, before our
+        cleanup."""
         yield
 
 

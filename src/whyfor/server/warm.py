@@ -1,5 +1,4 @@
-"""What the first look at a page would otherwise wait for: templates are compiled and languages
-loaded beforehand."""
+"""Compile templates and load languages before the first page needs them."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ _PROSE = "# A\n\nb `c`\n\n- d\n\n```python\ne = 1\n```\n"
 
 
 def warm(templates: Environment) -> None:
-    """In a thread, while nothing is asked yet; whoever asks meanwhile does the part that is
-    missing itself."""
+    """Warm up in a thread; a request that comes earlier does its own part."""
     gc.freeze()  # what is there stays: it need not be looked through again and again
     for name in dict.fromkeys([*FIRST, *templates.list_templates()]):
         templates.get_template(name)

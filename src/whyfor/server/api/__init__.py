@@ -11,7 +11,7 @@ from whyfor.server.api import commits, sessions, state, stream
 
 
 def _known(request: Request[Any, Any, Any]) -> None:
-    """A filter that is not there would be none at all, and nobody would notice."""
+    """Refuse unknown parameters: a misspelt filter would otherwise be ignored unnoticed."""
     fields = request.route_handler.parsed_fn_signature.parameters
     if unknown := set(request.query_params) - set(fields):
         known = sorted(

@@ -1,4 +1,4 @@
-"""What may be asked, with its limits; and what may be answered instead."""
+"""Parameters of the API with their limits, and the error responses."""
 
 from __future__ import annotations
 
@@ -55,5 +55,6 @@ PROBLEMS = {
 
 
 def reading_route(path: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A route that reads from the store, which blocks, and may answer with a problem instead."""
+    """Declare a route that reads from the store, in a thread because that blocks; it may answer
+    with a problem."""
     return get(path, responses=PROBLEMS, sync_to_thread=True, **options)

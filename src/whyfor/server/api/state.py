@@ -1,4 +1,4 @@
-"""What holds now: search, figures, the status of all open sessions, whether capture works."""
+"""Search, figures, the status of all open sessions, and whether capture works."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The stream: every event, story and change of status, as it happens; who comes back goes on
-where it was."""
+"""The stream: every event, story and change of status as it happens. A client that reconnects
+continues where it was."""
 
 from __future__ import annotations
 

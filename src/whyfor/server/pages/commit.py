@@ -1,4 +1,4 @@
-"""Commit: its story, and its change with the turns that wrote it."""
+"""The Commit page: a commit's story, and its change with the turns that wrote it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN = 400  # lines of diffs that are unfolded to begin with
 
 
 class DiffLine(msgspec.Struct, frozen=True):
-    """A line of a diff, ready to be put into a table."""
+    """A line of a diff, ready for the table."""
 
     sign: str
     old: int | None
@@ -71,8 +71,8 @@ def when(millis: int) -> str:
 
 
 def steps(note: Annotation) -> list[tuple[str, str]]:
-    """An intent is a problem, a solution and an effect; what was derived is what was asked, done
-    and said."""
+    """Return the steps of an intent: problem, solution, effect; for a derived one: what was asked,
+    done and said."""
     parts = [part.strip() for part in note.intent.split("→") if part.strip()]
     if note.by == "derived":
         names: Sequence[str] = (
@@ -84,13 +84,13 @@ def steps(note: Annotation) -> list[tuple[str, str]]:
 
 
 def alternative(text: str) -> tuple[str, str]:
-    """What was considered, and why it was left."""
+    """Return what was considered, and why it was rejected."""
     what, _, why = re.sub(r"\s+[—–-]\s+", ": ", text, count=1).partition(": ")
     return (what, why) if why and len(what) <= 80 else (text, "")
 
 
 def unfolded(found: CommitPage, only: int | None) -> set[int]:
-    """Which files are open to begin with: as many as one reads, or the one that was asked for."""
+    """Return which files are open at first: as many as fit, or the one that was asked for."""
     if only is not None:
         return {only}
     opened: set[int] = set()
@@ -104,8 +104,8 @@ def unfolded(found: CommitPage, only: int | None) -> set[int]:
 
 
 def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
-    """Who wrote how many of the added lines: name, lines, where its bar begins and how wide it
-    is (of 300)."""
+    """Return who wrote how many of the added lines: name, lines, position and width of the bar (of
+    300)."""
     total = sum(found.counts.values())
     at = 0.0
     order = [name for name in found.counts if name not in ("person", "unknown")] + [
@@ -123,7 +123,8 @@ def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
 
 
 def hunk_lines(hunk: HunkView, file: FileView) -> list[DiffLine]:
-    """The lines of a hunk in colours, changed words marked; what cannot be seen is made visible."""
+    """Return the lines of a hunk, highlighted, with changed words marked and invisible characters
+    shown."""
     codes = painted(diff_rows(hunk), file.path, file.old_path)
     return [
         DiffLine(row.line.sign, row.line.old, row.line.new, code, row.who, row.first)

@@ -1,4 +1,4 @@
-"""Lines of an edit or a commit with their colours, and the words that differ in them."""
+"""Lines of an edit or a commit, highlighted, with the words that differ."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PIECE = re.compile(r"<[^>]*>|&[^;\s]+;|[^<&]")
 
 
 def painted(rows: Sequence[DiffRow], path: str, old_path: str | None = None) -> list[Markup]:
-    """Each row's text; both sides are coloured as what they are, a text of their own. No path,
-    no colours."""
+    """Return each row's text, highlighted; the old and the new side are highlighted separately.
+    Without a path there are no colours."""
     texts = [_line(row.text) for row in rows]
     sides = {
         sign: iter(
@@ -53,13 +53,13 @@ def _side(path: str, texts: tuple[str, ...]) -> tuple[Markup, ...]:
 
 
 def visible(text: str) -> str:
-    """Control characters and marks of direction can make code look like other code: their names
-    are shown instead."""
+    """Replace control and direction characters by their names, because they can make code look like
+    other code."""
     return show_code(text)
 
 
 def emphasised(code: Markup, marks: Sequence[tuple[int, int]]) -> Markup:
-    """Put <em> around characters of a coloured line; tags and entities stay whole."""
+    """Put <em> around parts of a highlighted line without breaking tags or entities."""
     parts: list[str] = []
     place, inside = 0, False
     for piece in _PIECE.findall(str(code)):

@@ -1,4 +1,5 @@
-"""Insights: activity, turns and tokens, approvals, failures; counted as `whyfor stats` counts."""
+"""The Insights page: activity, turns and tokens, approvals, failures; counted like `whyfor
+stats`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _TOKENS = (
 
 
 class MeterBar(msgspec.Struct, frozen=True):
-    """A bar of 100: what is known, then what is not."""
+    """A bar of width 100: the known part, then the unknown part."""
 
     bar: Bar
     value: int | None
@@ -86,7 +87,7 @@ def show(
 
 
 def insights_link(asking: InsightsRequest, **changed: str) -> str:
-    """The same page with something changed."""
+    """Return the address of this page with some parameters changed."""
     given = msgspec.structs.asdict(msgspec.structs.replace(asking, **changed))
     usual = msgspec.structs.asdict(InsightsRequest())
     asked = urlencode({name: value for name, value in given.items() if value != usual[name]})
@@ -132,7 +133,7 @@ def seconds(value: float | None) -> str:
 
 
 def waited(waits: ApprovalWaits) -> str:
-    """The sentence under the waiting times."""
+    """Return the sentence below the waiting times."""
     share = round(100 * waits.late / waits.answered) if waits.answered else 0
     return (
         f"{share} % waited over five minutes: {seconds(waits.late_seconds)} of agent time."

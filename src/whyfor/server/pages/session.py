@@ -1,4 +1,4 @@
-"""Session: the conversation as one would like to read it."""
+"""The Session page: a conversation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDTH, _HEIGHT = 228, 44
 
 
 class Paint:
-    """Colours diffs as long as there is time for it; what is open comes before what is folded."""
+    """Highlights diffs as long as there is time: open ones before folded ones."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
@@ -42,7 +42,7 @@ class Paint:
 
 
 def words_of(text: str) -> Markup:
-    """An agent's Markdown; its headings stand below a turn's."""
+    """Return an agent's Markdown as HTML; its headings rank below those of turns."""
     return Markup(str(render_prose(text)).replace("<h4>", "<h3>").replace("</h4>", "</h3>"))
 
 
@@ -55,7 +55,8 @@ def show(
     at: FromQuery[int | None] = None,
     after: FromQuery[int | None] = None,
 ) -> Template:
-    """`at`: the page that has this event; `after`: the one with what follows it."""
+    """Show a session. `at`: the page with this event; `after`: the page with the event that follows
+    it."""
     cursor = str(hub.cursor)
     place = at if at is not None else after + 1 if after is not None else None
     view = session_view(settings, agent, session_id, place)
@@ -79,7 +80,7 @@ def show(
 def part(
     settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str], at: FromQuery[int]
 ) -> Template:
-    """One page more, to be put into the shown ones."""
+    """Return one more page, to be inserted into those shown."""
     found = session_part(settings, agent, session_id, at)
     return render_page(
         "session/part.html",
@@ -103,7 +104,7 @@ def event(
     seq: FromPath[int],
     bare: FromQuery[bool] = False,
 ) -> Template:
-    """One thing said or done, whole; `bare` is what takes its place on the page."""
+    """Show one item in full; `bare` returns only its replacement on the page."""
     session, item = session_item(settings, agent, session_id, seq)
     template = "session/item.html" if bare else "session/event.html"
     return render_page(
@@ -130,7 +131,7 @@ def _standing(hub: Hub, agent: str, session_id: str) -> LiveStatus | None:
 
 
 def _bars(outline: Sequence[OutlineEntry]) -> dict[str, Any]:
-    """Tokens of the last turns, as heights; a turn whose tokens are unknown has no bar."""
+    """Return the tokens of the last turns as heights; a turn with unknown tokens has no bar."""
     chosen = outline[-_BARS:]
     totals = [listed.tokens.total for listed in chosen]
     most = max((value for value in totals if value is not None), default=0)

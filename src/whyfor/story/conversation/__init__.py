@@ -1,1 +1,1 @@
-"""A conversation as one would like to read it: its turns, its pages, and what stands on them."""
+"""The view of a conversation: its turns, its pages, and the items on them."""

@@ -96,8 +96,8 @@ def _lines(number: int) -> str:
 
 
 def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[str, int]:
-    """The beginning of an output, and how many lines more there are; of a failure its end, which
-    tells most."""
+    """Return the part of an output that is shown, and how many more lines there are: its beginning;
+    of a failure its end."""
     text = plain(result.text).strip("\n")
     limits = around.limits
     if failed:
@@ -141,7 +141,7 @@ def pictures(event: StoredEvent) -> list[Picture]:
 
 
 def _named(image: dict[str, Any]) -> str:
-    """A file's own name, else what it is."""
+    """Return a file's own name, else its type."""
     for name in ("filename", "displayName", "path"):
         if isinstance(image.get(name), str) and one_line(image[name]):
             return one_line(image[name]).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]

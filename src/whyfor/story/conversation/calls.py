@@ -1,4 +1,4 @@
-"""What a tool call was given and what it changed, as people read it."""
+"""What a tool call was given and what it changed, as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADS = ("---", "+++", "@@", "Index", "===")
 
 
 def main_argument(call: StoredEvent) -> str:
-    """The one input that says most."""
+    """Return the most informative argument of a call."""
     given = call.get("input")
     if not isinstance(given, dict):
         return call.text
@@ -26,8 +26,8 @@ def main_argument(call: StoredEvent) -> str:
 
 
 def question_calls(events: Iterable[StoredEvent]) -> set[str]:
-    """Ids of calls that ask the person something and need not be shown: events of their own tell
-    the questions, and no answer stands in the result as text alone."""
+    """Return the ids of calls that ask the person something and need not be shown: their questions
+    are events of their own, and no answer is only in the result's text."""
     asked, in_words = set(), set()
     for event in events:
         data = event.data or {}
@@ -44,8 +44,8 @@ def failed(result: StoredEvent | None) -> bool:
 
 
 def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
-    """The lines an edit took away and put in: the agent's own patch if it kept one, else from
-    what it asked for."""
+    """Return the lines an edit removed and added: from the agent's own patch, else from the call's
+    arguments."""
     outcome = (result or call).data or {}
     if isinstance(outcome.get("patch"), list):
         return _patch_lines(outcome["patch"])
@@ -62,18 +62,19 @@ def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:
 
 
 def _patch_lines(patch: list[Any]) -> list[str]:
-    """The lines of a patch that is kept hunk by hunk."""
+    """Return the lines of a patch that is stored hunk by hunk."""
     hunks = [hunk.get("lines", []) for hunk in patch if isinstance(hunk, dict)]
     return [line for hunk in hunks for line in hunk if isinstance(line, str)]
 
 
 def _diff_lines(text: str) -> list[str]:
-    """A unified diff without its heads."""
+    """Return a unified diff without its headers."""
     return [line for line in text.splitlines() if not line.startswith(_HEADS)]
 
 
 def _asked_lines(given: dict[str, Any]) -> list[str] | None:
-    """From what a call was given: text for other text, or a whole file; None if neither."""
+    """Return the lines from a call's arguments: replaced text, or a whole file; None if it has
+    neither."""
     names = argument_names()
     old, new = first_text(given, *names.old), first_text(given, *names.new)
     if old and new:

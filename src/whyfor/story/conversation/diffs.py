@@ -1,5 +1,5 @@
-"""Edits as diffs to look at: which lines of which file, numbered where the agent kept that, and
-which words differ."""
+"""Edits as diffs for display: lines with numbers where the agent recorded them, and the words that
+differ."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _WORD = re.compile(r"[^\W_]+|_+|\s+|[^\w\s]")
 
 
 def edits(call: StoredEvent) -> bool:
-    """Whether a call asks for an edit."""
+    """Return whether a call asks for an edit."""
     return is_edit(call.get("input"), call.text)
 
 
 def file_diffs(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
-    """The patch the program kept is exact; else what the call asked for. A call that failed
-    changed nothing."""
+    """Return what a call changed, by file: from the exact patch if there is one, else from its
+    arguments. A failed call changed nothing."""
     given, outcome = call.get("input"), (result.data or {}) if result else {}
     if outcome.get("failed") or not is_edit(given, call.text):
         return []
@@ -66,7 +66,7 @@ def file_diffs(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
 
 
 def _structured(patch: list[Any]) -> list[DiffRow]:
-    """Claude Code's own: hunks with numbers and signed lines."""
+    """Read Claude Code's patch: hunks with line numbers and signed lines."""
     rows: list[DiffRow] = []
     for hunk in patch:
         if isinstance(hunk, dict) and isinstance(hunk.get("lines"), list):
@@ -78,8 +78,8 @@ def _structured(patch: list[Any]) -> list[DiffRow]:
 
 
 def _unified(diff: str, path: str) -> Iterator[FileDiff]:
-    """One file or several; if the call names none, the diff does. A hunk's head says how many
-    lines are its own."""
+    """Read a unified diff of one or several files. If the call names no file, the diff's headers
+    do. A hunk's header says how many lines it has."""
     at, rows, lines = path, list[DiffRow](), list[str]()
     start, left = (0, 0), [0, 0]
     for line in diff.split("\n"):
@@ -101,7 +101,7 @@ def _unified(diff: str, path: str) -> Iterator[FileDiff]:
 
 
 def _patched(file: AskedChange) -> FileDiff:
-    """A file of a patch: no numbers, `@@` between places."""
+    """Return one file of a patch: without numbers, `@@` between places."""
     what = "moved" if file.moved_to else _WHAT[file.what]
     rows = _signed(file.lines)
     if file.moved_to:
@@ -110,7 +110,7 @@ def _patched(file: AskedChange) -> FileDiff:
 
 
 def _told(file: AskedChange) -> FileDiff:
-    """A file of an account of changes."""
+    """Return one file of a list of changes by path."""
     if file.what == "delete":
         return FileDiff(file.path, "deleted")
     if not file.diff:
@@ -169,7 +169,7 @@ def _append(rows: list[DiffRow], more: list[DiffRow]) -> None:
 
 
 def _difference(old: str, new: str) -> list[DiffRow]:
-    """From what was to be replaced by what; where it stands in the file nobody wrote down."""
+    """Compare the old and the new text of an edit; their place in the file is unknown."""
     before = old.removesuffix("\n").split("\n") if old else []
     after = new.removesuffix("\n").split("\n") if new else []
     if len(before) > _COMPARED or len(after) > _COMPARED:
@@ -200,8 +200,7 @@ def _number(value: object) -> int | None:
 
 
 def mark_differences(rows: Sequence[DiffRow]) -> None:
-    """Mark what differs between lines that were taken away and the lines that came in their
-    place."""
+    """Mark the words that differ between removed lines and the lines that replaced them."""
     at = 0
     while at < len(rows):
         gone = at
@@ -216,7 +215,7 @@ def mark_differences(rows: Sequence[DiffRow]) -> None:
 
 
 def _pair(gone: Sequence[DiffRow], come: Sequence[DiffRow]) -> None:
-    """Each with the most alike of those that are left, in order."""
+    """Pair each removed line with the most similar added line that is left, in order."""
     words = [_words(row.text) for row in come]
     least = 0
     for old in gone:
@@ -233,7 +232,7 @@ def _words(line: str) -> Counter[str]:
 
 
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
-    """The share of their letters that both have, whatever the order; spaces say nothing."""
+    """Return the share of letters that both lines have, in any order, without spaces."""
     total = sum(
         len(word) * number
         for words in (one, other)

@@ -1,5 +1,5 @@
-"""What stands on the page: things said and done, each one item; calls with their results, long
-runs of them as one."""
+"""The items of a page: each thing said or done is one; calls include their results, long rows of
+calls are one item."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Builder:
         return self.found
 
     def _cut(self, event: StoredEvent) -> int:
-        """How much of a text is not here."""
+        """Return how many bytes of a text are not loaded."""
         here = len(event.text.encode("utf-8", "replace"))
         return max(0, self.around.sizes.get(event.seq, 0) - here)
 
@@ -112,7 +112,7 @@ class _Builder:
             self.found.append(call)
 
     def _tool_result(self, event: StoredEvent) -> None:
-        """Those of calls are told with them."""
+        """Add a result without a call; others are part of their call's item."""
         ident = _ident(event)
         if ident and ident in self.around.known:
             return
@@ -153,7 +153,7 @@ class _Builder:
         )
 
     def _subagent_started(self, event: StoredEvent) -> None:
-        """One that no call tells of."""
+        """Add a subagent that no call started."""
         if _ident(event) not in self.around.known:
             self._sub(event, event, None)
 
@@ -250,7 +250,7 @@ _HANDLERS: dict[str, Callable[[_Builder, StoredEvent], None]] = {
 
 
 def _place(event: StoredEvent, last: int | None = None) -> tuple[int, int, int | None]:
-    """What every item begins with: its event, the newest event it tells of, its time."""
+    """Return the first fields of every item: its event, the newest event it covers, its time."""
     return event.seq, event.seq if last is None else last, event.created_at
 
 
@@ -271,7 +271,7 @@ def _number(event: StoredEvent, *names: str) -> int | None:
 
 
 def answered_questions(event: StoredEvent, result: StoredEvent | None) -> list[AnsweredQuestion]:
-    """Each question with what was chosen, and what was not."""
+    """Return each question with the chosen answer and the other options."""
     questions = event.get("questions")
     answers = result.get("answers") if result else None
     found = []
@@ -312,8 +312,8 @@ def _label(option: Any) -> str:
 
 
 def _folded(found: list[Item]) -> list[Item]:
-    """Make one item of each long row of calls and the thoughts between them. A failed call is in
-    no row: it is not to be missed."""
+    """Fold each long row of calls, with the thoughts between them, into one item. Failed calls stay
+    visible."""
     told: list[Item] = []
     run: list[Item] = []
     for item in found:

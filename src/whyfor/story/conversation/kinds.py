@@ -1,4 +1,4 @@
-"""The kinds of things that stand on a session's page, and what they are made with."""
+"""Limits and context for building the items of a page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHOLE = Limits(20_000, 20_000, 1 << 20, 20_000, 1 << 18, 1 << 18)
 
 
 class PageContext(msgspec.Struct):
-    """What the events of a page need from elsewhere."""
+    """What the items of a page need besides its events."""
 
     session: Session
     results: dict[str, StoredEvent] = {}  # by the call's id

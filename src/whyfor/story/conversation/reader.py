@@ -1,4 +1,4 @@
-"""A conversation page by page, from the store, however long it is."""
+"""Read a conversation from the store page by page, however long it is."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ConversationReader:
     # -- the whole -------------------------------------------------------------------------------
 
     def outline(self, at: int | None) -> tuple[list[OutlineEntry], int]:
-        """All turns, or those around an event."""
+        """Return all turns, or those around an event, and how many are left out."""
         asked = [turn for turn in self.shape.turns.values() if turn.prompt is not None]
         start = 0
         if len(asked) > OUTLINE and at is not None:
@@ -90,7 +90,8 @@ class ConversationReader:
         return sum_of([self.session.tokens, *(child.tokens for child in self.children)])
 
     def files(self) -> tuple[list[ChangedPath], int]:
-        """What the session wrote; lines as linking counted them, where it did."""
+        """Return the files that the session wrote, with line counts where linking has them, and how
+        many are left out."""
         kept = self.library.links.activity(self.session.id, _ACTS_MAX)
         counts: dict[str, tuple[int, int]] = {}
         written = msgspec.msgpack.decode(kept[1], type=SessionActivity).written if kept else []
@@ -110,7 +111,7 @@ class ConversationReader:
     # -- pages -----------------------------------------------------------------------------------
 
     def parts(self, page: int) -> list[PageRange | SkippedPages]:
-        """A page, the last one, and what lies around them."""
+        """Return a page, the last page, and the skipped pages around them."""
         number = len(self.shape.starts)
         if not number:
             return []
@@ -147,7 +148,7 @@ class ConversationReader:
         return items(events, around)
 
     def one(self, seq: int) -> list[Item]:
-        """What one event is told as."""
+        """Return the item of one event."""
         beats = self.shape.within(seq, seq)
         beats += (
             [tied for tie in self._about(seq) for tied in self.shape.within(tie.seq, tie.seq)]
@@ -161,7 +162,7 @@ class ConversationReader:
         )
 
     def called(self, seq: int) -> int:
-        """The call that an event is about; itself if it is none."""
+        """Return the call that an event is about; the event itself if there is none."""
         return min((tie.seq for tie in self._about(seq) if tie.kind == "tool.call"), default=seq)
 
     def _about(self, seq: int) -> list[CallRef]:
@@ -176,7 +177,7 @@ class ConversationReader:
     def _gathered(
         self, beats: Sequence[EventHead], text_max: int
     ) -> tuple[list[StoredEvent], PageContext]:
-        """The events, and what they need from elsewhere: results, requests, subagents."""
+        """Return the events, and what their items need besides: results, requests, subagents."""
         first, last = beats[0].seq, beats[-1].seq
         tied = _tied(self._ties(first, last), first, last)
         results = [*tied.orphans(beats), *(tie.seq for tie in tied.answers.values())]
@@ -207,8 +208,8 @@ class ConversationReader:
         return {event.seq: event for event in events}
 
     def _ties(self, first: int, last: int) -> list[CallRef]:
-        """Of the events of a range and of those around it; a call's result is looked for to the
-        end."""
+        """Return the references of a range and its surroundings; results of its calls are searched
+        to the end."""
         ties = self.store.call_refs(self.session.id, max(0, first - _NEAR), last + _NEAR)
         answered = {tie.ident for tie in ties if tie.kind == "tool.result"}
         waiting = [
@@ -221,7 +222,7 @@ class ConversationReader:
         return ties
 
     def _marked(self, found: list[Item], beats: Sequence[EventHead]) -> list[Item]:
-        """With the commits whose range ends among these events."""
+        """Insert the commits whose range ends among these events."""
         low, high = beats[0].seq, beats[-1].seq
         for mark in self.marks:
             if low <= mark.seq <= high:
@@ -268,7 +269,8 @@ class ConversationReader:
     # -- subagents -------------------------------------------------------------------------------
 
     def _subagents(self, events: Iterable[StoredEvent], around: PageContext) -> None:
-        """Which session is behind a call: by the id that either side names, else by the task."""
+        """Find the session behind each call of a subagent: by the id that either side names, else
+        by the task."""
         started = [event for event in events if event.kind == "subagent.started"]
         if not started or not self.children:
             return
@@ -311,7 +313,7 @@ class ConversationReader:
         )
 
     def _inside(self, child: Session) -> tuple[list[ToolCallItem], str]:
-        """A subagent's first calls and last words."""
+        """Return a subagent's first calls and last words."""
         called = self.store.first_of_kinds(child.id, ("tool.call",), _INSIDE)
         reach = self.store.first_of_kinds(child.id, ("tool.call", "tool.result"), 4 * _INSIDE)
         closing = self.store.last_of_kind(child.id, "assistant.message")
@@ -330,7 +332,7 @@ class ConversationReader:
 
 
 class _TiedCalls(msgspec.Struct, frozen=True):
-    """What belongs to the calls of a range of events, by the calls' ids."""
+    """Results and requests of the calls in a range, by the calls' ids."""
 
     answers: dict[str, CallRef]
     requests: dict[str, int]  # events
@@ -338,7 +340,7 @@ class _TiedCalls(msgspec.Struct, frozen=True):
     results: set[int]  # events that are the result of one of these
 
     def orphans(self, beats: Iterable[EventHead]) -> list[int]:
-        """Results without a call."""
+        """Return the results without a call."""
         found = [beat.seq for beat in beats if beat.kind == "tool.result"]
         return [seq for seq in found if seq not in self.results]
 
@@ -361,7 +363,8 @@ def _tied(ties: Sequence[CallRef], first: int, last: int) -> _TiedCalls:
 
 
 def _by_turn(beats: Sequence[EventHead]) -> list[tuple[int, list[EventHead]]]:
-    """In the order of events; what belongs to an earlier turn is told with its call there."""
+    """Group the events by turn, in order. An event of an earlier turn stays with the current group;
+    it is shown with its call."""
     found: list[tuple[int, list[EventHead]]] = []
     for beat in beats:
         if found and (beat.turn == found[-1][0] or beat.turn < found[-1][0]):

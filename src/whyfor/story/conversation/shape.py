@@ -1,5 +1,4 @@
-"""The shape of a conversation, from its events without their words: its turns, and the pages it
-is shown in."""
+"""The turns and pages of a conversation, computed from its events without their text."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ _COSTLY = {"assistant.message": 2, "subagent.started": 3}  # times: Markdown tak
 
 
 class Outline:
-    """Where everything is. Pages begin at the same events however far the conversation has come
-    since."""
+    """The turns and pages. Pages begin at the same events however long the conversation becomes."""
 
     def __init__(self, store: ConversationStore, session: int) -> None:
         self.beats = store.heads(session)
@@ -47,7 +45,7 @@ class Outline:
         return max(0, bisect_right(self.starts, seq) - 1)
 
     def span(self, page: int) -> tuple[int, int]:
-        """First and last event of a page."""
+        """Return the first and last event of a page."""
         end = self.starts[page + 1] - 1 if page + 1 < len(self.starts) else self.last
         return self.starts[page], end
 
@@ -55,7 +53,7 @@ class Outline:
         return self.beats[bisect_right(self.seqs, first - 1) : bisect_right(self.seqs, last)]
 
     def turns_of(self, first: int, last: int) -> list[int]:
-        """Numbers of the turns that have a part in a range of events."""
+        """Return the numbers of the turns in a range of events."""
         return sorted({beat.turn for beat in self.within(first, last) if beat.turn})
 
 
@@ -94,7 +92,7 @@ def _count(turn: TurnRange, beat: EventHead) -> None:
 
 
 def _left(beats: list[EventHead], store: ConversationStore, session: int) -> set[int]:
-    """Turns that were abandoned. Mostly there are none: each prompt follows what was said right
+    """Return the abandoned turns. Usually there are none: each prompt follows the message right
     before it."""
     taken_back = any(beat.undone is not None or beat.rewound is not None for beat in beats)
     if not taken_back and _straight(beats, store, session):
@@ -127,8 +125,8 @@ def _straight(beats: list[EventHead], store: ConversationStore, session: int) ->
 
 
 def _pages(beats: list[EventHead]) -> list[int]:
-    """A page ends before a prompt if it can, else between two events; never between a call and
-    its result's words."""
+    """Return the first event of each page. A page ends before a prompt if possible, and never
+    between a call and its result."""
     starts: list[int] = []
     weight = number = 0
     for beat in beats:

@@ -1,5 +1,4 @@
-"""Tool calls in few words: what kind of work, on what, and how it ended; for the tools of all
-agents."""
+"""Tool calls in few words, for the tools of all agents: kind of work, argument, outcome."""
 
 from __future__ import annotations
 
@@ -93,7 +92,8 @@ def given(call: StoredEvent) -> Any:
 
 
 def argument_line(call: StoredEvent, kind: str, cwd: str | None) -> str:
-    """The one input that says most, on one line; paths below the session's folder without it."""
+    """Return the most informative argument on one line; paths below the session's folder are
+    relative."""
     asked = given(call)
     if kind == "run":
         text = command_of(asked) or call.text
@@ -122,7 +122,7 @@ def shorter(text: str, cwd: str | None) -> str:
 
 
 def whole_input(call: StoredEvent, kind: str) -> str:
-    """What was asked for, as far as one line cannot say it."""
+    """Return a call's input in full, if it does not fit on one line."""
     asked = given(call)
     if kind == "run":
         command = command_of(asked) or call.text
@@ -142,7 +142,7 @@ def _said(value: Any) -> str:
 
 
 def lines_read(call: StoredEvent) -> str:
-    """Which lines of a file were asked for."""
+    """Return which lines of a file a call reads."""
     asked = given(call)
     if not isinstance(asked, dict):
         return ""
@@ -156,7 +156,7 @@ def lines_read(call: StoredEvent) -> str:
 
 
 def counted(kinds: Iterable[str], denied: int) -> str:
-    """7 tool calls: read 2 files, edited 2, ran 3 commands."""
+    """Return a summary such as: read 2 files, edited 2, ran 3 commands."""
     found = Counter(kinds)
     told, nouns = [], set[str]()
     for kind, (done, noun) in _DONE.items():

@@ -1,5 +1,4 @@
-"""A whole conversation in the order it happened: what was said, asked and done, calls with their
-results; for the terminal and for exports."""
+"""A whole conversation in order, calls with their results; for the terminal and for exports."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _Told = tuple[str, str] | None  # kind and text; None: nothing to show
 
 
 class TranscriptFilter(msgspec.Struct, frozen=True):
-    """Which entries are wanted. Calls follow each other where nothing wanted is between them."""
+    """Which entries are wanted. Calls count as one row if nothing wanted is between them."""
 
     kinds: frozenset[str]
     details: bool = True  # of calls: what they were given, what they changed, what came back
@@ -31,7 +30,7 @@ def transcript(
     wanted: TranscriptFilter,
     abandoned: Set[int] = frozenset(),
 ) -> Iterator[TranscriptEntry]:
-    """Calls that follow each other are one entry."""
+    """Yield the entries of a conversation; calls in a row are one entry."""
     events = list(events)
     results = {_ident(event): event for event in events if event.kind == "tool.result"}
     questions = question_calls(events)
@@ -97,7 +96,7 @@ def _answer(event: StoredEvent) -> _Told:
 
 
 def _reply(event: StoredEvent) -> str:
-    """What a person chose, for all questions of a result."""
+    """Return what a person chose, for all questions of a result."""
     answers = event.get("answers")
     return "; ".join(map(str, answers.values())) if isinstance(answers, dict) else ""
 
