@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from whyfor import __version__
 from whyfor.agents import AGENTS
-from whyfor.cli import COMMANDS
+from whyfor.cli import COMMANDS, root
 from whyfor.config import Settings
 from whyfor.model import errors
 from whyfor.model.checkpoints import EVIDENCE, TAGS
@@ -27,6 +27,9 @@ HOME_PAGE = {
     "unlink": "link.md",
     "uninstall": "init.md",
     "resume": "pause.md",
+    "config": "settings.md",
+    "completion": "shell.md",
+    "man": "shell.md",
 }
 
 
@@ -34,6 +37,12 @@ def _command(name: str) -> click.Command:
     command = import_module(f"whyfor.cli.{name}").command
     assert isinstance(command, click.Command)
     return command
+
+
+def _params(command: click.Command) -> list[click.Parameter]:
+    """Its parameters and those of the commands below it."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return [*command.params, *(param for each in below for param in each.params)]
 
 
 def _page(name: str) -> str:
@@ -45,7 +54,7 @@ def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
     page = PAGES[_page(name)]
     options = [
         o
-        for param in _command(name).params
+        for param in _params(_command(name))
         if isinstance(param, click.Option) and not param.hidden
         for o in param.opts
     ]
@@ -56,6 +65,12 @@ def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
     assert f"whyfor {name}" in page
 
 
+def test_every_option_of_the_whole_program_is_on_a_page() -> None:
+    options = [o for param in root.params for o in param.opts if o != "--version"]
+    assert len(options) == 6
+    assert [option for option in options if f"`{option}" not in PAGES["shell.md"]] == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_page_names_an_option_that_is_not_there(name: str) -> None:
     page = PAGES[_page(name)]
@@ -64,7 +79,8 @@ def test_no_page_names_an_option_that_is_not_there(name: str) -> None:
         for other in COMMANDS
         if HOME_PAGE.get(other, f"{other}.md") == HOME_PAGE.get(name, f"{name}.md")
     ]
-    known = {o for command in both for param in command.params for o in param.opts} | {"--dry-run"}
+    known = {o for command in both for param in _params(command) for o in param.opts}
+    known |= {"--dry-run", *(o for param in root.params for o in param.opts), "--help"}
     assert set(re.findall(r"`(--[a-z-]+)", page)) - known == set()
 
 

@@ -77,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True):
         return self.home / "journal.jsonl"
 
 
-class _File(msgspec.Struct, frozen=True):
+class ConfigFile(msgspec.Struct, frozen=True):
     """The content of config.toml; unknown keys are ignored."""
 
     roots: dict[str, list[str]] = {}
@@ -91,7 +91,7 @@ class _File(msgspec.Struct, frozen=True):
 def load(env: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if env is None else env
     user_home = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
-    home = _own_home(env)
+    home = own_home(env)
     file = _file(home / "config.toml")
     roots = {
         agent: [_expand(item, user_home) for item in items] for agent, items in file.roots.items()
@@ -111,7 +111,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
     )
 
 
-def _own_home(env: Mapping[str, str]) -> Path:
+def own_home(env: Mapping[str, str]) -> Path:
     if override := env.get("WHYFOR_HOME"):
         return Path(override).expanduser().absolute()
     from platformdirs import user_data_path  # only here: most callers set WHYFOR_HOME or call once
@@ -119,11 +119,11 @@ def _own_home(env: Mapping[str, str]) -> Path:
     return user_data_path("whyfor", appauthor=False)
 
 
-def _file(path: Path) -> _File:
+def _file(path: Path) -> ConfigFile:
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        return _File()
+        return ConfigFile()
     except OSError as error:
         raise BadInput(
             f"cannot read {path}: {error.strerror}", "Make it readable, or move it away."
@@ -131,7 +131,7 @@ def _file(path: Path) -> _File:
     import tomllib  # here: most people have no config.toml
 
     try:
-        return msgspec.convert(tomllib.loads(text), _File)
+        return msgspec.convert(tomllib.loads(text), ConfigFile)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadInput(
             f"{path} is not right: {error}", 'Write e.g. [roots] then claude = ["~/code/.claude"].'

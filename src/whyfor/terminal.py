@@ -14,6 +14,7 @@ import codecs
 import io
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -25,6 +26,84 @@ from whyfor.model.characters import escape_json, show_hidden
 from whyfor.model.paths import escape_surrogates
 
 _ODD = "whyfor"  # how codecs calls our way of writing what cannot be encoded
+_PIPED_WIDTH = 200  # of what is not a terminal: nothing is cut that could be searched for
+
+
+class OutputOptions:
+    """How this run prints: from --color, --no-pager, -q and -v."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.colour = "auto"  # or always, never
+        self.pager_wanted = True
+        self.pager = False  # whether this command has long output, and may use one
+        self.quiet = False
+        self.verbose = False
+        self.paged_width: int | None = None  # of the terminal, while a pager has its output
+        self.began = time.monotonic()
+        self.log: TextIO | None = None
+
+
+options = OutputOptions()
+
+
+@contextmanager
+def own_options() -> Iterator[None]:
+    """Let one run have options of its own: a command may run others."""
+    before = dict(vars(options))
+    options.reset()
+    try:
+        yield
+    finally:
+        if options.log is not None:
+            options.log.close()
+        vars(options).update(before)
+
+
+def is_terminal(*, stderr: bool = False) -> bool:
+    """Return whether a person reads this, be it through a pager."""
+    return options.paged_width is not None or raw_stream(stderr=stderr).isatty()
+
+
+def is_coloured(*, stderr: bool = False) -> bool:
+    """Return whether colours and styles may be written: as --color says, else NO_COLOR and
+    FORCE_COLOR, else on a terminal."""
+    if options.colour != "auto":
+        return options.colour == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal(stderr=stderr) and os.environ.get("TERM") != "dumb"
+
+
+def output_width(*, stderr: bool = False) -> int:
+    """Return how many columns a line may have: $COLUMNS, else the terminal's."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    if options.paged_width is not None:
+        return options.paged_width
+    stream = raw_stream(stderr=stderr)
+    if not stream.isatty():
+        return _PIPED_WIDTH
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def debug(line: str) -> None:
+    """With -v, say what happens: on stderr, and in the debug log."""
+    if not options.verbose:
+        return
+    words = f"{time.monotonic() - options.began:8.3f}  {on_one_line(line)}"
+    say(words, stderr=True, dim=True)
+    if options.log is not None:
+        options.log.write(words + "\n")
+        options.log.flush()
 
 
 class CleanStream:
@@ -117,11 +196,14 @@ def on_one_line(text: str) -> str:
 
 
 def say(line: str, *, stderr: bool = False, **style: Any) -> None:
-    """Print one line with a click style; the style is used only on a terminal."""
+    """Print one line with a click style; the style is used only where colours are."""
     import click
 
     words = on_one_line(line)
-    click.echo(click.style(words, **style) if style else words, file=raw_stream(stderr=stderr))
+    if style and is_coloured(stderr=stderr):
+        words = click.style(words, **style)
+    # our own sequences alone: the words are clean
+    click.echo(words, file=raw_stream(stderr=stderr), color=True)
 
 
 def confirm(question: str, *, stderr: bool = False) -> bool:
@@ -135,7 +217,7 @@ def data_stream() -> BinaryIO:
     """Return the stream for data: stdout unchanged, or cleaned if it is a terminal."""
     stream = raw_stream()
     stream.flush()
-    if stream.isatty():
+    if is_terminal():
         return cast(BinaryIO, CleanBytes(stream.buffer))
     return stream.buffer
 

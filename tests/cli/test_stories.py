@@ -150,10 +150,10 @@ def test_a_commit_of_a_persons_own_has_no_story_and_says_why(
     assert "no session" in entry["reason"]
 
 
-def test_log_nests_a_group_under_its_root(told: dict[str, str], cli: Cli) -> None:
+def test_log_keeps_the_commits_of_one_request_together(told: dict[str, str], cli: Cli) -> None:
     out = cli("log").out
-    assert "└ Test the retries" in out
-    assert out.index("Retry dropped connections") < out.index("└ Test the retries")
+    assert "┌ Test the retries" in out
+    assert out.index("┌ Test the retries") < out.index("└ Retry dropped connections")
 
 
 def test_a_range_and_a_limit(told: dict[str, str], cli: Cli) -> None:
@@ -180,7 +180,7 @@ def test_show_tells_the_story(told: dict[str, str], cli: Cli) -> None:
         "output, high",
     ):
         assert words in out
-    assert f"whyfor show claude:{told['session'][:8]}" in out
+    assert f"whyfor show {told['session'][:8]}" in out
 
 
 def test_show_json_has_the_conversation(told: dict[str, str], cli: Cli) -> None:
@@ -344,7 +344,7 @@ def test_sessions_of_a_path_that_is_gone_are_found_by_an_alias(
         (("show", "no-such-thing"), "not_found"),
         (("show", "HEAD", "--raw"), "usage"),
         (("log", "nowhere..HEAD"), "bad_input"),
-        (("log", "--", "--all"), "bad_input"),
+        (("log", "--branch=--all"), "bad_input"),
         (("diff", "nowhere"), "not_found"),
         (("note", "HEAD"), "bad_input"),
         (("link", "HEAD", "zzzz"), "not_found"),

@@ -16,7 +16,7 @@ from whyfor.config import Settings
 from whyfor.demo.places import Demo
 from whyfor.model.wire.commits import wire_commit
 from whyfor.service.ingest import ingest
-from whyfor.service.log import log
+from whyfor.service.log import LogFilter, log
 
 
 def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
@@ -142,7 +142,7 @@ def project(server: Served) -> str:
 def test_a_timeline_tells_what_log_tells(
     server: Served, shown: Settings, demo: Demo, project: str
 ) -> None:
-    stories = log(shown, demo.repository, None, 0)
+    stories = log(shown, demo.repository, LogFilter(), 0)
     expected = msgspec.to_builtins([wire_commit(told) for told in stories])
     told = server.get(f"/api/v1/commits?project={project}&limit=200").json
     assert (told["items"], told["next"], told["branches"]) == (expected, None, ["main"])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from whyfor import __version__
+from whyfor.cli.options import add_common_options, common_options
+from whyfor.terminal import debug, options
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # Command name → one line of help. The module of the same name is imported only when the command
 # runs.
@@ -37,7 +44,12 @@ COMMANDS = {
     "uninstall": "Remove the hooks and restore every changed file.",
     "rebuild": "Create the database again from the stored records.",
     "demo": "Look around in a temporary home with invented sessions.",
+    "config": "Show or change the settings.",
+    "completion": "Print a script that completes commands in your shell.",
+    "man": "Print the manual page.",
 }
+# Those whose output may be longer than the terminal.
+PAGED = {"diff", "log", "projects", "search", "sessions", "show", "stats"}
 
 
 class LazyGroup(click.Group):
@@ -49,44 +61,80 @@ class LazyGroup(click.Group):
             return None
         command = import_module(f"whyfor.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
+        add_common_options(command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Show the commit or session that the first word names if it is not a command, unless it
-        looks like a mistyped command."""
+        """Show the commit or session that the first word names if it is not a command; what names
+        nothing may be a mistyped command."""
         word = args[0]
-        if word in COMMANDS or word.startswith("-"):
-            return super().resolve_command(ctx, args)
-        if meant := _command_like(word):
-            ctx.fail(
-                f"No such command {word!r}. Did you mean {meant}? A commit or session: whyfor show "
-                f"{word}"
-            )
-        return super().resolve_command(ctx, ["show", *args])
+        if word not in COMMANDS and not word.startswith("-"):
+            meant = closest(word, COMMANDS) if word.isalpha() else None
+            if meant and not _is_reference(word):
+                raise UnknownCommand(word, meant, ctx)
+            args = ["show", *args]
+        options.pager = options.pager_wanted and args[0] in PAGED
+        debug(f"whyfor {__version__}: {args[0]}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands from the table: no command is imported for its name."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        found = [name for name in COMMANDS if name.startswith(incomplete)]
+        return [CompletionItem(name, help=COMMANDS[name]) for name in found]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):  # from the table: --help must not import every command
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _command_like(word: str) -> str | None:
-    """Return the command that a word resembles; None if it can only be a commit or a session."""
-    if not word.isalpha():
-        return None
+class UnknownCommand(click.UsageError):
+    """A word that is probably a mistyped command."""
+
+    def __init__(self, word: str, meant: str, ctx: click.Context) -> None:
+        super().__init__(f"No such command {word!r}.", ctx)
+        self.hint = f"Did you mean {meant}? A commit or a session: whyfor show {word}"
+
+
+def _is_reference(word: str) -> bool:
+    """Return whether a word is a branch, a tag, or the beginning of an id here."""
+    from pathlib import Path
+
+    from whyfor import config
+    from whyfor.model.errors import Ambiguous, WhyforError
+    from whyfor.service.show import is_commit
+
+    try:
+        is_commit(config.load(), word, Path.cwd())
+    except Ambiguous:
+        return True
+    except WhyforError:
+        return False
+    return True
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the one that was probably meant; None if none is like it."""
     from difflib import get_close_matches  # here: few words are mistyped
 
-    found = get_close_matches(word.lower(), COMMANDS, n=1, cutoff=0.75)
+    found = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
     return found[0] if found else None
 
 
 @click.command(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@common_options
 @click.version_option(__version__, message="whyfor %(version)s")
-def root() -> None:
+@click.pass_context
+def root(ctx: click.Context) -> None:
     """Whyfor keeps the conversation behind every commit.
 
     \b
@@ -97,5 +145,11 @@ def root() -> None:
       whyfor restore HEAD               resume its conversation in the agent
       whyfor search "retry with backoff"
 
-    Everything stays on this machine, in $WHYFOR_HOME or your data directory.
+    Without a command: where things stand here, and what to do next. Options such as --color and -q
+    also work after a command. Everything stays on this machine, in $WHYFOR_HOME or your data
+    directory.
     """
+    if ctx.invoked_subcommand is None:
+        from whyfor.cli.overview import print_overview
+
+        print_overview()

@@ -27,6 +27,10 @@ class CleanConsole(Console):
             *(on_one_line(each) if isinstance(each, str) else each for each in objects), **options
         )
 
+    def on_broken_pipe(self) -> None:
+        """Let `run_command` end it: a reader who has seen enough is no error."""
+        raise BrokenPipeError
+
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(show_hidden(text), **options)
 

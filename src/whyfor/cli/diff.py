@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from whyfor import config
-from whyfor.cli.render import agent, console, fitted, json_option, print_json, print_note, table
+from whyfor.cli.render import console, json_option, print_json, print_note, printed_ids
+from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.reports import CommitRange
 from whyfor.model.text import one_line, plural, tokens_text
 from whyfor.model.wire.commits import wire_commit_range
 from whyfor.service.diff import compare_commits
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.command()
@@ -47,12 +52,18 @@ def _render(found: CommitRange) -> None:
     if found.sessions:
         out.print(tokens_text(found.tokens), style="dim")
         out.print()
-        rows = table("", "session", "messages", "title", right=("messages",))
-        for session, number in found.sessions:
-            title = one_line(session.title)
-            rows.add_row(agent(session.agent), session.session_id[:8], str(number), title)
-        out.print(fitted(rows, 3, out))
+        _render_sessions(found, out)
     for said in found.prompts:
         out.print()
         words = f"  {one_line(said.text)[:400]}"
         out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (said.role, "dim"), words))
+
+
+def _render_sessions(found: CommitRange, out: Console) -> None:
+    headings = ("agent", "session", "messages", "title")
+    rows = FittedTable(*headings, title="title", right=("messages",), drop=("messages",))
+    ids = printed_ids(session for session, _ in found.sessions)
+    for session, number in found.sessions:
+        title = one_line(session.title)
+        rows.add(AgentCell(session.agent), ids[session.name], f"{number:,}", title)
+    rows.print(out)

@@ -10,14 +10,14 @@ import click
 from whyfor import config
 from whyfor.cli.render import (
     age_text,
-    agent,
     console,
-    fitted,
+    home_text,
     json_option,
     print_json,
+    print_list,
     size_text,
-    table,
 )
+from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.text import label, plural
 from whyfor.model.wire.reports import wire_report
 from whyfor.service.doctor import AgentHealth, DoctorReport, examine
@@ -57,11 +57,14 @@ def _render(found: DoctorReport) -> None:
         _render_hooks(found, out)
     store = found.store
     out.print()
-    out.print(
-        f"store  {found.home}: database {size_text(store.database_bytes)}, segments "
-        f"{size_text(store.segment_bytes)}, "
-        f"journal {size_text(store.journal_bytes)}, SQLite {store.sqlite}"
-    )
+    out.print(f"store  {home_text(found.home)}")
+    sizes = {
+        "database": store.database_bytes,
+        "segments": store.segment_bytes,
+        "journal": store.journal_bytes,
+    }
+    facts = [f"{name} {size_text(number)}" for name, number in sizes.items()]
+    print_list(out, "      ", [*facts, f"SQLite {store.sqlite}"])
     gone = sum(item.gone for item in found.agents)
     if gone:
         transcripts = plural(gone, "transcript")
@@ -78,42 +81,50 @@ def _render(found: DoctorReport) -> None:
 def _render_agents(agents: list[AgentHealth], out: Console) -> None:
     from rich.text import Text
 
-    rows = table(
-        *("", "agent", "last record", "files", "records", "size", "unparsed", "folder"),
+    rows = FittedTable(
+        *("agent", "last record", "files", "records", "size", "unparsed", "folder"),
+        title="folder",
         right=("files", "records", "size", "unparsed"),
+        fold=("unparsed", "size", "files", "last record", "records"),
+        wrap=True,
     )
     for item in agents:
         never = "never" if item.found else "–"
-        folder = Text(item.folders[0])
+        folder = Text(home_text(item.folders[0]))
         if not item.found:
-            folder = Text(f"{item.folders[0]}  (not there)", style="dim")
-        rows.add_row(
-            agent(item.agent),
-            item.title,
+            folder = Text(f"{home_text(item.folders[0])}  (not there)", style="dim")
+        rows.add(
+            AgentCell(item.agent),
             age_text(item.last_record_at) if item.last_record_at else never,
             f"{item.files:,}" if item.found else "–",
             f"{item.records:,}" if item.records else "–",
             size_text(item.bytes) if item.files else "–",
-            str(sum(item.unparsed.values()) or "–"),
+            f"{sum(item.unparsed.values()):,}" if item.unparsed else "–",
             folder,
         )
-    out.print(fitted(rows, 7, out))
+    rows.print(out)
 
 
 def _render_hooks(found: DoctorReport, out: Console) -> None:
     from rich.text import Text
 
-    rows = table("", "hooks", "fired", "arrived", "file", right=("fired", "arrived"))
+    rows = FittedTable(
+        *("of", "hooks", "fired", "arrived", "file"),
+        title="file",
+        right=("fired", "arrived"),
+        fold=("arrived", "fired"),
+        wrap=True,
+    )
     for item in found.hooks:
         style = "red" if item.dropped else "yellow"
         if item.state == "ok":
             style = ""
         fired = len(item.arrived) + len(item.lost)
-        rows.add_row(
-            agent(item.name) if item.kind == "agent" else Text(item.name),
+        rows.add(
+            AgentCell(item.name) if item.kind == "agent" else Text(item.name),
             Text(item.state, style=style),
             str(fired or "–"),
             str(len(item.arrived)) if fired else "–",
-            Text(item.file),
+            Text(home_text(item.file)),
         )
-    out.print(fitted(rows, 4, out))
+    rows.print(out)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from whyfor.cli import COMMANDS, root
+from whyfor.cli import UnknownCommand, closest, root
 from whyfor.model.errors import WhyforError
 from whyfor.model.wire.errors import WireError, WireProblem
-from whyfor.terminal import clean_streams, say, write_json
+from whyfor.terminal import clean_streams, debug, own_options, say, write_json
 
 _FEW_FILES = 64  # with fewer, SQLite, git and imports fail in ways of their own
 _ENOUGH_FILES = 1024
@@ -28,8 +28,13 @@ def run_command(args: list[str]) -> int:
     asks_help = "-h" in args or "--help" in args
     if limit is not None and limit < _FEW_FILES and not asks_help:
         return 2 if "--background" in args else _tell_limit(limit, as_json)
-    with clean_streams():
-        return _run(args, as_json)
+    with clean_streams(), own_options():
+        try:
+            code = _run(args, as_json)
+            debug(f"exit code {code}")
+            return code
+        finally:
+            _stop_pager()
 
 
 def _run(args: list[str], as_json: bool) -> int:
@@ -40,7 +45,7 @@ def _run(args: list[str], as_json: bool) -> int:
     except WhyforError as error:
         return _tell(error.kind, error.message, error.hint, as_json)
     except click.UsageError as error:
-        return _tell("usage", error.format_message(), _usage_hint(error), as_json)
+        return _tell("usage", _usage_message(error), _usage_hint(error), as_json)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
@@ -56,8 +61,22 @@ def _run(args: list[str], as_json: bool) -> int:
             return _tell_limit(_file_limit(), as_json)
         if os.environ.get("WHYFOR_DEBUG"):
             raise
+        _debug_traceback(error)
         message = f"unexpected: {type(error).__name__}: {error}"
         return _tell("internal", message, "This is a bug. WHYFOR_DEBUG=1 shows where.", as_json, 3)
+
+
+def _debug_traceback(error: BaseException) -> None:
+    import traceback
+
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        debug(line)
+
+
+def _stop_pager() -> None:
+    pager = sys.modules.get("whyfor.cli.pager")
+    if pager is not None:  # only those that show something need it
+        pager.stop_pager()
 
 
 def _file_limit() -> int | None:
@@ -99,9 +118,30 @@ def _tell(kind: str, message: str, hint: str, as_json: bool, code: int = 2) -> i
     return code
 
 
+def _usage_message(error: click.UsageError) -> str:
+    """Return what is wrong; what was meant instead is in the hint, once."""
+    is_unknown = isinstance(error, click.NoSuchOption) or error.message.startswith(
+        "No such command"
+    )
+    return error.message if is_unknown else error.format_message()
+
+
 def _usage_hint(error: click.UsageError) -> str:
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        return f"Did you mean {' or '.join(sorted(error.possibilities))}?"
-    if error.ctx is not None and error.ctx.info_name in COMMANDS:
-        return f"See: whyfor {error.ctx.info_name} --help"
-    return "See: whyfor --help"
+    if isinstance(error, UnknownCommand):
+        return error.hint
+    if error.ctx is None:
+        return "See: whyfor --help"
+    path = error.ctx.command_path
+    if meant := _meant(error, error.ctx.command):
+        return f"Did you mean {meant}? See: {path} --help"
+    return f"See: {path} --help"
+
+
+def _meant(error: click.UsageError, command: click.Command) -> str | None:
+    """Return the option or command that was probably meant."""
+    if isinstance(error, click.NoSuchOption):
+        known = [name for param in command.params for name in param.opts if name.startswith("--")]
+        return closest(error.option_name, known)
+    if isinstance(command, click.Group) and error.message.startswith("No such command"):
+        return closest(error.message.split("'")[1], command.commands)
+    return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
+from whyfor.cli.complete import complete_reference
 from whyfor.cli.render import json_option, print_note
 from whyfor.model.text import plural
 from whyfor.terminal import write_data
@@ -19,7 +20,7 @@ FORMATS = ("markdown", "html", "json")
 
 
 @click.command()
-@click.argument("reference", metavar="COMMIT|RANGE|SESSION")
+@click.argument("reference", metavar="COMMIT|RANGE|SESSION", shell_complete=complete_reference)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="markdown", show_default=True)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead."

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from whyfor import config
+from whyfor.cli.complete import complete_reference
 from whyfor.cli.render import console, json_option, print_json, print_note, progress_bar, size_text
 from whyfor.model.errors import BadInput
 from whyfor.model.text import one_line, plural
@@ -19,7 +20,9 @@ _LISTED = 10
 
 
 @click.command()
-@click.argument("reference", metavar="[SESSION|COMMIT]", required=False)
+@click.argument(
+    "reference", metavar="[SESSION|COMMIT]", required=False, shell_complete=complete_reference
+)
 @click.option(
     "--match",
     metavar="TEXT",

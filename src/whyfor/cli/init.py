@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import agent, console, fitted, json_option, print_json, progress_bars, table
+from whyfor.cli.render import console, home_text, json_option, print_json, progress_bars
+from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.text import plural
 from whyfor.model.wire.reports import wire_report
 from whyfor.service.init import InitOptions, InitReport, InstallStep, init
@@ -105,21 +106,16 @@ def show_steps(steps: list[InstallStep]) -> None:
     from rich.text import Text
 
     out = console()
-    rows = table("", "agent", "", "file and hooks")
+    rows = FittedTable("", "agent", "state", "file and hooks", title="file and hooks", wrap=True)
     for step in steps:
         mark, style = SIGN[step.state]
-        name = agent(step.name) if step.kind in ("agent", "skill") else Text(step.name)
-        where = Text(_short(step.file)) if step.file else Text(step.note, style="dim")
-        rows.add_row(Text(mark, style=style), name, step.state, where)
+        name = AgentCell(step.name) if step.kind in ("agent", "skill") else Text(step.name)
+        where = Text(home_text(step.file)) if step.file else Text(step.note, style="dim")
+        rows.add(Text(mark, style=style), name, step.state, where)
         failed = step.state == "failed"
         what = ", ".join(step.events) or WITHOUT_EVENTS.get(step.kind)
         if what and not failed:
-            rows.add_row("", "", "", Text(what, style="dim"))
+            rows.add("", "", "", Text(what, style="dim"))
         if step.file and step.note:
-            rows.add_row("", "", "", Text(step.note, style="red" if failed else "dim"))
-    out.print(fitted(rows, 3, out))
-
-
-def _short(path: str) -> str:
-    home = str(config.load().user_home)
-    return "~" + path[len(home) :] if path.startswith(home + "/") else path
+            rows.add("", "", "", Text(step.note, style="red" if failed else "dim"))
+    rows.print(out)

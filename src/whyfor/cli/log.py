@@ -9,59 +9,95 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import (
-    age_text,
-    agent,
-    console,
-    fitted,
-    json_option,
-    print_json,
-    print_note,
-    table,
-)
+from whyfor.cli.filters import since_option, until_option
+from whyfor.cli.render import age_text, console, json_option, print_json, print_note
+from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.checkpoints import Part
 from whyfor.model.stories import CommitStory
 from whyfor.model.text import one_line
 from whyfor.model.wire.commits import wire_commit
-from whyfor.service.log import log
+from whyfor.service.agents import AGENT_CHOICE
+from whyfor.service.log import LogFilter, log
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 _SCREEN = 50
+PATHS = "whyfor.log.paths"  # in the context: what stood after --
 CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
 
 
-@click.command()
-@click.argument("revisions", required=False, metavar="[REV-RANGE]")
+class LogCommand(click.Command):
+    """Everything after -- is a path, as in git."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[PATHS] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=LogCommand)
+@click.argument("revisions", required=False, metavar="[REV-RANGE] [-- PATH...]")
 @click.option("--all", "everywhere", is_flag=True, help="Every branch and tag.")
+@click.option("--branch", help="This branch instead of the current one.")
+@click.option("--author", metavar="A", help="Commits of this author: a part of a name or address.")
+@click.option("--agent", help=f"Commits with a story of this agent: {AGENT_CHOICE}.")
+@since_option
+@until_option
 @click.option(
+    "-n",
     "--limit",
     type=click.IntRange(min=0),
     help="0 means all. Default: 50, or all with a range or --json.",
 )
 @json_option
-def command(revisions: str | None, everywhere: bool, limit: int | None, as_json: bool) -> None:
-    """List commits and their stories, newest first; commits of one request below the first of
-    them.
+@click.pass_context
+def command(
+    ctx: click.Context,
+    revisions: str | None,
+    everywhere: bool,
+    branch: str | None,
+    author: str | None,
+    agent: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List commits and their stories, newest first; commits of one request next to each other.
 
     \b
     Examples:
       whyfor log
       whyfor log main..HEAD
+      whyfor log -n 5 -- src/app.py
+      whyfor log --agent codex --since 2w
       whyfor log --all --json
     """
-    if everywhere and revisions:
-        raise click.UsageError("--all has every commit; leave the range away")
+    if len([given for given in (everywhere, revisions, branch) if given]) > 1:
+        raise click.UsageError("give one of --all, --branch and a range")
     if limit is None:
         limit = 0 if as_json or revisions else _SCREEN
-    found = log(config.load(), Path.cwd(), revisions, limit, everywhere=everywhere)
+    where = LogFilter(
+        revisions=branch or revisions,
+        paths=tuple(ctx.meta.get(PATHS, ())),
+        everywhere=everywhere,
+        author=author,
+        agent=agent,
+        since=since,
+        until=until,
+    )
+    found = log(config.load(), Path.cwd(), where, limit)
     if as_json:
         print_json([wire_commit(told) for told in found])
     elif found:
         _render(found, limit)
+    elif where == LogFilter():
+        print_note("No commits here.")
     else:
-        print_note("No commits here." if revisions is None else f"No commits in {revisions}.")
+        print_note("No commit fits. Fewer filters show more: whyfor log")
 
 
 def _render(found: list[CommitStory], limit: int) -> None:
@@ -77,19 +113,20 @@ def _parts(told: CommitStory) -> list[Part]:
 
 
 def _table(found: list[CommitStory]) -> None:
-    rows = table(
-        *("", "commit", "when", "", "title", "prompts", "turns", "sure", "evidence"),
+    rows = FittedTable(
+        *("", "commit", "when", "agent", "title", "prompts", "turns", "sure", "evidence"),
+        title="title",
         right=("prompts", "turns"),
+        drop=("turns", "prompts", "evidence", "sure"),
     )
     for told, branch in _nested(found):
-        rows.add_row(*_row(told, branch))
-    out = console()
-    out.print(fitted(rows, 4, out))
+        rows.add(*_row(told, branch))
+    rows.print(console())
 
 
 def _nested(found: list[CommitStory]) -> Iterator[tuple[CommitStory, str]]:
-    """Yield commits with the branch mark of their group; a group stands where its newest commit
-    is, root first."""
+    """Yield commits, newest first, with the mark of their group; a group stands where its newest
+    commit is, and ends with the commit that its request began with."""
     groups: dict[str, list[CommitStory]] = {}
     for told in found:
         key = told.commit.sha
@@ -97,17 +134,22 @@ def _nested(found: list[CommitStory]) -> Iterator[tuple[CommitStory, str]]:
             key = told.checkpoint.group_root
         groups.setdefault(key, []).append(told)
     for members in groups.values():
-        root, *rest = reversed(members)
-        yield root, ""
-        for told in rest:
-            yield told, "└ " if told is rest[-1] else "├ "
+        for told in members:
+            yield told, _branch(members, told)
 
 
-def _row(told: CommitStory, branch: str) -> list[Text | str]:
+def _branch(members: list[CommitStory], told: CommitStory) -> str:
+    if len(members) == 1:
+        return ""
+    if told is members[0]:
+        return "┌ "
+    return "└ " if told is members[-1] else "├ "
+
+
+def _row(told: CommitStory, branch: str) -> list[Text | str | AgentCell]:
     from rich.text import Text
 
     parts = _parts(told)
-    names = dict.fromkeys(part.agent for part in parts)
     style = "bold" if parts else "dim"
     sure = evidence = ""
     if told.checkpoint:
@@ -117,7 +159,7 @@ def _row(told: CommitStory, branch: str) -> list[Text | str]:
         Text(_sign(told), style=style),
         Text(told.commit.sha[:8], style=style),
         age_text(told.commit.committed_at),
-        Text(" ").join(agent(name) for name in names),
+        AgentCell(*(part.agent for part in parts)),
         _title(told, branch),
         str(sum(part.prompts for part in parts)) if parts else "",
         str(sum(part.turns for part in parts)) if parts else "",

@@ -9,18 +9,20 @@ import click
 from whyfor import config
 from whyfor.cli.render import (
     console,
-    fitted,
     json_option,
     print_json,
     print_note,
     progress_bar,
-    table,
+    project_text,
 )
+from whyfor.cli.tables import FittedTable
 from whyfor.model.reports import KnownProject
-from whyfor.model.text import plural
+from whyfor.model.text import label, plural
 from whyfor.model.wire.answers import WireAlias
 from whyfor.model.wire.reports import wire_known_project
 from whyfor.service.projects import alias, projects
+
+_EVIDENCE = {"remote": "remote", "root": "first commit", "path": "path"}
 
 
 @click.group(invoke_without_command=True)
@@ -68,7 +70,7 @@ def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
     with progress_bar("Linking") as announce:
         sessions, report = alias(settings, old_path, repository.resolve(), announce)
     console().print(
-        f"{plural(sessions, 'session')} of {report.project}; {report.stories:,} of "
+        f"{plural(sessions, 'session')} of {project_text(report.project)}; {report.stories:,} of "
         f"{plural(report.commits, 'commit')} "
         f"judged have a story, {report.seconds:.1f} s."
     )
@@ -77,17 +79,27 @@ def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
 def _table(found: list[KnownProject]) -> None:
     from rich.text import Text
 
-    made = table(
-        "project", "sessions", "stories", "known by", "paths", right=("sessions", "stories")
+    made = FittedTable(
+        *("project", "sessions", "stories", "known by", "paths"),
+        title="project",
+        right=("sessions", "stories"),
+        fold=("paths", "known by"),
+        wrap=True,
     )
     for known in found:
         paths = known.paths + [f"{path} (alias)" for path in known.aliases]
-        made.add_row(
-            known.project.identity,
-            str(known.sessions),
-            str(known.stories or "–"),
-            Text(known.project.evidence, style="dim"),
-            ", ".join(paths),
+        made.add(
+            Text(_name(known.project.identity), style="bold"),
+            f"{known.sessions:,}",
+            f"{known.stories:,}" if known.stories else "–",
+            Text(_EVIDENCE.get(known.project.evidence, known.project.evidence), style="dim"),
+            ", ".join(paths) or known.project.identity,
         )
-    out = console()
-    out.print(fitted(made, 4, out))
+    made.print(console())
+
+
+def _name(identity: str) -> str:
+    """Return the whole identity if people can read it: two projects may end in the same word."""
+    if identity.startswith("git:"):
+        return project_text(identity)
+    return label(identity.removesuffix(".git"))

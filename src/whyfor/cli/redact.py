@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, print_json, print_note, table
+from whyfor.cli.render import console, json_option, print_json, print_note
+from whyfor.cli.tables import FittedTable
 from whyfor.service.redact import RedactionResult, Task, describe_counts, redact
 from whyfor.terminal import data_stream
 
@@ -78,10 +79,10 @@ def command(
 
 def _render(done: RedactionResult, *, stderr: bool) -> None:
     sys.stdout.flush()
-    made = table("rule", "places", "values", right=("places", "values"))
-    for rule, places in sorted(done.counts.items(), key=lambda item: (-item[1], item[0])):
-        made.add_row(rule, f"{places:,}", f"{done.values[rule]:,}")
-    made.add_row(
-        "all", f"{sum(done.counts.values()):,}", f"{sum(done.values.values()):,}", style="bold"
+    made = FittedTable(
+        "rule", "places", "values", title="rule", right=("places", "values"), wrap=True
     )
-    console(stderr=stderr).print(made)
+    for rule, places in sorted(done.counts.items(), key=lambda item: (-item[1], item[0])):
+        made.add(rule, f"{places:,}", f"{done.values[rule]:,}")
+    made.add("all", f"{sum(done.counts.values()):,}", f"{sum(done.values.values()):,}")
+    made.print(console(stderr=stderr))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -18,23 +17,40 @@ from whyfor.model.text import count as count
 from whyfor.model.text import label as label
 from whyfor.model.text import one_line as one_line
 from whyfor.model.text import plural as plural
-from whyfor.terminal import raw_stream, say, write_json
+from whyfor.terminal import (
+    is_coloured,
+    options,
+    output_width,
+    raw_stream,
+    say,
+    write_json,
+)
 
 # rich takes longer to import than most commands take to run; --json never needs it
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a console; full width when piped, so that nothing is cut that could be searched
-    for."""
+def console(*, stderr: bool = False, moving: bool = False) -> Console:
+    """Return a console as wide as the terminal, in a pager if the command has long output; `moving`
+    if the cursor is moved on it."""
     from whyfor.cli.console import CleanConsole
+    from whyfor.cli.pager import start_pager
 
-    stream = raw_stream(stderr=stderr)
-    width = None if stream.isatty() or os.environ.get("COLUMNS") else 200
-    return CleanConsole(file=stream, highlight=False, width=width, emoji=False, markup=False)
+    if not stderr:
+        start_pager()
+    coloured = is_coloured(stderr=stderr)
+    return CleanConsole(
+        file=raw_stream(stderr=stderr),
+        width=output_width(stderr=stderr),
+        force_terminal=coloured or moving,
+        color_system="auto" if coloured else None,
+        no_color=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
 
 
 def print_json(value: Any) -> None:
@@ -95,14 +111,41 @@ def duration_text(millis: int) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
+class HasSessionId(Protocol):
+    """A session, or what names one."""
+
+    @property
+    def agent(self) -> str: ...
+
+    @property
+    def session_id(self) -> str: ...
+
+
+def printed_ids(sessions: Iterable[HasSessionId]) -> dict[str, str]:
+    """Map agent:id to what is printed of an id, which every command takes for this session."""
+    from whyfor import config
+    from whyfor.service.sessions import short_ids
+
+    return short_ids(config.load(), [(each.agent, each.session_id) for each in sessions])
+
+
+def home_text(path: str) -> str:
+    """Return a path of this machine as people write it: below ~, if it is."""
+    from whyfor import config
+
+    home = str(config.load().user_home)
+    return "~" + path[len(home) :] if path.startswith(home + "/") else path
+
+
 def project_text(identity: str | None) -> str:
     """Return a project's short name on one line: the last part of its identity, or its directory's
     name."""
     if not identity:
         return "–"
     if identity.startswith("git:"):
-        return label(_named(identity) or f"git:{identity[4:12]}")
-    return label(re.split(r"[/\\]", identity.rstrip("/\\"))[-1] or identity)
+        return label(_named(identity) or "unnamed repository")
+    last = re.split(r"[/\\]", identity.rstrip("/\\"))[-1].removesuffix(".git")
+    return label(last or identity)
 
 
 def _named(identity: str) -> str | None:
@@ -116,17 +159,6 @@ def _named(identity: str) -> str | None:
     return names(identity)
 
 
-def table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
-    from whyfor.cli.console import CleanTable
-
-    made = CleanTable(box=None, pad_edge=False, header_style="bold", show_edge=False, **options)
-    for name in columns:
-        made.add_column(
-            name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis"
-        )
-    return made
-
-
 @contextmanager
 def progress_bar(word: str) -> Iterator[Announce | None]:
     """Show a progress bar on stderr, only if it is a terminal."""
@@ -137,7 +169,7 @@ def progress_bar(word: str) -> Iterator[Announce | None]:
 @contextmanager
 def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
     """Show one progress bar after the other."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or options.quiet:
         yield [None for _ in words]
         return
     from rich.progress import (
@@ -154,7 +186,8 @@ def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+    out = console(stderr=True, moving=True)
+    with Progress(*columns, console=out, transient=True) as bar:
 
         def announcer(word: str) -> Announce:
             def announce(total: int) -> Callable[[int], None]:
@@ -166,24 +199,22 @@ def progress_bars(*words: str) -> Iterator[list[Announce | None]]:
         yield [announcer(word) for word in words]
 
 
-def fitted(made: Table, flexible: int, out: Console) -> Table:
-    """Give every column the width it needs, and the flexible one the rest: marks and ids are never
-    cut for a title."""
-    from rich.cells import cell_len
-
-    needed = [
-        max(cell_len(str(cell)) for cell in [column.header, *column.cells])
-        for column in made.columns
-    ]
-    rest = sum(needed) - needed[flexible] + 2 * (len(needed) - 1)
-    needed[flexible] = min(needed[flexible], max(20, out.width - rest))
-    for column, width in zip(made.columns, needed, strict=True):
-        column.width = width
-    return made
+def print_list(out: Console, head: str, items: list[str]) -> None:
+    """Print items after a heading; a line ends between two of them, never inside one."""
+    line = head
+    for number, item in enumerate(items):
+        piece = f" {item}," if number + 1 < len(items) else f" {item}"
+        if len(line + piece) > out.width:
+            out.print(line, style="dim")
+            line = " " * len(head)
+        line += piece
+    out.print(line, style="dim")
 
 
 def print_note(*lines: str) -> None:
-    """Print a message for people on stderr."""
+    """Print a message for people on stderr, unless they asked for quiet."""
+    if options.quiet:
+        return
     sys.stdout.flush()  # what it is about comes first, also where both go to one file
     for line in lines:
         say(line, stderr=True, dim=True)

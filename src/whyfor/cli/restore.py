@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, print_json
+from whyfor.cli.render import console, json_option, print_json, printed_ids
 from whyfor.model.errors import Busy
 from whyfor.model.text import plural
 from whyfor.service.restore import ActiveSession, RestoreReport, active_sessions, restore, wanted
@@ -50,7 +50,8 @@ def command(
 
 
 def _confirm(busy: list[ActiveSession], as_json: bool) -> None:
-    named = ", ".join(f"{one.agent} {one.session_id[:8]}" for one in busy[:3])
+    ids = printed_ids(busy[:3])
+    named = ", ".join(f"{one.agent} {ids[f'{one.agent}:{one.session_id}']}" for one in busy[:3])
     told = f"{plural(len(busy), 'session')} at work here: {named}"
     if as_json or not sys.stdin.isatty():
         raise Busy(

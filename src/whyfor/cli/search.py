@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
+from whyfor.cli.filters import agent_option, project_option, since_option, until_option
 from whyfor.cli.render import (
     age_text,
     agent,
@@ -14,12 +15,12 @@ from whyfor.cli.render import (
     json_option,
     print_json,
     print_note,
+    printed_ids,
     project_text,
 )
 from whyfor.model.query import Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
 from whyfor.model.wire.sessions import wire_hit
-from whyfor.service.agents import AGENT_CHOICE
 from whyfor.service.search import search
 
 _LABEL = {
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, required=True)
 @click.option("--in", "fields", metavar="F,…", help="Only in: prompts, answers, thinking, tools.")
-@click.option("--agent", help=f"{AGENT_CHOICE}.")
-@click.option("--project", help="A directory, a remote URL, a name, or part of one.")
-@click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
-@click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
+@agent_option
+@project_option
+@since_option
+@until_option
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--sort", type=click.Choice(["rank", "time"]), default="rank", show_default=True)
 @json_option
@@ -72,9 +73,7 @@ def command(
     """
     for word in words:
         if word.startswith("--") and " " not in word and len(word) > 2:
-            raise click.NoSuchOption(
-                word, possibilities=_near(word), ctx=click.get_current_context()
-            )
+            raise click.NoSuchOption(word, ctx=click.get_current_context())
     where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
     hits = search(config.load(), " ".join(words), where, limit=limit, newest=sort == "time")
     if as_json:
@@ -86,26 +85,22 @@ def command(
     _render(hits)
 
 
-def _near(word: str) -> list[str]:
-    known = ("--in", "--agent", "--project", "--since", "--until", "--limit", "--sort", "--json")
-    return [option for option in known if option[:4] == word[:4]]
-
-
 def _render(hits: list[Hit]) -> None:
     from rich.text import Text
 
     out = console()
+    ids = printed_ids(hit.session for hit in hits)
     for hit in hits:
         session = hit.session
         head = agent(session.agent)
-        head.append(f" {label(session.session_id)[:8]}", style="bold")
+        head.append(f" {ids[session.name]}", style="bold")
         when = age_text(hit.created_at or session.started_at)
         head.append(f"  {when}  {project_text(session.project)}  ", style="dim")
         head.append(one_line(session.title)[:90])
         out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
         where = (f"   {_LABEL.get(hit.kind) or label(hit.kind)} · turn {hit.turn}  ", "dim")
         out.print(Text.assemble(where, _marked(hit)), no_wrap=True, overflow="ellipsis")
-    print_note(f"\nRead one: whyfor show {hits[0].session.session_id[:8]}")
+    print_note(f"\nRead one: whyfor show {ids[hits[0].session.name]}")
 
 
 def _marked(hit: Hit) -> Text:

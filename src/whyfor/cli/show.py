@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from whyfor import config
+from whyfor.cli.complete import complete_reference
 from whyfor.cli.render import (
     agent,
     console,
@@ -48,7 +49,7 @@ _RUN = 5  # more calls than this in a row fold to one line
 
 
 @click.command()
-@click.argument("reference", metavar="SESSION|COMMIT")
+@click.argument("reference", metavar="SESSION|COMMIT", shell_complete=complete_reference)
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="A commit's story as Markdown.")
 @click.option("--raw", "as_raw", is_flag=True, help="A session's stored records, byte for byte.")

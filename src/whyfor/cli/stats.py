@@ -5,27 +5,36 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, count, json_option, print_json, project_text, table
+from whyfor.cli.filters import agent_option, project_option, since_option, until_option
+from whyfor.cli.render import (
+    console,
+    count,
+    json_option,
+    print_json,
+    print_list,
+    project_text,
+)
+from whyfor.cli.tables import FittedTable
 from whyfor.model.query import SessionFilter
 from whyfor.model.stats import StatsRow
 from whyfor.model.text import plural
-from whyfor.service.agents import AGENT_CHOICE, agent_colour
+from whyfor.service.agents import agent_colour, agent_title
 from whyfor.service.stats import Stats, stats
 
 _BAR = 24
+_LEAST_BAR = 6
+_GAP = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @click.command()
-@click.option(
-    "--project", "only_project", help="A directory, a remote URL, a name, or part of one."
-)
-@click.option("--agent", help=f"{AGENT_CHOICE}.")
-@click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d, 2w …")
-@click.option("--until", metavar="D", help="As --since; a date without a time means its end.")
+@project_option
+@agent_option
+@since_option
+@until_option
 @json_option
 def command(
-    only_project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool
+    project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool
 ) -> None:
     """Count sessions, turns and tokens by agent, project, day and model.
 
@@ -38,7 +47,7 @@ def command(
       whyfor stats --project . --json
     """
     found = stats(
-        config.load(), SessionFilter(project=only_project, agent=agent, since=since, until=until)
+        config.load(), SessionFilter(project=project, agent=agent, since=since, until=until)
     )
     if as_json:
         print_json(found)
@@ -53,12 +62,14 @@ def _render(found: Stats) -> None:
         f"{plural(found.sessions, 'session')}, {plural(found.subagents, 'subagent')}, "
         f"{plural(found.turns, 'turn')}"
     )
-    out.print(
-        f"tokens: in {count(tokens.input)}, cache read {count(tokens.cache_read)}, cache written "
-        f"{count(tokens.cache_write)}, out {count(tokens.output)}, reasoning "
-        f"{count(tokens.reasoning)}",
-        style="dim",
-    )
+    numbers = {
+        "in": tokens.input,
+        "cache read": tokens.cache_read,
+        "cache written": tokens.cache_write,
+        "out": tokens.output,
+        "reasoning": tokens.reasoning,
+    }
+    print_list(out, "tokens:", [f"{name} {count(number)}" for name, number in numbers.items()])
     for title, rows in (
         ("agent", found.by_agent),
         ("project", found.by_project),
@@ -69,42 +80,60 @@ def _render(found: Stats) -> None:
 
 
 def _chart(title: str, rows: list[StatsRow], total: int) -> None:
-    from rich.text import Text
-
     if not rows:
         return
     out = console()
     out.print()
-    numbers = ("sessions", "turns", "in", "cache read", "out")
-    lines = table(title, "", *numbers, right=numbers)
-    lines.columns[0].max_width = 40
     by_day = title == "day"
-    value = [row.turns if by_day else row.tokens.output for row in rows]
-    most = max((number or 0 for number in value), default=0)
-    for row, number in zip(rows, value, strict=True):
-        lines.add_row(
-            project_text(row.name) if title == "project" else row.name,
-            Text(_bar(number, most), style=agent_colour(row.name) or "#6f7ee0"),
+    plain = _chart_table(title, rows, 0)
+    room = out.width - plain.width() - _GAP
+    bars = min(_BAR, room) if room >= _LEAST_BAR else 0
+    _chart_table(title, rows, bars).print(out)
+    _caption(len(rows), total, by_day=by_day, bars=bool(bars))
+
+
+def _chart_table(title: str, rows: list[StatsRow], bars: int) -> FittedTable:
+    """Return the table with bars of this width; without them if it is 0."""
+    from rich.text import Text
+
+    numbers = ("sessions", "turns", "in", "cache read", "out")
+    headings = (title, "", *numbers) if bars else (title, *numbers)
+    fold = ("cache read", "in", "turns", "sessions")
+    table = FittedTable(*headings, title=title, right=numbers, fold=fold, wrap=True)
+    values = [row.turns if title == "day" else row.tokens.output for row in rows]
+    most = max((value or 0 for value in values), default=0)
+    for row, value in zip(rows, values, strict=True):
+        bar = Text(_bar(value, most, bars), style=agent_colour(row.name) or "#6f7ee0")
+        table.add(
+            _name(title, row.name),
+            *([bar] if bars else []),
             f"{row.sessions:,}",
             "" if row.turns is None else f"{row.turns:,}",
             count(row.tokens.input),
             count(row.tokens.cache_read),
             count(row.tokens.output),
         )
-    out.print(lines)
-    _caption(len(rows), total, by_day=by_day)
+    return table
 
 
-def _caption(shown: int, total: int, *, by_day: bool) -> None:
-    what = "turns" if by_day else "output tokens"
-    more = ""
+def _name(title: str, name: str) -> str:
+    if title == "agent":
+        return agent_title(name)
+    return project_text(name) if title == "project" else name
+
+
+def _caption(shown: int, total: int, *, by_day: bool, bars: bool) -> None:
+    said = []
+    if bars:
+        said.append(f"bars: {'turns' if by_day else 'output tokens'}")
     if total > shown:
-        more = f", the {'last' if by_day else 'first'} {shown} of {total}"
-    console().print(f"bars: {what}{more}", style="dim")
+        said.append(f"the {'last' if by_day else 'first'} {shown} of {total}")
+    if said:
+        console().print(", ".join(said), style="dim")
 
 
-def _bar(number: int | None, most: int) -> str:
+def _bar(number: int | None, most: int, width: int) -> str:
     if number is None:
         return "?"
-    eighths = round(_BAR * 8 * number / most) if most else 0
+    eighths = round(width * 8 * number / most) if most else 0
     return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

@@ -9,7 +9,8 @@ import click
 
 from whyfor import config
 from whyfor.cli.pause import paused_line
-from whyfor.cli.render import age_text, agent, console, fitted, json_option, print_json, table
+from whyfor.cli.render import age_text, agent, console, json_option, print_json, printed_ids
+from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.reports import LastCapture, OpenWork, StatusReport
 from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory
@@ -70,26 +71,33 @@ def _render_head(out: Console, head: CommitStory) -> None:
     sha, subject = head.commit.sha[:8], one_line(head.commit.subject)
     out.print(Text.assemble(("HEAD  ", "dim"), (sha, "bold"), f"  {subject}"))
     parts = head.checkpoint.parts if head.checkpoint else []
+    ids = printed_ids(parts)
     for part in parts:
         line = agent(part.agent)
-        line.append(f" {part.session_id[:8]}  {plural(part.new_messages, 'message')}", style="")
+        line.append(f" {ids[part.name]}  {plural(part.new_messages, 'message')}", style="")
         line.append(f"  {part.evidence}, {part.confidence} confidence", style="dim")
         out.print(Text.assemble("      ", line))
     if not parts:
-        out.print(f"      no story: {head.reason}", style="dim")
+        out.print(f"      no story: {head.reason_text}", style="dim")
 
 
 def _render_active(out: Console, sessions: list[Session]) -> None:
-    rows = table("", "active", "last word", "title", "messages", right=("messages",))
+    rows = FittedTable(
+        *("agent", "active", "last word", "title", "messages"),
+        title="title",
+        right=("messages",),
+        drop=("messages",),
+    )
+    ids = printed_ids(sessions)
     for session in sessions:
-        rows.add_row(
-            agent(session.agent),
-            session.session_id[:8],
+        rows.add(
+            AgentCell(session.agent),
+            ids[session.name],
             age_text(session.ended_at),
             one_line(session.title) or "(no prompt)",
             str(session.messages),
         )
-    out.print(fitted(rows, 3, out))
+    rows.print(out)
 
 
 def _render_open(out: Console, item: OpenWork) -> None:
@@ -104,16 +112,15 @@ def _render_open(out: Console, item: OpenWork) -> None:
 
 
 def _render_capture(out: Console, captures: list[LastCapture]) -> None:
-    rows = table("", "agent", "last record", "last hook")
+    rows = FittedTable("agent", "last record", "last hook", title="agent", wrap=True)
     for capture in captures:
         if capture.last_record_at or capture.last_hook_at:
-            rows.add_row(
-                agent(capture.agent),
+            rows.add(
                 agent_title(capture.agent),
                 age_text(capture.last_record_at) if capture.last_record_at else "never",
                 age_text(capture.last_hook_at) if capture.last_hook_at else "never",
             )
-    out.print(rows)
+    rows.print(out)
 
 
 def _unread(unread: dict[str, str]) -> str:
@@ -124,8 +131,7 @@ def _unread(unread: dict[str, str]) -> str:
 
 
 def _open(item: OpenWork) -> str:
+    ident = printed_ids([item.session])[item.session.name]
     title = one_line(item.session.title)[:50]
-    return (
-        f"{item.session.session_id[:8]} {title}, {plural(item.prompts, 'prompt')}, "
-        f"{plural(len(item.files), 'file')}"
-    )
+    files = plural(len(item.files), "file")
+    return f"{ident} {title}, {plural(item.prompts, 'prompt')}, {files}"

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import msgspec
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from whyfor.cli.render import agent, moment_text
+from whyfor.cli.render import agent, moment_text, printed_ids
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.stories import FullStory, StoryLine
 from whyfor.model.text import clean, label, one_line, plural, tokens_text
-from whyfor.service.agents import agent_mark, agent_names
+from whyfor.service.agents import agent_mark, agent_title
 
 _FILES = 12
 _CLOSING = 1200  # characters of the agent's last words
+
+
+class NearbySession(msgspec.Struct, frozen=True):
+    """A session that a hint names."""
+
+    agent: str
+    session_id: str
 
 
 def print_story(out: Console, story: FullStory) -> None:
@@ -38,8 +46,9 @@ def print_story(out: Console, story: FullStory) -> None:
     for said in story.said:
         _said(out, said)
     out.print()
+    ids = printed_ids(checkpoint.parts)
     for part in checkpoint.parts:
-        _part(out, part, story)
+        _part(out, part, story, ids[part.name])
     _files(out, checkpoint)
     out.print(tokens_text(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
     others = [other for other in story.group if other.commit != commit.sha]
@@ -52,7 +61,7 @@ def print_story(out: Console, story: FullStory) -> None:
             out.print(f"          {here}{other.commit[:8]}  {one_line(other.subject)}", style="dim")
     first = checkpoint.parts[0]
     out.print()
-    out.print(f"Whole conversation: whyfor show {first.agent}:{first.session_id[:8]}", style="dim")
+    out.print(f"Whole conversation: whyfor show {ids[first.name]}", style="dim")
     out.print(f"Go on with it:      whyfor restore {commit.sha[:8]}", style="dim")
 
 
@@ -61,17 +70,14 @@ def _without(out: Console, story: FullStory) -> None:
         out.print("   A merge: it starts no conversation and ends none.", style="dim")
         return
     out.print()
-    out.print(f"No story: {story.told.reason}.")
-    for hint in story.told.nearby:
-        name = hint["agent"]
-        mark = agent_mark(name) if name in agent_names() else label(name)
-        out.print(
-            f"   nearby: {mark} {hint['session_id'][:8]} {one_line(hint['why'])}", style="dim"
-        )
-        out.print(
-            f"   If it is this session's: whyfor link {story.told.commit.sha[:8]} "
-            f"{hint['session_id'][:8]}"
-        )
+    out.print(f"No story: {story.told.reason_text}.")
+    near = [NearbySession(hint["agent"], hint["session_id"]) for hint in story.told.nearby]
+    ids = printed_ids(near)
+    for session, hint in zip(near, story.told.nearby, strict=True):
+        ident = ids[f"{session.agent}:{session.session_id}"]
+        title = agent_title(session.agent)
+        out.print(f"   nearby: {title} {ident} {one_line(hint['why'])}", style="dim")
+        out.print(f"   If it is this session's: whyfor link {story.told.commit.sha[:8]} {ident}")
     if story.reverts:
         what = "which has a story" if story.reverts.checkpoint else "which has none either"
         out.print(
@@ -116,12 +122,12 @@ def _said(out: Console, said: StoryLine) -> None:
     )
 
 
-def _part(out: Console, part: Part, story: FullStory) -> None:
+def _part(out: Console, part: Part, story: FullStory, ident: str) -> None:
     session = story.sessions[part.name]
     line = Text.assemble(
         "session   ",
         agent(part.agent),
-        f" {label(part.session_id)[:8]}  {one_line(session.title)[:60]}",
+        f" {ident}  {one_line(session.title)[:60]}",
     )
     out.print(line)
     facts = [

@@ -13,13 +13,12 @@ from whyfor import config
 from whyfor.cli.render import (
     age_text,
     console,
-    fitted,
     json_option,
     print_json,
     print_note,
     project_text,
-    table,
 )
+from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
 from whyfor.model.status import LiveStatus
@@ -87,16 +86,21 @@ def _print(board: NowBoard) -> None:
     cards = list(chain.from_iterable(board.groups.values()))
     if not cards:
         return
-    rows = table("status", "", "project", "branch", "title", "doing", "age")
+    rows = FittedTable(
+        *("status", "agent", "project", "branch", "title", "doing", "age"),
+        title="title",
+        drop=("branch",),
+        fold=("doing", "project"),
+    )
     for card in cards:
-        rows.add_row(*_row(card))
+        rows.add(*_row(card))
     out.print()
-    out.print(fitted(rows, 4, out))
+    rows.print(out)
     for card in board.groups["waiting_approval"]:
         _print_request(card)
 
 
-def _row(card: SessionCard) -> list[Text | str]:
+def _row(card: SessionCard) -> list[Text | str | AgentCell]:
     from rich.text import Text
 
     from whyfor.cli.screen import words
@@ -106,7 +110,7 @@ def _row(card: SessionCard) -> list[Text | str]:
     place = project_text(session.project) if session.project else card.place
     return [
         Text(f"{shape} {word}", style=style),
-        words.mark(card),
+        AgentCell(session.agent),
         words.shown_name(place, 24),
         words.shown_name(session.branch, 24),
         words.short(words.title(card), 60),

@@ -53,12 +53,29 @@ class FileChange(msgspec.Struct):
 # -- commits -------------------------------------------------------------------------------------
 
 
+class CommitLimits(msgspec.Struct, frozen=True):
+    """More conditions on commits: a time in ms, a part of the author, paths from the top."""
+
+    until: int | None = None
+    author: str | None = None
+    paths: tuple[str, ...] = ()
+
+    def options(self) -> list[str]:
+        found = []
+        if self.until is not None:
+            found.append(f"--min-age={self.until // 1000}")
+        if self.author is not None:
+            found += ["--fixed-strings", "--regexp-ignore-case", f"--author={self.author}"]
+        return found
+
+
 def commits(
     folder: GitPlace,
     revisions: Iterable[str],
     *,
     limit: int | None = None,
     since: int | None = None,
+    among: CommitLimits | None = None,
 ) -> list[Commit]:
     """Return commits, oldest first, parents before children; `since` in ms, by committer date.
 
@@ -74,6 +91,9 @@ def commits(
     if since is not None:
         options.append(f"--max-age={since // 1000}")
     names = "".join(f"{name}\n" for name in asked if not name.startswith("-"))
+    if among is not None:
+        options += among.options()
+        names += "".join(f"{line}\n" for line in ("--", *among.paths))
     done = _run(
         folder,
         ["rev-list", *options, "--encoding=UTF-8", f"--format={_FORMAT}", "--stdin"],

@@ -28,6 +28,7 @@ import msgspec
 
 from whyfor.git.place import GitDir, GitPlace, find_work_tree, is_git_dir, is_own
 from whyfor.model.paths import escape_surrogates
+from whyfor.terminal import debug
 
 if TYPE_CHECKING:
     import subprocess
@@ -289,6 +290,7 @@ def _prepare(where: GitPlace | None, arguments: Sequence[str]) -> _Start | Answe
             return _NO_REPOSITORY
         place = ["-C", str(top)]
         env["GIT_CEILING_DIRECTORIES"] = str(top.parent)
+    debug(f"git {' '.join(arguments)[:200]}, in {where}")
     # `config` starts nothing, and must show the settings as they are.
     overrides = []
     for setting in _BARE if arguments[0] == "config" else _SETTINGS:

@@ -7,6 +7,7 @@ import msgspec
 from whyfor.model.sessions import Session
 
 FIELDS = ("prompts", "answers", "thinking", "tools")
+SORTS = ("last", "started", "tokens")  # of sessions: last activity, beginning, all tokens used
 
 
 class Atom(msgspec.Struct, frozen=True):
@@ -34,6 +35,7 @@ class Filters(msgspec.Struct, frozen=True):
     fields: tuple[str, ...] = ()  # of FIELDS; empty is all
     agents: tuple[str, ...] = ()  # any of these; empty is all
     committed: bool = False  # only turns that a commit came of
+    file: str | None = None  # sessions that wrote this file or below this folder; any end of a path
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -78,5 +80,6 @@ class SessionFilter(msgspec.Struct, frozen=True):
     until: str | None = None
     branch: str | None = None
     fields: str | None = None
+    file: str | None = None
     # a project's, exactly; for clients, whose words must not become paths
     identity: str | None = None

@@ -9,6 +9,9 @@ import msgspec
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.sessions import Session, Tokens
 
+MERGE = "context_reset"  # a reason, as programs get it
+_MERGE_TEXT = "it is a merge, which has no conversation of its own"
+
 
 class Commit(msgspec.Struct, frozen=True):
     sha: str
@@ -33,6 +36,11 @@ class CommitStory(msgspec.Struct, frozen=True):
     reason: str | None
     nearby: list[dict[str, Any]] = []  # hints, never links
     beside: list[Checkpoint] = []  # of its group, found only now
+
+    @property
+    def reason_text(self) -> str:
+        """Why it has no story, in words for people."""
+        return _MERGE_TEXT if self.reason == MERGE else self.reason or "the reason is unknown"
 
 
 class StoryLine(msgspec.Struct, frozen=True):
@@ -80,6 +88,3 @@ class CommitFilter(msgspec.Struct, frozen=True):
             and (self.since is None or commit.committed_at >= self.since)
             and (self.until is None or commit.committed_at <= self.until)
         )
-
-
-MERGE = "context_reset"

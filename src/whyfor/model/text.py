@@ -28,9 +28,11 @@ def label(text: str | None) -> str:
 
 
 def count(number: int | None) -> str:
-    """Format a number: 148k, 1.6 M, 1,284; `?` if unknown."""
+    """Format a number: 123 G, 1.6 M, 148k, 1,284; `?` if unknown."""
     if number is None:
         return "?"
+    if number >= 10_000_000_000:
+        return f"{number / 1e9:.0f} G"
     if number >= 10_000_000:
         return f"{number / 1e6:.0f} M"
     if number >= 1_000_000:

@@ -372,7 +372,7 @@ def render_project(identity: str | None, names: ProjectNames | None = None) -> s
     if not identity:
         return "no project"
     if identity.startswith("git:"):
-        return (names and names(identity)) or f"git:{identity[4:12]}"
+        return (names and names(identity)) or "unnamed repository"
     parts = [part for part in re.split(r"[/\\]", identity) if part]
     return (
         "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:])

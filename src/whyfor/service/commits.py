@@ -12,7 +12,7 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.identity import has_commit
-from whyfor.git.place import GitPlace
+from whyfor.git.place import GitPlace, name_place
 from whyfor.git.run import ask
 from whyfor.model.cursor import open_cursor, seal_cursor
 from whyfor.model.errors import BadInput, NotFound
@@ -20,6 +20,7 @@ from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitFilter, CommitStory, FullStory
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.commit_stories import full_story, stories_of
 from whyfor.story.repositories import ALL, repository_of
 
@@ -146,6 +147,12 @@ def _commits(folder: GitPlace, tip: str, skip: int, number: int) -> list[history
         raise BadInput("not a cursor of this list", "Begin again without one.")
     revisions = [*(ALL if tip == "*" else [tip]), f"--skip={skip}"]
     return history.commits(folder, revisions, limit=number)[::-1]
+
+
+def branch_names(cwd: Path) -> list[str]:
+    """Return the branches of the repository around a folder; none outside of one."""
+    folder = checkout_root(name_place(cwd))
+    return _branches(folder) if folder is not None else []
 
 
 def _branches(folder: GitPlace) -> list[str]:

@@ -21,6 +21,7 @@ from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.session_lookup import parse_filters
+from whyfor.story.session_lookup import short_ids as short_ids
 from whyfor.story.summary import summarise
 from whyfor.story.tokens import turns_of
 
@@ -33,12 +34,17 @@ class SessionFamily(msgspec.Struct, frozen=True):
 
 
 def sessions(
-    settings: Settings, where: SessionFilter, *, limit: int, everything: bool
+    settings: Settings,
+    where: SessionFilter,
+    *,
+    limit: int,
+    everything: bool,
+    sort: str = "last",
 ) -> list[SessionFamily]:
-    """Newest first; subagents under their parent."""
+    """Newest or most first; subagents under their parent."""
     with reading(settings) as library:
         filters = parse_filters(library, where)
-        found = library.sessions.matching(filters, limit=limit or None, subagents=False)
+        found = library.sessions.matching(filters, limit=limit or None, subagents=False, sort=sort)
         children: dict[str, list[Session]] = {}
         if everything:
             for child in library.sessions.children([s.session_id for s in found]):

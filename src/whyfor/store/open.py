@@ -14,6 +14,7 @@ from whyfor.store.sqlite import schema
 from whyfor.store.sqlite.connection import explained, open_damaged
 from whyfor.store.sqlite.files import remove_database, set_database_aside
 from whyfor.store.sqlite.store import DRIVER, SqliteStore
+from whyfor.terminal import debug
 
 __all__ = [
     "DRIVER",
@@ -136,6 +137,7 @@ def _opened(settings: Settings) -> OpenStore:
     if settings.database.exists():
         store = OpenStore(settings)
         version = schema.schema_version(store.db)
+        debug(f"database {settings.database}, version {version}")
         if version == schema.VERSION:
             return store
         store.close()

@@ -233,8 +233,10 @@ class CaptureStore(Protocol):
 class SessionStore(Protocol):
     """Sessions, found by name, filter or place."""
 
-    def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
-        """Return the sessions that match, newest first."""
+    def matching(
+        self, filters: Filters, *, limit: int | None, subagents: bool, sort: str = "started"
+    ) -> list[Session]:
+        """Return the sessions that match, sorted by one of SORTS, newest or most first."""
 
     def children(self, session_ids: list[str]) -> list[Session]:
         """Return the subagents of these sessions, oldest first."""
@@ -242,6 +244,11 @@ class SessionStore(Protocol):
     def find(self, reference: str, agent: str | None = None) -> Session:
         """Return the session with this id, or the only one whose id begins with it; an exact id
         wins, then main sessions. Raises NotFound, or Ambiguous if several fit."""
+
+    def short_ids(self, names: Iterable[tuple[str, str]], least: int) -> dict[str, str]:
+        """Map agent:id of these (agent, id) to the shortest text that `find` takes for this session
+        alone: a beginning of its id of at least `least` characters, or agent:id where another agent
+        uses the same id."""
 
     def by_number(self, ids: list[int]) -> dict[int, Session]:
         """Return sessions by number; unknown numbers are left out."""

@@ -34,7 +34,8 @@ def require_checkpoint(settings: Settings, reference: str | None, cwd: Path) -> 
         told = stories_of(library, here, [require_commit(library, reference, here)])[0]
     if told.checkpoint is None or not told.checkpoint.parts:
         raise NotFound(
-            f"{told.commit.sha[:10]} has no story: {told.reason}", "Commits with one: whyfor log"
+            f"{told.commit.sha[:10]} has no story: {told.reason_text}",
+            "Commits with one: whyfor log",
         )
     return told.checkpoint
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -30,6 +32,15 @@ def load_conversation(settings: Settings, reference: str) -> Conversation:
         )
 
 
+_SHORT = 8  # characters of an id, where they fit one session alone
+
+
+def short_ids(settings: Settings, names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Map agent:id of sessions to what people can type for each of them."""
+    with reading(settings) as library:
+        return library.sessions.short_ids(names, _SHORT)
+
+
 def find_session(library: OpenStore, reference: str) -> Session:
     agent, _, rest = reference.partition(":")
     return (
@@ -50,7 +61,16 @@ def parse_filters(store: Store, where: SessionFilter) -> Filters:
         until=parse_when(where.until, now, end=True) if where.until else None,
         branch=where.branch,
         fields=_fields(where.fields),
+        file=_file(where.file),
     )
+
+
+def _file(text: str | None) -> str | None:
+    """Return the end of a path as people type it; one that leads up is meant from here."""
+    if text is None:
+        return None
+    plain = text.replace("\\", "/").removeprefix("./")
+    return os.path.abspath(text) if plain.startswith("../") or plain == "." else plain  # noqa: PTH100 - links stay as typed
 
 
 def _fields(text: str | None) -> tuple[str, ...]:

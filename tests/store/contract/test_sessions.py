@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.errors import Ambiguous, NotFound
-from whyfor.model.events import Touch
+from whyfor.model.events import Touch, Usage
 from whyfor.model.query import Filters
 from whyfor.model.sessions import NamedSession, SessionFile, SessionPlace
 from whyfor.model.signals import Signal
@@ -224,3 +224,75 @@ def test_where_a_session_began_and_what_it_was_read_from(store: Store, build: Bu
     ]
     assert store.sessions.begun_in("/elsewhere") == []
     assert store.sessions.agent_version(number) == "1.2"
+
+
+def test_a_short_id_names_its_session_alone(crowd: Store) -> None:
+    names = [(agent, ident) for agent, ident, _ in SESSIONS]
+    short = crowd.sessions.short_ids(names, 4)
+    assert len(set(short.values())) == len(SESSIONS)
+    for agent, ident in names:
+        text = short[f"{agent}:{ident}"]
+        given, _, rest = text.partition(":")
+        found = crowd.sessions.find(rest, given) if rest else crowd.sessions.find(text)
+        assert (found.agent, found.session_id) == (agent, ident)
+    assert short["claude:3f05aaaa"] == "3f05a"
+    assert short["claude:agent-1@77aa0001"] == "agent-1@7"
+    assert short["codex:88880000"] == "8888"
+    assert short["codex:99990000"] == "codex:99990000"
+
+
+def test_the_short_id_of_a_session_that_is_not_kept_is_a_beginning_of_it(crowd: Store) -> None:
+    assert crowd.sessions.short_ids([("gemini", "3f05aaab")], 4) == {"gemini:3f05aaab": "3f05aaab"}
+    assert crowd.sessions.short_ids([], 4) == {}
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("last", ["long", "late", "early"]),
+        ("started", ["late", "long", "early"]),
+        ("tokens", ["early", "long", "late"]),
+    ],
+)
+def test_sessions_are_sorted_by_last_activity_beginning_or_tokens(
+    sort: str, expected: list[str], store: Store, build: Build
+) -> None:
+    def usage(number: int) -> Usage:
+        return Usage(next(build.keys), NOW, "m", input=number, output=1)
+
+    first, last = (build.event("user.prompt", "go", at=NOW + at) for at in (10, 99))
+    build.session("long", first, last, more=[usage(20)])
+    build.session("late", build.event("user.prompt", "go", at=NOW + 50))
+    build.session("early", build.event("user.prompt", "go", at=NOW), more=[usage(90)])
+    found = store.sessions.matching(Filters(), limit=None, subagents=False, sort=sort)
+    assert [session.session_id for session in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("login.py", {"one", "windows"}),
+        ("auth/login.py", {"one", "windows"}),
+        ("auth", {"one", "windows"}),
+        ("/shop/auth/login.py", {"one"}),
+        ("ogin.py", set()),
+        ("b.py", {"one"}),
+        ("read.py", set()),
+    ],
+)
+def test_sessions_are_found_by_a_file_that_they_or_their_subagents_wrote(
+    file: str, expected: set[str], store: Store, build: Build
+) -> None:
+    call = build.event("tool.call", "edit")
+    touches = [
+        Touch(call.key, "/shop/auth/login.py", "write"),
+        Touch(call.key, "/shop/read.py", "read"),
+    ]
+    build.session("one", call, more=touches)
+    child = build.event("tool.call", "edit")
+    build.session("child", child, parent="one", more=[Touch(child.key, "/shop/b.py", "write")])
+    other = build.event("tool.call", "edit")
+    path = r"C:\shop\auth\login.py"
+    build.session("windows", other, more=[Touch(other.key, path, "write")])
+    found = store.sessions.matching(Filters(file=file), limit=None, subagents=False)
+    assert {session.session_id for session in found} == expected

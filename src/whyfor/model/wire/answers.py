@@ -32,3 +32,7 @@ class WireDemo(msgspec.Struct, frozen=True):
     whyfor_home: str | None
     records: int
     sessions: list[WireSession]
+
+
+class WireText(msgspec.Struct, frozen=True):
+    text: str  # what the command prints: a script, a page, a path

@@ -187,7 +187,7 @@ def _details(checkpoint: Checkpoint, story: FullStory) -> str:
 def _session(part: Part, story: FullStory) -> Iterator[str]:
     session = story.sessions[part.name]
     yield (
-        f"{_text(agent_title(part.agent))} <code>{_text(part.session_id[:8])}</code> "
+        f"{_text(agent_title(part.agent))} <code>{_text(part.session_id)}</code> "
         f"{_text(session.title)}"
     )
     yield f"{part.first}–{part.last}"

@@ -158,7 +158,7 @@ def _details(checkpoint: Checkpoint, story: FullStory) -> str:
 def _session(part: Part, story: FullStory) -> str:
     session = story.sessions[part.name]
     agent = inline_text(agent_title(part.agent))
-    what = f"{agent} {code_span(part.session_id[:8])} {inline_text(session.title)}"
+    what = f"{agent} {code_span(part.session_id)} {inline_text(session.title)}"
     why = f": {part.why}" if part.why else ""
     cells = [
         what,

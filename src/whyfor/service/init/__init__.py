@@ -104,6 +104,15 @@ def init(
     return report
 
 
+def hooked_repository(settings: Settings, folder: Path) -> tuple[str | None, bool]:
+    """Return the work tree around a folder, and whether init installed hooks in its repository."""
+    repository = git_hooks.find_hooked(folder)
+    if repository is None:
+        return None, False
+    installed = prints.load_manifest(settings).repositories
+    return to_text(repository.top), to_text(repository.common) in installed
+
+
 class _Init:
     """One run of init, step by step."""
 

@@ -177,8 +177,8 @@ def _native(
 
 def _nothing(session: Session) -> NotFound:
     return NotFound(
-        f"session {session.session_id[:8]} has nothing to resume up to there",
-        f"See what it holds: whyfor show {session.session_id[:8]}",
+        f"session {session.session_id} has nothing to resume up to there",
+        f"See what it holds: whyfor show {session.name}",
     )
 
 

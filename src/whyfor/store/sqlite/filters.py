@@ -58,6 +58,15 @@ def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str]
     if filters.branch:
         where.append("s.branch = ?")
         values.append(filters.branch)
+    if filters.file:
+        # Its own writes, or those of its subagents; of another system's path the same.
+        where.append(
+            "s.id IN (SELECT coalesce(p.id, w.id) FROM touches t JOIN sessions w ON "
+            "w.id = t.session_id LEFT JOIN sessions p ON p.agent = w.agent AND "
+            "p.session_id = w.parent WHERE t.action = 'write' AND "
+            r"instr(? || replace(t.path, '\', '/') || '/', ?) BETWEEN 1 AND ?)"
+        )
+        values += _file_terms(filters.file)
     if filters.since is not None:
         where.append(f"{when or 's.ended_at'} >= ?")
         values.append(filters.since)
@@ -65,3 +74,10 @@ def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str]
         where.append(f"{when or 's.started_at'} <= ?")
         values.append(filters.until)
     return where, values
+
+
+def _file_terms(file: str) -> tuple[str, str, int]:
+    """Return what stands before a path, what is looked for in it, and up to where that may begin: a
+    whole path begins at its beginning, the end of one after any slash."""
+    path = file.replace("\\", "/").rstrip("/") + "/"
+    return ("", path, 1) if path.startswith("/") else ("/", f"/{path}", 1 << 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os.path import commonprefix
 from typing import Any
 
 import apsw
@@ -36,6 +37,14 @@ _AGENTS = (
     "SELECT (SELECT min(agent) FROM sessions WHERE agent > name) FROM agents WHERE name IS NOT "
     "NULL)"
 )
+_ORDER = {
+    "last": "coalesce(s.ended_at, s.started_at)",
+    "started": "s.started_at",
+    "tokens": (
+        "coalesce(s.input, 0) + coalesce(s.cache_read, 0) + coalesce(s.cache_write, 0) + "
+        "coalesce(s.output, 0)"
+    ),
+}
 _OLDEST = -(1 << 62)  # stands for an unknown beginning: such sessions come last
 _BRIEF = """
     SELECT id, agent, session_id, parent, ended_at, last_seq, project_id, branch, title, own_from
@@ -47,13 +56,15 @@ class SqliteSessions:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
+    def matching(
+        self, filters: Filters, *, limit: int | None, subagents: bool, sort: str = "started"
+    ) -> list[Session]:
         where, values = session_filter(filters)
         if not subagents:
             where.append("s.parent IS NULL")
         sql = (
-            f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY s.started_at "
-            "DESC, s.id DESC"
+            f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY "
+            f"{_ORDER[sort]} DESC, s.id DESC"
         )
         if limit is not None:
             sql += f" LIMIT {int(limit)}"
@@ -88,6 +99,28 @@ class SqliteSessions:
                 f"{reference!r} fits {len(found)} sessions: {shown}", "Give more of the id."
             )
         return self._session(found[0])
+
+    def short_ids(self, names: Iterable[tuple[str, str]], least: int) -> dict[str, str]:
+        wanted = sorted(set(names))
+        sql = f"""
+            {_AGENTS}
+            SELECT j.key,
+                (SELECT max(session_id) FROM sessions WHERE agent=name AND session_id<j.value),
+                (SELECT min(session_id) FROM sessions WHERE agent=name AND session_id>j.value),
+                (SELECT agent FROM sessions WHERE agent=name AND session_id=j.value)
+            FROM json_each(?) j, agents
+            WHERE name IS NOT NULL
+        """
+        found = {f"{agent}:{ident}": ident[:least] for agent, ident in wanted}
+        for at, *near, twin in fetch(self.db, sql, (as_json([ident for _, ident in wanted]),)):
+            agent, ident = wanted[at]
+            common = [commonprefix([ident, other or ""]) for other in near]  # noqa: RUF071
+            longest = max(map(len, common))
+            name = f"{agent}:{ident}"
+            found[name] = max(found[name], ident[: longest + 1], key=len)
+            if twin not in (None, agent):
+                found[name] = name
+        return found
 
     def by_number(self, ids: list[int]) -> dict[int, Session]:
         sql = f"SELECT {_SESSION} {_FROM} WHERE s.id IN (SELECT value FROM json_each(?))"

@@ -1,0 +1,176 @@
+"""Tables that fit the terminal: a number, an id or the only name of a row is never cut.
+
+Where there is room, agents are written out; else they are two letters, explained below the table.
+Where that is still too wide, the title gets narrower, and then columns are left out or move below
+the title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from whyfor.cli.render import agent
+from whyfor.service.agents import agent_colour, agent_mark, agent_title
+
+# rich takes longer to import than most commands take to run; --json never needs it
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+_GAP = 2  # between two columns
+_TITLE = 40  # a title of this length is worth more than agents' names in full
+_SHORT_TITLE = 20
+_LEAST = 8  # of a title, on a terminal that is too narrow for everything else
+
+
+class AgentCell:
+    """The agents of a row: their names, or their marks."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = tuple(dict.fromkeys(names))
+
+    def text(self, *, full: bool) -> Text:
+        from rich.text import Text
+
+        if not full:
+            return Text(" ").join(agent(name) for name in self.names)
+        styled = [Text(agent_title(name), style=agent_colour(name)) for name in self.names]
+        return Text(", ").join(styled)
+
+
+class _Layout(NamedTuple):
+    headings: list[str]
+    rows: list[list[Text]]
+    widths: list[int]
+
+
+class FittedTable:
+    """Rows under headings; one column has the title of its row and takes what the others leave."""
+
+    def __init__(
+        self,
+        *headings: str,
+        title: str,
+        right: Sequence[str] = (),
+        fold: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        wrap: bool = False,
+    ) -> None:
+        """As the terminal gets narrower, columns in `drop` are left out, then those in `fold` move
+        below the title, each in this order. A title that is too long is cut, or continued on the
+        next line with `wrap`."""
+        self.headings = headings
+        self.title = headings.index(title)
+        self.right = right
+        self.drop = [headings.index(name) for name in drop]
+        self.fold = [headings.index(name) for name in fold]
+        self.wrap = wrap
+        self.rows: list[tuple[Text | str | AgentCell, ...]] = []
+
+    def add(self, *cells: Text | str | AgentCell) -> None:
+        assert len(cells) == len(self.headings)
+        self.rows.append(cells)
+
+    def width(self) -> int:
+        """Return the width at which agents are marks and nothing is cut or folded."""
+        widths = self._layout(full=False).widths
+        return _total(widths, range(len(widths)))
+
+    def print(self, out: Console) -> None:
+        layout = self._layout(full=True)
+        full = self._needed(layout.widths, range(len(self.headings)), _TITLE) <= out.width
+        if not full:
+            layout = self._layout(full=False)
+        widths, shown = layout.widths, self._shown(layout.widths, out.width)
+        others = _total(widths, shown) - widths[self.title]
+        widths[self.title] = min(widths[self.title], max(_LEAST, out.width - others))
+        self._print(out, layout, shown)
+        dropped = [self.headings[at] for at in self.drop if at not in shown]
+        notes = [] if full else self._legend()
+        if dropped:
+            notes.append(f"no room for: {', '.join(dropped)}")
+        if notes:
+            out.print(" · ".join(notes), style="dim")
+
+    def _layout(self, *, full: bool) -> _Layout:
+        """Return the cells on one line each, as they are shown, and the widths they need."""
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        from whyfor.cli.console import clean_text
+
+        headings = list(self.headings)
+        rows = []
+        for row in self.rows:
+            cells = []
+            for at, cell in enumerate(row):
+                if isinstance(cell, AgentCell):
+                    text = cell.text(full=full)
+                    headings[at] = self.headings[at] if full else ""
+                else:
+                    text = Text(cell) if isinstance(cell, str) else cell
+                cells.append(clean_text(text, one_line=True))
+            rows.append(cells)
+        widths = [cell_len(heading) for heading in headings]
+        for cells in rows:
+            widths = [max(width, cell.cell_len) for width, cell in zip(widths, cells, strict=True)]
+        return _Layout(headings, rows, widths)
+
+    def _needed(self, widths: list[int], shown: Sequence[int], title: int) -> int:
+        """Return the width with a title of at least this length, if it has so many."""
+        wanted = widths[self.title]
+        return _total(widths, shown) - wanted + min(wanted, title)
+
+    def _shown(self, widths: list[int], width: int) -> list[int]:
+        shown = list(range(len(widths)))
+        for column in (*self.drop, *self.fold):
+            if self._needed(widths, shown, _SHORT_TITLE) <= width:
+                break
+            shown.remove(column)
+        return shown
+
+    def _print(self, out: Console, layout: _Layout, shown: list[int]) -> None:
+        from whyfor.cli.console import CleanTable
+
+        made = CleanTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
+        for at in shown:
+            made.add_column(
+                layout.headings[at],
+                justify="right" if self.headings[at] in self.right else "left",
+                width=layout.widths[at],
+                no_wrap=True,
+            )
+        folded = [at for at in self.fold if at not in shown]
+        for row in layout.rows:
+            cells: list[RenderableType] = [row[at] for at in shown]
+            cells[shown.index(self.title)] = self._title_cell(row, folded)
+            made.add_row(*cells)
+        out.print(made)
+
+    def _title_cell(self, row: list[Text], folded: list[int]) -> RenderableType:
+        from rich.console import Group
+        from rich.text import Text
+
+        title = row[self.title]
+        title.no_wrap = not self.wrap
+        title.overflow = "fold" if self.wrap else "ellipsis"
+        facts = []
+        for at in sorted(folded):
+            if row[at].plain not in ("", "–"):
+                facts.append(f"{self.headings[at]} {row[at].plain}")
+        if not facts:
+            return Group(title)
+        return Group(title, Text(" · ".join(facts), style="dim", no_wrap=False, overflow="fold"))
+
+    def _legend(self) -> list[str]:
+        names: dict[str, None] = {}
+        for row in self.rows:
+            for cell in row:
+                if isinstance(cell, AgentCell):
+                    names |= dict.fromkeys(cell.names)
+        return [f"{agent_mark(name)} {agent_title(name)}" for name in names]
+
+
+def _total(widths: list[int], shown: Sequence[int]) -> int:
+    return sum(widths[at] for at in shown) + _GAP * (len(shown) - 1)
