@@ -169,6 +169,7 @@ doctor | doctor --json | doctor --deep | show HEAD | show HEAD --json | show HEA
 export HEAD | export HEAD --format html | export HEAD --json | export HEAD~1..HEAD --tools --thinking
 init --dry-run | init --dry-run --json | uninstall --dry-run | link | link --json | link HEAD~1..HEAD --json
 --help | serve --help | --version | forget --match quokka --dry-run | forget --match quokka --dry-run --json
+config | config --json | config path | completion bash | man | log --verbose | sessions --color always
 """
 OF_SESSIONS = """
 show | show --turns | show --thinking --tools | show --json | show --turns --json | show --raw
@@ -350,7 +351,7 @@ def test_what_is_hidden_in_code_stays_shown_in_an_export_with_secrets(home: Path
 def test_a_real_terminal_gets_our_styling_and_nothing_else(
     hostile: Hostile, arguments: list[str]
 ) -> None:
-    env = {**os.environ, "TERM": "xterm-256color"}
+    env = {**os.environ, "TERM": "xterm-256color", "PAGER": "cat -u"}
     with Window(["-m", "whyfor", *arguments], env, 140, 40) as window:
         window.leave()
         assert foreign(window.written, bars=True) == []
@@ -694,6 +695,8 @@ REASONS = {
     ("__main__.py", "print"): "--version: answered before anything is imported",
     ("privacy/rule_check.py", "print"): "a number, to the process that started it",
     ("cli/errors.py", "sys.stdout"): "opened, flushed and closed, not written to",
+    ("cli/pager.py", "sys.stdout"): "flushed before it is the pager's, and after",
+    ("cli/pager.py", "sys.stderr"): "flushed before it is the pager's, and after",
     ("cli/redact.py", "sys.stdout"): "flushed",
     ("cli/render.py", "sys.stdout"): "flushed",
     ("cli/serve.py", "sys.stdout"): "flushed",

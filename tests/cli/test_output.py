@@ -76,7 +76,7 @@ def test_long_output_goes_through_the_pager_with_colours_and_notes(
     assert "Prompt 39" in paged
     assert ESCAPE in paged
     assert (tmp_path / "env").read_text() == "LESS=FRX\n"
-    assert "no room for: tools" in paged  # it knows that the terminal has 80 columns
+    assert "Cc Claude Code" in paged  # it knows that the terminal has 80 columns
 
 
 @pytest.mark.parametrize(

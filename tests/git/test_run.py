@@ -20,6 +20,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
 # second interpreter.
 STARTERS = {
     "git/run.py",
+    "cli/pager.py",
     "service/doctor/hooks.py",
     "live/notify.py",
     "privacy/rule_check.py",

@@ -63,7 +63,7 @@ _running: list[Pager] = []
 
 def start_pager() -> None:
     """Start a pager if the command has long output and a person reads it."""
-    if not options.pager or _running or not is_terminal():
+    if not options.pager or _running or not is_terminal() or not os.isatty(1):
         return
     command = pager_command()
     if not command:
