@@ -198,7 +198,7 @@ def test_ages_numbers_and_durations_are_said_as_the_design_says() -> None:
     )
     assert render.render_project("github.com/acme/checkout") == "acme/checkout"
     assert render.render_project("/home/ada/code/shop") == "shop"
-    assert render.render_project("git:0123456789abcdef") == "git:01234567"
+    assert render.render_project("git:0123456789abcdef") == "unnamed repository"
     assert render.render_project(None) == "no project"
     home = PurePath("/home/ada")
     for path, said in {

@@ -62,10 +62,6 @@ class Session(msgspec.Struct, frozen=True):
         """Whether it is a copy in which nothing was said yet."""
         return self.own_from > 1 and not self.messages
 
-    @property
-    def name(self) -> str:
-        return f"{self.agent}:{self.session_id}"
-
 
 class Project(msgspec.Struct, frozen=True):
     """A repository, independent of its path."""

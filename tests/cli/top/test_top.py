@@ -21,8 +21,8 @@ def test_once_is_a_table(settings: Settings, kept: Transcript, cli: Cli) -> None
     found = cli("top", "--once")
     assert found.code == 0 and found.err == ""
     head, row = found.out.splitlines()[2:4]
-    assert head.split() == ["status", "project", "branch", "title", "doing", "age"]
-    assert "Cc" in row and "shop" in row and "main" in row and "Count the quokkas" in row
+    assert head.split() == ["status", "agent", "project", "branch", "title", "doing", "age"]
+    assert "Claude Code" in row and "shop" in row and "main" in row and "Count the quokkas" in row
     assert cli("top").out.splitlines()[2] == head, "where there is no terminal"
 
 
