@@ -49,7 +49,7 @@ COMMANDS = {
     "man": "Print the manual page.",
 }
 # Those whose output may be longer than the terminal.
-PAGED = {"diff", "log", "projects", "search", "sessions", "show", "stats"}
+PAGED = {"diff", "log", "memory", "projects", "search", "sessions", "show", "stats"}
 
 
 class LazyGroup(click.Group):

@@ -10,15 +10,14 @@ from whyfor import config
 from whyfor.cli.render import (
     age_text,
     console,
-    fitted,
     json_option,
     moment_text,
     one_line,
     print_json,
     print_note,
     project_text,
-    table,
 )
+from whyfor.cli.tables import FittedTable
 from whyfor.model.memory import Quote, SessionSummary, StoredObservation
 from whyfor.model.query import SessionFilter
 from whyfor.model.wire.memory import WireNoteDetail, wire_memory_note, wire_session_summary
@@ -110,20 +109,17 @@ def show_command(note_id: str, as_json: bool) -> None:
 def _table(found: list[StoredObservation]) -> None:
     from rich.text import Text
 
-    made = table("id", "when", "type", "state", "title")
+    made = FittedTable("id", "when", "type", "state", "title", title="title", wrap=True)
     for each in found:
         note = each.observation
-        made.add_row(
+        made.add(
             Text(note.key[:_ID], style="bold"),
             age_text(note.at),
             note.type,
             Text(note.state, style=_STATE_STYLES.get(note.state, "")),
             one_line(note.title),
         )
-    title = made.columns[-1]
-    title.no_wrap = False  # a note that is cut tells nothing
-    out = console()
-    out.print(fitted(made, 4, out))
+    made.print(console())
 
 
 def _print_detail(detail: NoteDetail) -> None:
