@@ -135,9 +135,13 @@ def _words(event: StoredEvent) -> tuple[str, str]:
     if event.kind == "tool.result" and not (data.get("external") and not data.get("uuid")):
         return (
             "user",
-            f"{MARKER}tool result{' (failed)' if data.get('failed') else ''}]\n{_short(text)}",
+            f"{MARKER}tool result{_outcome(data)}]\n{_short(text)}",
         )
     return "", ""
+
+
+def _outcome(data: Record) -> str:
+    return " (denied)" if data.get("rejected") else " (failed)" if data.get("failed") else ""
 
 
 def _given(data: Record) -> str:

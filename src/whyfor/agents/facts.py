@@ -78,7 +78,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that do several things, by the value of their argument `command`."""
     arguments: ArgumentNames = ArgumentNames()
     refusals: tuple[str, ...] = ()
-    """How the result of a call begins that the person refused."""
+    """How the result of a call begins that was denied."""
 
     folder_variables: tuple[str, ...] = ()
     """Environment variables that say where it keeps its files."""

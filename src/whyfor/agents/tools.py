@@ -106,9 +106,13 @@ def ends_with_turn(started: Mapping[str, object], agent: str) -> bool:
     return any(started.get(name) == value for name, value in own.items())
 
 
-def refusals() -> tuple[str, ...]:
-    """Return how the results of calls begin that the person refused."""
-    return _refusals(tuple(AGENTS))
+def was_denied(result: Mapping[str, object] | None, text: str) -> bool:
+    """Whether a call was denied, by the person or by a rule, from the data and text of its
+    result."""
+    data = result or {}
+    return bool(data.get("rejected")) or (
+        bool(data.get("failed")) and text.startswith(_refusals(tuple(AGENTS)))
+    )
 
 
 def _facts(agent: str) -> list[AgentFacts]:

@@ -10,8 +10,9 @@ import click
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json, printed_ids
 from whyfor.model.errors import Busy
+from whyfor.model.sessions import Session
 from whyfor.model.text import plural
-from whyfor.service.restore import ActiveSession, RestoreReport, active_sessions, restore, wanted
+from whyfor.service.restore import RestoreReport, open_sessions, restore, wanted
 from whyfor.terminal import confirm
 
 
@@ -22,7 +23,7 @@ from whyfor.terminal import confirm
     "--agent",
     help="Resume in this agent: claude, codex, gemini. Other sessions are converted.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask when a session is active here.")
+@click.option("--yes", is_flag=True, help="Do not ask when a session is open here.")
 @json_option
 def command(
     commit: str | None, session: str | None, agent: str | None, yes: bool, as_json: bool
@@ -40,7 +41,7 @@ def command(
     """
     settings, cwd = config.load(), Path.cwd().resolve()
     wish = wanted(settings, commit, session, agent, cwd)
-    if not yes and (busy := active_sessions(settings, cwd)):
+    if not yes and (busy := open_sessions(settings, cwd)):
         _confirm(busy, as_json)
     made = restore(settings, wish)
     if as_json:
@@ -49,10 +50,10 @@ def command(
         _tell(made)
 
 
-def _confirm(busy: list[ActiveSession], as_json: bool) -> None:
+def _confirm(busy: list[Session], as_json: bool) -> None:
     ids = printed_ids(busy[:3])
     named = ", ".join(f"{one.agent} {ids[f'{one.agent}:{one.session_id}']}" for one in busy[:3])
-    told = f"{plural(len(busy), 'session')} at work here: {named}"
+    told = f"{plural(len(busy), 'session')} open here: {named}"
     if as_json or not sys.stdin.isatty():
         raise Busy(
             told, "It will not be touched, but two may then change the same files. Go on: --yes"

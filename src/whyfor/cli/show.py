@@ -246,7 +246,7 @@ def _calls(out: Console, run: list[TranscriptCall], tools: bool) -> None:
         names = Counter(call.name for call in run)
         told = ", ".join(f"{name} ×{number}" for name, number in names.items())
         out.print(Text(f"   ▸ {told}", style="dim"))
-        run = [call for call in run if call.diff or call.failed]
+        run = [call for call in run if call.diff or call.outcome]
     for call in run:
         out.print(_call(call, tools))
 
@@ -260,7 +260,7 @@ def _call(call: TranscriptCall, tools: bool) -> RenderableType:
     parts: list[RenderableType] = [line]
     if call.diff:
         parts.append(Padding(_coloured(call.diff, most), (0, 0, 0, 7), expand=False))
-    if call.result and (tools or call.failed):
+    if call.result and (tools or call.outcome == "failed"):
         parts.append(Padding(_folded(call.result, most), (0, 0, 0, 7), expand=False))
     return Group(*parts)
 
@@ -268,7 +268,9 @@ def _call(call: TranscriptCall, tools: bool) -> RenderableType:
 def _outcome(call: TranscriptCall) -> Text:
     if call.result is None:
         return Text("  no result recorded", style="dim italic")
-    if call.failed:
+    if call.outcome == "denied":
+        return Text("  denied", style="yellow")
+    if call.outcome == "failed":
         code = call.exit_code
         return Text(f"  ✕ {'failed' if code is None else f'exit {code}'}", style="red")
     if call.result:

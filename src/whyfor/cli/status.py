@@ -55,7 +55,7 @@ def _render(found: StatusReport) -> None:
     if found.active:
         _render_active(out, found.active)
     else:
-        out.print("No session was active here in the last half hour.", style="dim")
+        out.print(_none_open(found.last), style="dim")
     for item in found.open:
         _render_open(out, item)
     if found.unread:
@@ -128,6 +128,16 @@ def _unread(unread: dict[str, str]) -> str:
     path, reason = min(unread.items())
     more = f" and {plural(len(unread) - 1, 'more file')}" if len(unread) > 1 else ""
     return one_line(f"Could not look at {path}{more}: {reason}")
+
+
+def _none_open(last: Session | None) -> str:
+    if last is None:
+        return "No session was open here in the last day."
+    title = one_line(last.title)[:50] or "(no prompt)"
+    return (
+        f"No session is open here. The last was {agent_title(last.agent)} "
+        f"{last.session_id[:8]} {title}, {age_text(last.ended_at)}."
+    )
 
 
 def _open(item: OpenWork) -> str:

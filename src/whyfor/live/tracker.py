@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,9 @@ Key = tuple[str, str]  # agent, session id
 
 
 class _Attended:
-    __slots__ = tuple(
-        "dirty due facts grown made number read_due session stale state status summary".split()
+    __slots__ = (
+        *("alive", "dirty", "due", "facts", "grown", "made", "number", "read_due"),
+        *("session", "stale", "state", "status", "summary"),
     )
 
     def __init__(self, number: int | None) -> None:
@@ -54,6 +55,7 @@ class _Attended:
         self.grown = True  # since then
         self.state: State = NEW
         self.status: Status | None = None
+        self.alive: bool | None = None  # its process; None: nobody can tell
         self.due = 0.0
         self.dirty = True
 
@@ -110,7 +112,9 @@ class StatusTracker:
                 pid = process(each.state)
                 words = self._summary(store, each, each.status)
                 found.append(
-                    LiveStatus(each.session, each.status, words, pid=pid[0] if pid else None)
+                    LiveStatus(
+                        each.session, each.status, words, pid[0] if pid else None, each.alive
+                    )
                 )
         return found
 
@@ -167,6 +171,13 @@ class StatusTracker:
         self._renamed(store)
         self._bound()
         return named
+
+    def attend(self, keys: Iterable[Key]) -> None:
+        """Look at these sessions alone, instead of all that are new."""
+        self._ask_lists(self._clock())
+        store = self._opened()
+        for key in keys:
+            self._attend(store, key)
 
     def _opened(self) -> Store:
         """The database may be another by now: a damaged one is set aside."""
@@ -280,7 +291,8 @@ class StatusTracker:
             changed = changed or (each.stale and clock >= each.read_due) or self._to_tell(each)
             if not each.dirty and clock < each.due:
                 continue
-            before, each.status = each.status, self._judged(key, each.state, now)
+            each.alive = self._alive(key, each.state, now)
+            before, each.status = each.status, judge_status(each.state, now, each.alive)
             changed = changed or before is None or _differ(before, each.status)
             each.dirty = False
             each.due = clock + (_SOON if each.status.phase in _AT_WORK else _LATER)
@@ -296,13 +308,13 @@ class StatusTracker:
         times = [0.0 if each.dirty else each.due - clock for each in self._attended.values()]
         return max(0.0, min([*times, self._lists_due - clock]))
 
-    def _judged(self, key: Key, state: State, now: int) -> Status:
-        alive: bool | None = None
-        if (ident := process(state)) is not None:
-            # its process has another session open by now
-            taken = self._holders.get(ident, key) != key
-            alive = False if taken else self._processes.alive(ident, state.heard.at, now)
-        return judge_status(state, now, alive)
+    def _alive(self, key: Key, state: State, now: int) -> bool | None:
+        ident = process(state)
+        if ident is None:
+            return None
+        if self._holders.get(ident, key) != key:
+            return False  # its process has another session open by now
+        return self._processes.alive(ident, state.heard.at, now)
 
     def _ask_lists(self, clock: float) -> None:
         if clock < self._lists_due:

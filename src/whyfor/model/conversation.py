@@ -293,7 +293,7 @@ class TranscriptCall(msgspec.Struct, frozen=True):
     argument: str = ""  # the one input that says most
     diff: list[str] = []
     result: str | None = None  # None: none was recorded
-    failed: bool = False
+    outcome: str = ""  # denied | failed
     exit_code: int | None = None
 
 

@@ -111,7 +111,7 @@ class EventHead(msgspec.Struct, gc=False):
     kind: str
     at: int | None
     size: int
-    failed: int  # a result that says so: 1
+    failed: int  # a result that says so, and not that the call was denied: 1
     undone: int | None  # turns that were taken back with it
     rewound: str | None
 

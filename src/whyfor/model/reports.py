@@ -74,6 +74,7 @@ class StatusReport(msgspec.Struct, frozen=True):
     paused: list[Paused]
     # files written by sessions that could not be compared with the last commit, and the reasons
     unread: dict[str, str] = {}
+    last: Session | None = None  # that was open here in the last day, and is no longer
 
 
 class CommitRange(msgspec.Struct, frozen=True):

@@ -54,6 +54,7 @@ class LiveStatus(msgspec.Struct, frozen=True):
     status: Status
     summary: Summary | None = None  # the last turns in a few lines
     pid: int | None = None  # of the agent, if known
+    alive: bool | None = None  # whether that process runs; None: nobody can tell
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.git.run import ask
 from whyfor.git.worktree import WorkTreeState, find_changes
+from whyfor.live.open_sessions import sessions_here
 from whyfor.model.events import EventRef
 from whyfor.model.query import Filters
 from whyfor.model.reports import LastCapture, OpenWork, Paused, StatusReport
@@ -22,13 +23,12 @@ from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.commit_stories import stories_of
 from whyfor.story.repositories import repository_at
 
-# a session is active if it wrote something in the last half hour and has not said goodbye
-ACTIVE = 30 * 60_000
 RECENT = 30 * 86_400_000
 
 
 def status(settings: Settings, cwd: Path) -> StatusReport:
     folder = checkout_root(name_place(cwd))
+    here = sessions_here(settings, folder if isinstance(folder, Path) else cwd)
     with reading(settings) as library:
         sha = ask(folder, "rev-parse", "--verify", "--quiet", "HEAD") if folder else None
         head = stories_of(library, folder, [sha])[0] if folder and sha else None
@@ -40,7 +40,7 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
             state = find_changes(folder, sha, {path for paths in wrote.values() for path in paths})
         return StatusReport(
             head,
-            [session for session in sessions if _active(library, session)],
+            here.open,
             [
                 found
                 for session in sessions
@@ -54,6 +54,7 @@ def status(settings: Settings, cwd: Path) -> StatusReport:
             ],
             [describe_pause(pause) for pause in active_pauses(settings)],
             state.unread,
+            here.last,
         )
 
 
@@ -64,16 +65,14 @@ def _recent(library: OpenStore, project: int) -> list[Session]:
     )
 
 
-def _active(library: OpenStore, session: Session) -> bool:
-    if session.ended_at is None or wall_clock() - session.ended_at > ACTIVE:
-        return False
-    goodbye = library.signals.ended_at(session.agent, session.session_id)
-    return goodbye is None or goodbye < session.ended_at
+def _committed(library: OpenStore, session: Session) -> int:
+    """The last event that a commit holds, or that was copied from another session."""
+    return max(library.checkpoints.last_linked(session.id), session.own_from - 1)
 
 
 def _wrote(library: OpenStore, session: Session) -> set[str]:
     """Files it wrote since its last commit, and its subagents with it."""
-    last = library.checkpoints.last_linked(session.id)
+    last = _committed(library, session)
     committed_at = library.conversation.time_of(EventRef(session.id, last)) or 0
     return library.sessions.files_since(session, last, committed_at)
 
@@ -82,7 +81,7 @@ def _open(library: OpenStore, session: Session, files: set[str]) -> OpenWork | N
     """The session with the files that are in no commit yet; None if there are none."""
     if not files:
         return None
-    last = library.checkpoints.last_linked(session.id)
+    last = _committed(library, session)
     prompts = library.conversation.prompts_since(session.id, last)
     return OpenWork(session, prompts, sorted(files))
 

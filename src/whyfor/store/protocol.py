@@ -630,9 +630,6 @@ class SignalStore(Protocol):
     def last_of(self, agent: str, session_id: str, limit: int) -> list[Signal]:
         """Return the last signals of a session, newest first."""
 
-    def ended_at(self, agent: str, session_id: str) -> int | None:
-        """Return when a hook last reported the end of a session; None if none did."""
-
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
         """Return those of these commits that a hook saw being made inside a session."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whyfor.agents.edits import changes_in, first_text, is_edit, patched_paths, path_in
-from whyfor.agents.tools import tool_kind
+from whyfor.agents.tools import tool_kind, was_denied
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
@@ -108,7 +108,7 @@ def _add_call(making: _Making, event: StoredEvent, agent: str) -> None:
 def _add_result(making: _Making, event: StoredEvent, _agent: str) -> None:
     data = event.data or {}
     if data.get("failed"):
-        making.turn.failures += 1
+        making.turn.failures += not was_denied(data, event.text)
         making.writes.pop(first_text(data, "id"), None)
 
 

@@ -73,7 +73,7 @@ def _document(words: str) -> Document:
         [checkpoint],
         without,
     )
-    call = DocumentCall(words, words, f"+{words}\n-{words}\n{words}", words, True)
+    call = DocumentCall(words, words, f"+{words}\n-{words}\n{words}", words, "failed")
     lines = [
         DocumentLine(role, words, words, seq, 0, words, [call] if role == "calls" else [])
         for seq, role in enumerate(ROLES)

@@ -206,7 +206,7 @@ def test_a_session_at_work_in_the_folder_asks_for_yes(home: Path, cwd: Path, cli
 
     refused = cli("restore", "--session", t.session_id)
     assert refused.code == 2
-    assert "1 session at work here: claude 5e551011" in refused.err
+    assert "1 session open here: claude 5e551011" in refused.err
     assert "--yes" in refused.err
     assert listing(home) == before
     assert cli("restore", "--session", t.session_id, "--yes").code == 0
@@ -233,7 +233,7 @@ def test_at_a_terminal_it_asks(home: Path, cwd: Path, cli: Cli, answer: bytes, c
     os.close(theirs)
 
     assert done.returncode == code, done.stderr
-    assert "at work here: claude 5e551011. Restore beside it? [y/N]" in done.stdout + done.stderr
+    assert "open here: claude 5e551011. Restore beside it? [y/N]" in done.stdout + done.stderr
     assert (set(listing(home)) == before) == (code == 1)
 
 
@@ -254,7 +254,7 @@ def test_what_a_dead_process_left_or_another_folder_holds_does_not_count(
         json.dumps({"pid": os.getpid(), "sessionId": "b", "cwd": "/code/other"})
     )
     (registry / "3.json").write_text("not JSON")
-    assert restoring.active_sessions(config.load(), cwd) == []
+    assert restoring.open_sessions(config.load(), cwd) == []
 
 
 def test_a_session_that_wrote_a_moment_ago_counts(home: Path, cwd: Path, cli: Cli) -> None:
@@ -262,10 +262,10 @@ def test_a_session_that_wrote_a_moment_ago_counts(home: Path, cwd: Path, cli: Cl
     t.prompt("Hello")
     path = t.save(home)
     cli("ingest")
-    assert restoring.active_sessions(config.load(), cwd) == []
+    assert restoring.open_sessions(config.load(), cwd) == []
     with path.open("a") as file:
         file.write(t.text())
-    assert [one.session_id for one in restoring.active_sessions(config.load(), cwd)] == [
+    assert [one.session_id for one in restoring.open_sessions(config.load(), cwd)] == [
         t.session_id
     ], "not read yet"
 
@@ -274,7 +274,7 @@ def test_a_session_that_wrote_a_moment_ago_counts(home: Path, cwd: Path, cli: Cl
     now.lines[0]["timestamp"] = to_iso(time.time_ns() // 1_000_000)
     now.save(home)
     cli("ingest")
-    assert [one.session_id for one in restoring.active_sessions(config.load(), cwd)] == [
+    assert [one.session_id for one in restoring.open_sessions(config.load(), cwd)] == [
         now.session_id
     ]
 
@@ -288,7 +288,7 @@ def test_a_session_just_restored_is_not_at_work(home: Path, cwd: Path, cli: Cli)
         bring_back(cwd, RestoredSource("claude", t.session_id), agent=agent)
         bring_back(cwd, RestoredSource("codex", r.id), agent=agent)
     cli("ingest")
-    assert restoring.active_sessions(config.load(), cwd) == []
+    assert restoring.open_sessions(config.load(), cwd) == []
 
 
 # -- what goes wrong -----------------------------------------------------------------------------

@@ -37,8 +37,6 @@ def test_a_sessions_signals_are_in_order_or_newest_first(store: Store, build: Bu
     assert store.signals.of_session("claude", "a") == [STOP, ENDED]
     assert store.signals.last_of("claude", "a", 1) == [ENDED]
     assert store.signals.of_session("codex", "a") == []
-    assert store.signals.ended_at("claude", "a") == NOW + 5
-    assert store.signals.ended_at("claude", "b") is None
 
 
 def test_a_probe_is_no_word_of_an_agent(store: Store, build: Build) -> None:

@@ -61,7 +61,11 @@ FACTS = AgentFacts(
         whole=("content",),
         edits=("edits",),
     ),
-    refusals=("The user doesn't want to proceed",),
+    refusals=(
+        "The user doesn't want to",
+        "Permission to use ",
+        "Claude requested permissions to ",
+    ),
     folder_variables=("CLAUDE_CONFIG_DIR",),
     session_variables=("CLAUDE_CODE_SESSION_ID",),
     presence_variables=("CLAUDECODE",),

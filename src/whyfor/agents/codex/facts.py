@@ -85,7 +85,7 @@ FACTS = AgentFacts(
         patch=("input",),
         changes=("changes",),
     ),
-    refusals=("exec command rejected",),
+    refusals=("exec command rejected", "patch rejected"),
     folder_variables=("CODEX_HOME",),
     session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     presence_variables=("CODEX_SANDBOX",),

@@ -106,9 +106,10 @@ def _thought(item: Thought, unfolded: bool) -> RenderableType:
 def _call(item: ToolCallItem, unfolded: bool) -> RenderableType:
     open_ = unfolded or item.unfolded
     end = "  ".join(filter(None, (*map(one_line, item.meta), _took(item.took))))
-    if item.failed:
+    bad = item.failed and not item.denied
+    if bad:
         end = f"✕ {end}"
-    head = _line("▾" if open_ else "▸", item.verb, short(item.argument, 400), end, bad=item.failed)
+    head = _line("▾" if open_ else "▸", item.verb, short(item.argument, 400), end, bad=bad)
     parts: list[RenderableType] = [head]
     for edit in item.edits:
         parts.append(Padding(_edit(edit, unfolded), _IN))

@@ -100,6 +100,7 @@ class WireStatusReport(msgspec.Struct, frozen=True):
     capture: list[WireCapture]
     paused: list[WirePause]
     unread: list[WireUnread]
+    last: WireSession | None
 
 
 def wire_listed_project(
@@ -141,6 +142,7 @@ def wire_status_report(found: StatusReport) -> WireStatusReport:
         capture=[copy_fields(WireCapture, each) for each in found.capture],
         paused=[wire_pause(each) for each in found.paused],
         unread=[WireUnread(*each) for each in sorted(found.unread.items())],
+        last=wire_session(found.last) if found.last else None,
     )
 
 

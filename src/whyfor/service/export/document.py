@@ -42,7 +42,7 @@ class DocumentCall(msgspec.Struct, frozen=True):
     argument: str
     diff: str
     result: str
-    failed: bool
+    outcome: str  # denied, failed, or empty
 
     @property
     def given(self) -> str:
@@ -274,7 +274,7 @@ def _call(call: TranscriptCall) -> DocumentCall:
         label(call.argument),
         _shortened(call.diff),
         _shortened(plain(call.result).split("\n")) if call.result else "",
-        call.failed,
+        call.outcome,
     )
 
 

@@ -233,7 +233,7 @@ def _line(line: DocumentLine) -> str:
 
 
 def _call(call: DocumentCall) -> str:
-    bad = ' <span class="bad">failed</span>' if call.failed else ""
+    bad = f' <span class="bad">{call.outcome}</span>' if call.outcome else ""
     head = f'<p class="call"><b>{_name(call.name)}</b> <code>{_name(call.given)}</code>{bad}</p>'
     diff = (
         f"<pre><code>{''.join(map(_changed_line, call.diff.split(chr(10))))}</code></pre>"

@@ -125,7 +125,8 @@ def _conversation(lines: list[DocumentLine]) -> Iterator[str]:
 
 
 def _call(call: DocumentCall) -> Iterator[str]:
-    yield f"**{inline_text(call.name)}** {code_span(call.given)}{' failed' if call.failed else ''}"
+    outcome = f" {call.outcome}" if call.outcome else ""
+    yield f"**{inline_text(call.name)}** {code_span(call.given)}{outcome}"
     if call.diff:
         yield fenced(call.diff, "diff")
     if call.result:

@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.base import RegisteredProcess
 from whyfor.agents.conversation import NewFile, NewSession, SessionWriter
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
+from whyfor.git.place import name_place
+from whyfor.live.open_sessions import sessions_here
 from whyfor.model.errors import BadInput, NotFound, StoreError
-from whyfor.model.paths import to_path, to_text
+from whyfor.model.paths import to_text
+from whyfor.model.sessions import Session
 from whyfor.service.restore.records import assembled, ended, files_beside
 from whyfor.store.open import reading
-
-RECENT = 600_000  # a session that wrote something in the last ten minutes is at work
+from whyfor.story.commit_lookup import checkout_root
 
 
 class RestoredSource(msgspec.Struct, frozen=True):
@@ -40,12 +41,6 @@ class RestoreRequest(msgspec.Struct, frozen=True):
     agent: str
     cwd: Path
     warnings: list[str] = []
-
-
-class ActiveSession(msgspec.Struct, frozen=True):
-    agent: str
-    session_id: str
-    title: str | None
 
 
 class RestoreReport(msgspec.Struct, frozen=True):
@@ -132,38 +127,10 @@ def _taken(
     return taken, f"Restored {checkpoint.commit[:8]}: {checkpoint.subject}"
 
 
-def active_sessions(settings: Settings, cwd: Path) -> list[ActiveSession]:
-    """Sessions that seem to be at work in a folder right now."""
-    here, limit = to_text(cwd), _now() - RECENT
-    found: dict[str, ActiveSession] = {}
-    with reading(settings) as library:
-        for known in library.sessions.begun_in(here):
-            grows = _grows(to_path(known.path), known.size, limit)
-            if grows or (known.ended_at or 0) > limit:
-                ident = known.session_id
-                found.setdefault(ident, ActiveSession(known.agent, ident, known.title))
-    for name, process in _running(settings):
-        if process.cwd == here:
-            ident = process.session_id
-            found.setdefault(ident, ActiveSession(name, ident, None))
-    return list(found.values())
-
-
-def _running(settings: Settings) -> Iterator[tuple[str, RegisteredProcess]]:
-    """Processes by their agents' own lists."""
-    for name, agent in AGENTS.items():
-        listed = agent.processes(settings.user_home, settings.env)
-        for process in listed.running() if listed else ():
-            yield name, process
-
-
-def _grows(path: Path, size: int | None, limit: int) -> bool:
-    """Written to since it was read, and not long ago."""
-    try:
-        now = path.stat()
-    except OSError:
-        return False
-    return now.st_size != size and now.st_mtime * 1000 > limit
+def open_sessions(settings: Settings, cwd: Path) -> list[Session]:
+    """Sessions that are open in the same work tree."""
+    top = checkout_root(name_place(cwd))
+    return sessions_here(settings, top if isinstance(top, Path) else cwd).open
 
 
 # -- writing it ----------------------------------------------------------------------------------

@@ -97,8 +97,7 @@ class SqliteConversation:
     def heads(self, session: int) -> list[EventHead]:
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1, turn, kind, created_at, octet_length(text), "
-            "failed, "
+            "SELECT id - ?1, turn, kind, created_at, octet_length(text), failed AND NOT denied, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rolled_back_turns' END, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rewound_to' END "
             "FROM events WHERE id BETWEEN ?1 AND ?2"

@@ -54,18 +54,6 @@ class SqliteSignals:
             found.append(Signal(**facts, data=_decode(data)))
         return found
 
-    def ended_at(self, agent: str, session_id: str) -> int | None:
-        found = value(
-            self.db,
-            """
-            SELECT max(at)
-            FROM signals
-            WHERE session_agent=? AND session_id=? AND event IN ('SessionEnd', 'sessionEnd')
-            """,
-            (agent, session_id),
-        )
-        return int(found) if found is not None else None
-
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
         rows = fetch(
             self.db,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from whyfor.agents.edits import PATCH, first_text, path_in
-from whyfor.agents.tools import argument_names, tool_kind
+from whyfor.agents.tools import argument_names, tool_kind, was_denied
 from whyfor.model.events import StoredEvent
 
 _TELLING = ("pattern", "query", "description", "url")  # beside a command and a path
@@ -39,8 +39,13 @@ def question_calls(events: Iterable[StoredEvent]) -> set[str]:
     return asked - in_words
 
 
-def failed(result: StoredEvent | None) -> bool:
-    return bool(result and result.get("failed"))
+def outcome(result: StoredEvent | None) -> str:
+    """What became of a call, in one word: denied, failed, or nothing to say of it."""
+    if result is None:
+        return ""
+    if was_denied(result.data, result.text):
+        return "denied"
+    return "failed" if result.get("failed") else ""
 
 
 def diff(call: StoredEvent, result: StoredEvent | None) -> list[str]:

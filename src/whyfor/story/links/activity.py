@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whyfor.agents.edits import PATCH, first_text, is_edit
-from whyfor.agents.tools import argument_names, command_of, refusals, tool_kind
+from whyfor.agents.tools import argument_names, command_of, tool_kind, was_denied
 from whyfor.model.events import StoredEvent
 from whyfor.model.printed import printed, reported
 from whyfor.story.links.edits import Contents, by_shell, by_tool
@@ -136,7 +136,7 @@ def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) ->
     ident = str(data.get("id") or "")
     call = found.open.pop(ident, None)
     at = event.created_at or (call.at if call else None)
-    if at is None or data.get("rejected") or event.text.startswith(refusals()):
+    if at is None or was_denied(data, event.text):
         return
     if call is None:
         # The end of something that ran in the background: what git printed still counts.

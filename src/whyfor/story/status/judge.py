@@ -148,6 +148,8 @@ class _View:
         ):
             return "running", "the turn is open and the process is alive", "medium", since
         elif not state.hooked and state.worked.kind == "spoke" and state.worked >= state.prompt:
+            if state.single:
+                return "exited", "it spoke last, and was run for one turn", "low", state.heard.at
             if self.silence >= IDLE:
                 return "idle", "it spoke last, and is silent since", "low", state.heard.at
             return "unknown", "it spoke last; whether it is done nobody said", "low", state.heard.at
