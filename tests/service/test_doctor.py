@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.conftest import Result
 from tests.service.init.tools import Spool, git, script
+from tests.service.restore.test_codex import planted
 from tests.transcripts import Transcript
 from whyfor.agents.codex.facts import HOOKS as CODEX
 from whyfor.agents.gemini.facts import HOOKS as GEMINI
@@ -200,6 +202,28 @@ def test_codex_hooks_nobody_trusted_are_named_with_the_missing_step(home: Path, 
         "".join([*trusted, f'[hooks.state."{path}:stop:0:0"]\n'])
     )
     assert hooks(cli("doctor", "--json"))["codex"]["state"] == "ok"
+
+
+def test_codex_hooks_nobody_trusted_stay_untrusted_once_codex_has_run(home: Path, cli: Cli) -> None:
+    (home / ".codex").mkdir()
+    cli("init")
+    planted(day="2099-01-01").save(home)
+    cli("ingest")
+    result = cli("doctor", "--json")
+    found = hooks(result)["codex"]
+    assert (result.code, found["state"], found["unheard"]) == (1, "untrusted", True)
+    assert "was not told to trust our hooks" in found["what"] and "/hooks" in found["next"]
+    assert "estart it" not in found["next"]
+
+    path = home / ".codex" / "hooks.json"
+    names = [
+        re.sub("(?<!^)([A-Z])", r"_\1", name).lower() for name in commands(path.read_bytes(), CODEX)
+    ]
+    state = "".join(f'[hooks.state."{path}:{name}:0:0"]\n' for name in names)
+    (home / ".codex" / "config.toml").write_text(state)
+    found = hooks(cli("doctor", "--json"))["codex"]
+    assert found["state"] == "silent"
+    assert found["next"].startswith("Start codex, type /hooks"), "a changed hook is skipped, too"
 
 
 def test_an_agent_whose_hooks_are_never_heard_is_named(

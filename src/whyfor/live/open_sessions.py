@@ -19,6 +19,7 @@ from whyfor.model.times import DAY
 from whyfor.store.open import reading
 
 GROWING = 60_000  # ms: a transcript that nobody read since it grew so lately is being written
+UNSURE = 10 * 60_000  # ms a session may be at work that says nothing and whose process is not known
 _OPEN = ("running", "waiting_approval", "waiting")
 
 
@@ -53,9 +54,12 @@ def sessions_here(settings: Settings, folder: Path) -> SessionsHere:
 
 
 def _is_open(each: LiveStatus) -> bool:
-    """Whether somebody can go on with it where it is: it works or waits, or its process is
-    there."""
-    return each.status.phase in _OPEN or (each.status.phase != "exited" and bool(each.alive))
+    """Whether somebody can go on with it where it is: it works or waits, or its process is there.
+    One of which nobody can tell counts for some minutes."""
+    status = each.status
+    if status.phase == "unknown":
+        return bool(each.alive) or wall_clock() - (status.heard_at or 0) < UNSURE
+    return status.phase in _OPEN or (status.phase == "idle" and bool(each.alive))
 
 
 def _processes(settings: Settings) -> Iterator[tuple[str, RegisteredProcess]]:

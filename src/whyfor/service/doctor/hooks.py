@@ -40,6 +40,7 @@ class HookHealth(msgspec.Struct):
     lost: list[str] = []
     what: str = ""
     next: str = ""
+    unheard: bool = False  # the agent began a session since, and no event arrived
 
     def say(self, state: str, what: str, then: str = _AGAIN) -> None:
         """Set the state if it is worse than the current one; of equal ones the first stays, because
@@ -49,7 +50,7 @@ class HookHealth(msgspec.Struct):
 
     @property
     def dropped(self) -> bool:
-        return STATES.index(self.state) >= STATES.index("silent")
+        return self.unheard or STATES.index(self.state) >= STATES.index("silent")
 
 
 class _Shot(msgspec.Struct):
@@ -264,10 +265,16 @@ def notice_silence(settings: Settings, found: list[HookHealth], library: OpenSto
         started = library.sessions.last_started(changed.agent)
         at = max(heard.get(changed.agent, 0), library.signals.last_heard(changed.agent) or 0)
         if started and started > changed.at and at < started:
-            title = hookable()[changed.agent].title
-            what = f"{title} began a session after its hooks were installed, and none was heard"
+            health.unheard = True
+            agent = hookable()[changed.agent]
+            what = (
+                f"{agent.title} began a session after its hooks were installed, and none was heard"
+            )
             hint = "Are hooks turned off in its settings? Was it running before init? Restart it."
-            health.say("silent", what, hint)
+            if agent.trust:  # it skips changed hooks, too, until they are approved again
+                hint = f"{agent.trust} {hint}"
+            if health.state != "untrusted":  # else that is why
+                health.say("silent", what, hint)
 
 
 def _last_heard(settings: Settings) -> dict[str, int]:

@@ -9,7 +9,7 @@ from whyfor.model.conversation import FileDiff, Picture, ShownEdit, ToolCallItem
 from whyfor.model.events import StoredEvent
 from whyfor.model.text import one_line, plain, plural
 from whyfor.story.conversation import tools
-from whyfor.story.conversation.calls import outcome
+from whyfor.story.conversation.calls import call_outcome
 from whyfor.story.conversation.diffs import file_diffs, mark_differences
 from whyfor.story.conversation.kinds import PageContext
 
@@ -23,7 +23,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContex
     session = around.session
     kind = tools.call_kind(event, session.agent)
     failed = bool(result and result.get("failed"))
-    denied = outcome(result) == "denied"
+    denied = call_outcome(result) == "denied"
     edits: list[ShownEdit] = []
     if kind != "read":
         edits = [_shown_edit(change, around) for change in file_diffs(event, result)]

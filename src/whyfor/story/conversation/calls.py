@@ -39,7 +39,7 @@ def question_calls(events: Iterable[StoredEvent]) -> set[str]:
     return asked - in_words
 
 
-def outcome(result: StoredEvent | None) -> str:
+def call_outcome(result: StoredEvent | None) -> str:
     """What became of a call, in one word: denied, failed, or nothing to say of it."""
     if result is None:
         return ""

@@ -28,7 +28,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.text import one_line, plain, plural
 from whyfor.story.conversation import tools
 from whyfor.story.conversation.call_items import call_item, pictures, shown, time_between
-from whyfor.story.conversation.calls import outcome
+from whyfor.story.conversation.calls import call_outcome
 from whyfor.story.conversation.kinds import PageContext
 
 RUN = 5  # calls in a row that are shown one by one; more are one line
@@ -147,7 +147,7 @@ class _Builder:
                 max(0, child.tool_calls - len(calls)) if child else 0,
                 child,
                 took,
-                failed=outcome(result) == "failed",
+                failed=call_outcome(result) == "failed",
                 open=result is None,
                 cut=len(answer) > around.limits.result,
             )

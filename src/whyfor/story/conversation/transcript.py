@@ -11,7 +11,7 @@ from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
 from whyfor.model.text import count, label
-from whyfor.story.conversation.calls import diff, main_argument, outcome, question_calls
+from whyfor.story.conversation.calls import call_outcome, diff, main_argument, question_calls
 
 _Results = dict[Any, StoredEvent]
 _Told = tuple[str, str] | None  # kind and text; None: nothing to show
@@ -156,6 +156,6 @@ def _call(call: StoredEvent, results: _Results, session: Session, details: bool)
         argument=given.replace(f"{session.cwd}/", "") if session.cwd else given,
         diff=diff(call, result),
         result=result.text if result is not None else None,
-        outcome=outcome(result),
+        outcome=call_outcome(result),
         exit_code=result.get("exit_code") if result is not None else None,
     )
