@@ -136,7 +136,7 @@ def _none_open(last: Session | None) -> str:
     title = one_line(last.title)[:50] or "(no prompt)"
     return (
         f"No session is open here. The last was {agent_title(last.agent)} "
-        f"{last.session_id[:8]} {title}, {age_text(last.ended_at)}."
+        f"{printed_ids([last])[last.name]} {title} ({age_text(last.ended_at)})."
     )
 
 
