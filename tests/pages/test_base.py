@@ -26,7 +26,7 @@ from .browser import NARROW, Complaints, Site, hide, no_sideways, unheard
 from .hostile import HOSTILE
 from .sessions import asking
 
-PAGES = ["/", "/timeline", "/search", "/insights"]
+PAGES = ["/", "/sessions", "/timeline", "/search", "/insights"]
 STATIC = Path(config.__file__).parent / "web" / "static"
 
 
@@ -53,7 +53,7 @@ def test_every_page_counts_approvals_live(site: Site, page: Page) -> None:
 
 def test_keys_lead_to_the_pages(site: Site, page: Page) -> None:
     site.open(page, "/")
-    for letter, path in (("t", "/timeline"), ("i", "/insights"), ("n", "/")):
+    for letter, path in (("s", "/sessions"), ("t", "/timeline"), ("i", "/insights"), ("n", "/")):
         page.keyboard.press("g")
         page.keyboard.press(letter)
         page.wait_for_url(re.compile(re.escape(site.url + path) + r"(\?.*)?$"))
@@ -125,6 +125,40 @@ def test_the_first_tab_skips_to_the_content(site: Site, page: Page) -> None:
     expect(page.locator("#main")).to_be_focused()
 
 
+# -- navigation --------------------------------------------------------------------------------------
+
+
+def test_what_has_no_room_in_the_bar_is_under_more(
+    site: Site, page: Page, axe: Callable[[Page], None]
+) -> None:
+    site.open(page, "/timeline")
+    expect(page.locator(".nav-more")).to_be_hidden()
+    expect(page.locator(".nav-link[aria-current=page]")).to_have_text("Timeline")
+    page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    expect(page.locator(".nav-more > summary .more-narrow")).to_have_text("Timeline")
+    page.locator(".nav-more > summary").click()
+    menu = page.locator(".nav-more .menu")
+    expect(menu.get_by_role("link")).to_have_text(["Timeline", "Insights"])
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    page.locator(".nav-more > summary").click()
+    axe(page)
+    page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    page.mouse.click(200, 800)
+    expect(menu).to_be_hidden()
+    page.locator(".nav-more > summary").click()
+    menu.get_by_role("link", name="Insights").click()
+    page.wait_for_url(site.url + "/insights")
+
+
+def test_more_opens_without_a_script(site: Site, plain: Page) -> None:
+    plain.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    site.open(plain, "/")
+    plain.locator(".nav-more > summary").click()
+    plain.locator(".menu-link", has_text="Insights").click()
+    plain.wait_for_url(site.url + "/insights")
+
+
 # -- themes --------------------------------------------------------------------------------------
 
 
@@ -169,13 +203,13 @@ def test_a_page_that_is_not_there(
     assert page.locator(".empty .quiet code").inner_text() == "not_found"
     axe(page)
     shoot(page, "error")
-    page.get_by_role("link", name="Now", exact=True).last.click()
+    page.locator("main").get_by_role("link", name="Now", exact=True).click()
     page.wait_for_url(site.url + "/")
     assert all("404" in one for one in complaints)
     complaints.clear()
 
 
-@pytest.mark.parametrize("path", ["/timeline", "/search?q=x", "/insights"])
+@pytest.mark.parametrize("path", ["/sessions", "/timeline", "/search?q=x", "/insights"])
 def test_before_anything_was_captured_every_page_says_what_to_do(
     tmp_path_factory: pytest.TempPathFactory, page: Page, complaints: Complaints, path: str
 ) -> None:

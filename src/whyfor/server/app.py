@@ -22,7 +22,7 @@ from whyfor.live.project_names import ProjectNames
 from whyfor.model.errors import WhyforError
 from whyfor.server import api, pages, problems
 from whyfor.server.guard import UNTIL, Guard
-from whyfor.server.page import TEMPLATES
+from whyfor.server.page import NAVIGATION, TEMPLATES
 from whyfor.server.render import WEB, environment
 from whyfor.service.serve import AccessKeys
 
@@ -52,6 +52,7 @@ def create_app(
     templates.globals["approvals"] = lambda: sum(
         1 for each in hub.standings if each.status.approval
     )
+    templates.globals["pages"] = NAVIGATION
     app = App(
         [
             *pages.HANDLERS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+import msgspec
 from jinja2 import Environment
 from litestar.di import NamedDependency
 from litestar.response import Template
@@ -16,6 +17,27 @@ from whyfor.live.hub import Hub
 Kept = NamedDependency[Settings]  # a handler's `settings`: the home that is shown
 Live = NamedDependency[Hub]  # a handler's `hub`
 TEMPLATES: ContextVar[Environment] = ContextVar("templates")  # of the application that was asked
+
+
+class NavPage(msgspec.Struct, frozen=True):
+    """A page in the navigation. `bar` says when it stands in the top bar: always, on wide
+    screens only, or never; otherwise it is under More. `key` goes there after g."""
+
+    word: str
+    path: str
+    title: str
+    icon: str
+    key: str = ""
+    bar: str = "wide"
+
+
+NAVIGATION = (
+    NavPage("now", "/", "Now", "i-live", "n", "always"),
+    NavPage("sessions", "/sessions", "Sessions", "i-list", "s", "always"),
+    NavPage("timeline", "/timeline", "Timeline", "i-commit", "t"),
+    NavPage("search", "/search", "Search", "i-search", bar="always"),
+    NavPage("insights", "/insights", "Insights", "i-gauge", "i"),
+)
 
 
 def rendered(template: str, shown: dict[str, Any]) -> bytes:
@@ -41,5 +63,5 @@ class RenderedPage(Template):
 
 
 def render_page(template: str, *, here: str = "", **shown: Any) -> Template:
-    """Render a page; `here` is its name in the top bar."""
+    """Render a page; `here` is its word in NAVIGATION."""
     return RenderedPage(template, {"here": here, **shown})

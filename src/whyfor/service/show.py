@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from whyfor.agents import AGENTS
 from whyfor.capture import decode
 from whyfor.config import Settings
 from whyfor.git.place import name_place
@@ -24,6 +22,7 @@ from whyfor.story.commit_stories import conversation_lines, full_story, stories_
 from whyfor.story.conversation.kinds import WHOLE
 from whyfor.story.conversation.reader import ConversationReader
 from whyfor.story.conversation.transcript import TranscriptFilter, transcript
+from whyfor.story.resume import resume_command
 from whyfor.story.session_lookup import find_session, load_conversation, session_named
 
 __all__ = [
@@ -86,15 +85,6 @@ def session_item(settings: Settings, agent: str, session_id: str, seq: int) -> t
                 f"there is nothing to show at {seq} in this session", "Go back to the session."
             )
         return reader.session, found[0]
-
-
-def resume_command(session: Session) -> str | None:
-    """What resumes it in its agent; a subagent has no life of its own."""
-    if session.parent_session_id is not None:
-        return None
-    ident = shlex.quote(session.session_id)
-    agent = AGENTS.get(session.agent)
-    return agent.resume(ident) if agent else None
 
 
 def _parent(library: OpenStore, session: Session) -> Session | None:

@@ -33,6 +33,14 @@ from whyfor.model.events import (
 )
 from whyfor.model.findings import Bucket
 from whyfor.model.gaps import Gap
+from whyfor.model.listing import (
+    FolderCount,
+    ListedSession,
+    ListFilter,
+    ListTotals,
+    PeriodCount,
+    RowKey,
+)
 from whyfor.model.memory import (
     CommandCount,
     MemoryFilter,
@@ -323,6 +331,49 @@ class SessionStore(Protocol):
 
     def family(self, agent: str, session_id: str, since: int) -> list[SessionBrief]:
         """Return a session, and those of its subagents that wrote something since a time."""
+
+
+class ListingStore(Protocol):
+    """Sessions as people browse them: one row for a conversation and all that is folded into it."""
+
+    def page(
+        self,
+        which: ListFilter,
+        sort: str,
+        limit: int,
+        after: RowKey | None = None,
+        *,
+        upwards: bool = False,
+    ) -> list[tuple[RowKey, ListedSession]]:
+        """At most `limit` rows after a place, each with its own, the latest (longest, …) first;
+        `upwards`: those that stand right before the place. `sort` is one of SORTS."""
+
+    def count(self, which: ListFilter, sort: str = "last", before: RowKey | None = None) -> int:
+        """How many rows there are, or how many of them stand before a place."""
+
+    def rows(self, heads: list[int]) -> dict[int, ListedSession]:
+        """Rows by the numbers of their first sessions."""
+
+    def heads_of(self, sessions: Iterable[int]) -> dict[int, int]:
+        """In whose row each of these sessions stands."""
+
+    def members(self, head: int) -> list[int]:
+        """All sessions that stand in a row, its first and subagents included."""
+
+    def totals(self) -> ListTotals:
+        """How many rows there are of how many recordings."""
+
+    def folders(self) -> list[FolderCount]:
+        """Rows by project and the folder they ran in."""
+
+    def months(self, which: ListFilter) -> list[PeriodCount]:
+        """Rows by month of their last activity, the latest first; commits are not counted."""
+
+    def days(self, which: ListFilter, since: int, until: int) -> list[PeriodCount]:
+        """Rows and commits by day of the last activity, between two times."""
+
+    def branches(self, which: ListFilter, limit: int) -> list[str]:
+        """Branches of these rows, the one worked on last first."""
 
 
 class ConversationStore(Protocol):
@@ -902,6 +953,9 @@ class Store(Protocol):
 
     @property
     def sessions(self) -> SessionStore: ...
+
+    @property
+    def listing(self) -> ListingStore: ...
 
     @property
     def conversation(self) -> ConversationStore: ...

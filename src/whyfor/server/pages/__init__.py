@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from whyfor.server.pages import commit, insights, now, search, session, timeline
+from whyfor.server.pages import commit, insights, now, search, session, sessions, timeline
 
 HANDLERS = [
     *now.router,
+    *sessions.router,
     *timeline.router,
     *session.router,
     *commit.router,

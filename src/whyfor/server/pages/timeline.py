@@ -15,6 +15,7 @@ from whyfor.model.errors import BadInput
 from whyfor.model.stories import CommitFilter
 from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, render_page
+from whyfor.server.pages.words import day_word
 from whyfor.service.agents import agent_names, agent_title
 from whyfor.service.projects import project_summaries
 from whyfor.service.timeline import SHORT_REASONS, TimelineView, related, timeline
@@ -161,14 +162,6 @@ def _since(period: str) -> int | None:
 
 def _until(day: str) -> int | None:
     return parse_when(day, datetime.now().astimezone(), end=True) if day else None
-
-
-def day_word(millis: int) -> str:
-    """Today, Thu 12 Nov."""
-    when, now = datetime.fromtimestamp(millis / 1000), datetime.now()
-    near = {0: "Today, ", 1: "Yesterday, "}.get((now.date() - when.date()).days, "")
-    year = "" if when.year == now.year else f" {when.year}"
-    return f"{near}{when:%a} {when.day} {when:%b}{year}"
 
 
 router = [show, choose, panel]

@@ -21,6 +21,7 @@ from whyfor.model.signals import Signal
 from whyfor.store.journal import ForgottenEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.copies import mark_copies
+from whyfor.store.sqlite.listing_index import remove_listing, renew_listing
 from whyfor.store.sqlite.memory import SqliteMemory
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
@@ -234,7 +235,9 @@ class SqliteForget:
             (session,),
         )
         self.db.execute("DELETE FROM sessions WHERE id=?", (session,))
-        mark_copies(self.db, {copy: set() for (copy,) in copies})
+        marked = mark_copies(self.db, {copy: set() for (copy,) in copies})
+        remove_listing(self.db, session)
+        renew_listing(self.db, marked)
 
     def empty_session(self, session: int) -> None:
         span = (session << SEQ_BITS, _top(session))
@@ -257,6 +260,7 @@ class SqliteForget:
             """,
             (session,),
         )
+        renew_listing(self.db, [session])
 
     def clear_folder(self, session: int) -> None:
         self.db.execute("UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (session,))

@@ -14,6 +14,7 @@ import apsw
 from whyfor.model.errors import NewerStore
 from whyfor.model.events import SEQ_BITS as SEQ_BITS
 from whyfor.model.events import SEQ_MASK as SEQ_MASK
+from whyfor.store.sqlite.listing_index import fill_listing
 
 _M001 = """
 CREATE TABLE projects(
@@ -231,7 +232,37 @@ CREATE TABLE session_commands(
   failed INTEGER NOT NULL, last_ok INTEGER, PRIMARY KEY(session_id, family)) WITHOUT ROWID;
 """
 
-MIGRATIONS = (_M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011, _M012)
+# The list of sessions as people browse it: see listing_index.py, which also fills it.
+_M013 = """
+CREATE TABLE listed(
+  session_id INTEGER PRIMARY KEY, head INTEGER NOT NULL,
+  turns INTEGER NOT NULL, worked INTEGER NOT NULL, asked INTEGER, failed INTEGER, files INTEGER NOT NULL,
+  shown INTEGER NOT NULL, last_at INTEGER NOT NULL DEFAULT 0, began_at INTEGER NOT NULL DEFAULT 0,
+  worked_all INTEGER NOT NULL DEFAULT 0, tokens INTEGER NOT NULL DEFAULT -1);
+CREATE INDEX listed_by_head ON listed(head);
+CREATE INDEX listed_by_last ON listed(last_at, session_id) WHERE head=session_id;
+CREATE INDEX listed_by_start ON listed(began_at, session_id) WHERE head=session_id;
+CREATE INDEX listed_by_work ON listed(worked_all, session_id) WHERE head=session_id;
+CREATE INDEX listed_by_tokens ON listed(tokens, session_id) WHERE head=session_id;
+CREATE INDEX events_questions ON events(session_id) WHERE kind='question.asked';
+"""
+_LISTED = 13  # the version that has it
+
+MIGRATIONS = (
+    _M001,
+    _M002,
+    _M003,
+    _M004,
+    _M005,
+    _M006,
+    _M007,
+    _M008,
+    _M009,
+    _M010,
+    _M011,
+    _M012,
+    _M013,
+)
 VERSION = len(MIGRATIONS)
 
 
@@ -246,6 +277,8 @@ def migrate(db: apsw.Connection) -> None:
         )
     for number in range(version, VERSION):
         db.execute(MIGRATIONS[number])
+    if 0 < version < _LISTED:
+        fill_listing(db)
     if version < VERSION:
         db.pragma("user_version", VERSION)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whyfor.store.sqlite.feed import SqliteFeed
     from whyfor.store.sqlite.forget import SqliteForget
     from whyfor.store.sqlite.links import SqliteLinks
+    from whyfor.store.sqlite.listing import SqliteListing
     from whyfor.store.sqlite.memory import SqliteMemory
     from whyfor.store.sqlite.projects import SqliteProjects
     from whyfor.store.sqlite.search import SqliteSearch
@@ -54,6 +55,12 @@ class SqliteStore:
         from whyfor.store.sqlite.capture import SqliteCapture
 
         return SqliteCapture(self.db)
+
+    @cached_property
+    def listing(self) -> SqliteListing:
+        from whyfor.store.sqlite.listing import SqliteListing
+
+        return SqliteListing(self.db)
 
     @cached_property
     def conversation(self) -> SqliteConversation:

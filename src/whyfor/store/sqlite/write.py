@@ -18,6 +18,7 @@ from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.copies import mark_copies
+from whyfor.store.sqlite.listing_index import renew_listing
 from whyfor.store.sqlite.projects import SqliteProjects
 from whyfor.store.sqlite.search_index import index_session, index_title
 from whyfor.store.sqlite.segments import Segments
@@ -565,7 +566,7 @@ class EventWriter(Segments):
         self._inherit_projects(list(self._changed))
         # also when only its end moved: that may change who counts
         shared = {number: self._shared_usage(number) for number in self._changed}
-        self._mark_copies(shared)
+        copies = self._mark_copies(shared)
         affected: set[int] = set()
         # In order of id, titles first: full text search keeps its words in memory only while ids
         # rise.
@@ -580,6 +581,7 @@ class EventWriter(Segments):
                 live.dirty_from = None
         self._totals(affected)
         self._name_by_leaves()
+        renew_listing(self.db, self._changed.keys() | affected | copies)
         self._changed.clear()
         self._log.prune()
 
@@ -608,14 +610,16 @@ class EventWriter(Segments):
             if not callers:
                 return
 
-    def _mark_copies(self, shared: dict[int, list[tuple[int, int]]]) -> None:
-        """Find out again which sessions begin with another's records."""
+    def _mark_copies(self, shared: dict[int, list[tuple[int, int]]]) -> set[int]:
+        """Find out again which sessions begin with another's records; returns those of which
+        something else is known now."""
         found = mark_copies(
             self.db, {number: {owner for _, owner in rows} for number, rows in shared.items()}
         )
         for live in self._live.values():
             if live.id in found:
                 live.row.update(found[live.id])
+        return set(found)
 
     def _name_by_leaves(self) -> None:
         """Legacy titles name a message, mostly of another session: the latest one named gives

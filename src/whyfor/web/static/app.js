@@ -31,6 +31,9 @@ async function copyFrom(button) {
 
 document.addEventListener("click", (event) => {
   if (!(event.target instanceof Element)) return;
+  for (const menu of document.querySelectorAll("details[data-menu][open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
   if (event.target.closest("[data-theme-toggle]")) toggleTheme();
   if (event.target.closest("[data-sheet]")) sheet();
   const button = event.target.closest("[data-copy]");

@@ -2,7 +2,6 @@
 // A page adds its own: `bind("n", next)`; the last to bind a key has it.
 
 const bound = new Map();
-const PLACES = { n: "/", t: "/timeline", i: "/insights" };
 const CHORD = 1500; // ms between g and the letter after it
 let chord = 0;
 
@@ -87,8 +86,16 @@ export function sheet() {
 
 function leave() {
   const field = document.activeElement;
+  const menu = document.querySelector("details[data-menu][open]");
+  if (menu) return closeMenu(menu);
   if (field?.matches("input[type=search]") && field.value) field.value = "";
   else field?.blur?.();
+}
+
+function closeMenu(menu) {
+  const within = menu.contains(document.activeElement);
+  menu.open = false;
+  if (within) menu.querySelector("summary").focus();
 }
 
 const OWN = {
@@ -117,7 +124,8 @@ function pressed(event) {
   if (document.querySelector("dialog[open]") && event.key !== "?") return;
   const within = Date.now() - chord < CHORD;
   chord = 0;
-  if (within && PLACES[event.key]) return location.assign(PLACES[event.key]);
+  const place = within && document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
+  if (place) return location.assign(place.getAttribute("href"));
   if (event.key === "g") {
     chord = Date.now();
     return;

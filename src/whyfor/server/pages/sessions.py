@@ -1,0 +1,244 @@
+"""Sessions: every conversation in one row, newest first, and one of them beside the list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import msgspec
+from litestar import get
+from litestar.params import FromPath, QueryParameter
+from litestar.response import Template
+
+from whyfor.model.errors import NotFound
+from whyfor.model.listing import ListedSession
+from whyfor.model.status import LiveStatus
+from whyfor.model.text import one_line, plural
+from whyfor.server.page import TEMPLATES, Kept, Live, render_page
+from whyfor.server.pages.words import day_word
+from whyfor.server.session_rows import ROW_WORDS
+from whyfor.service.agents import agent_names, agent_title
+from whyfor.service.session_list import (
+    NO_PROJECT,
+    ListRequest,
+    ListView,
+    month_cursor,
+    session_list,
+)
+from whyfor.service.session_peek import SessionPeek, session_peek
+
+MANY = 10_000  # more are not counted in words
+SORTED = {
+    "last": "Last active",
+    "started": "Started",
+    "longest": "Longest",
+    "tokens": "Most tokens",
+}
+SINCE = {
+    "": "Any time",
+    "today": "Today",
+    "7d": "7 days",
+    "30d": "30 days",
+    "90d": "90 days",
+    "365d": "1 year",
+}
+OUTCOME = {
+    "": "Any",
+    "open": "Open now",
+    "asked": "Asked, not answered",
+    "failed": "Failed",
+    "committed": "Has commits",
+    "changed": "Files, not committed",
+    "nothing": "No change",
+}
+_NAMES = {"q": "words", "file": "file", "branch": "branch", "since": "since", "until": "until"}
+Word = Annotated[str, QueryParameter(max_length=1000)]
+Short = Annotated[str, QueryParameter(max_length=400)]
+
+
+class DayOfRows(msgspec.Struct, frozen=True):
+    """Rows under one heading; there is none if they are not sorted by time."""
+
+    key: str
+    title: str
+    count: str
+    rows: list[ListedSession]
+
+
+@get("/sessions", include_in_schema=False, sync_to_thread=True)
+def show(
+    settings: Kept,
+    hub: Live,
+    q: Short = "",
+    project: Word = "",
+    folder: Word = "",
+    agent: Short = "",
+    branch: Short = "",
+    outcome: Short = "",
+    file: Short = "",
+    since: Short = "",
+    until: Short = "",
+    sort: Short = "last",
+    after: Short = "",
+    before: Short = "",
+    at: Word = "",
+) -> Template:
+    cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
+    asked = ListRequest(
+        q.strip(), project, folder, agent, branch, outcome, file.strip(), since, until
+    )
+    asked = msgspec.structs.replace(asked, sort=sort or "last", after=after, before=before)
+    found = session_list(settings, asked, hub.standings)
+    link = _linker(asked)
+    return render_page(
+        "sessions.html",
+        here="sessions",
+        cursor=cursor,
+        asked=asked,
+        found=found,
+        days=list(_days(found, asked)),
+        at=at,
+        peek=_chosen(settings, at),
+        tokens=[(name, _filter_word(name, value)) for name, value in asked.filters.items()],
+        drops=[
+            (_drop_word(one.name, one.value), link(**{one.name: ""}), one.rows)
+            for one in found.drops
+        ],
+        choices=_choices(found, asked),
+        sorts=SORTED,
+        months=[
+            (_month(one.period), one.rows, link(after=month_cursor(one.period)))
+            for one in found.months
+        ],
+        none_word=NO_PROJECT,
+        names=_short_names(found),
+        open_now=sum(1 for each in hub.standings if _is_open(each)),
+        gone={one.identity for one in found.projects if one.gone},
+        link=link,
+        count_word=count_word,
+        **ROW_WORDS,
+    )
+
+
+@get("/sessions/{agent:str}/{session_id:str}/peek", include_in_schema=False, sync_to_thread=True)
+def peek(settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[str]) -> Template:
+    """One session beside the list, for a page that is open."""
+    found = session_peek(settings, agent, session_id)
+    standing = next((each for each in hub.standings if each.session.id == found.row.id), None)
+    return render_page("sessions/peek.html", peek=found, standing=standing, **ROW_WORDS)
+
+
+def _chosen(settings: Any, at: str) -> SessionPeek | None:
+    agent, _, ident = at.partition(":")
+    if not ident:
+        return None
+    try:
+        return session_peek(settings, agent, ident)
+    except NotFound:
+        return None  # it was forgotten since
+
+
+def _linker(asked: ListRequest) -> Callable[..., str]:
+    def link(**changed: str) -> str:
+        """This page with something changed; from its beginning, unless that is said."""
+        given = msgspec.structs.asdict(asked) | {"after": "", "before": ""} | changed
+        given["sort"] = "" if given["sort"] == "last" else given["sort"]
+        query = urlencode({name: value for name, value in given.items() if value})
+        return f"/sessions?{query}" if query else "/sessions"
+
+    return link
+
+
+def _is_open(each: LiveStatus) -> bool:
+    return each.session.parent_session_id is None and each.status.phase not in ("exited", "unknown")
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+
+def _short_names(found: ListView) -> dict[str | None, str]:
+    """What projects are called in a row: without their owner, if only one is called so."""
+    named: Callable[[str], str] = TEMPLATES.get().filters["project"]
+    names = {one.identity: named(one.identity) for one in found.projects if one.identity}
+    often = Counter(name.rpartition("/")[2] for name in names.values())
+    short: dict[str | None, str] = {None: "no project"}
+    for identity, name in names.items():
+        last = name.rpartition("/")[2]
+        short[identity] = last if often[last] == 1 else name
+    return short
+
+
+def count_word(number: int) -> str:
+    return f"{number:,}" if number <= MANY else f"over {MANY:,}"
+
+
+def _days(found: ListView, asked: ListRequest) -> Iterator[DayOfRows]:
+    if asked.sort != "last":
+        yield DayOfRows("all", "", "", found.rows)
+        return
+    days: dict[str, list[ListedSession]] = {}
+    for row in found.rows:
+        day = datetime.fromtimestamp(row.last_at / 1000).strftime("%Y-%m-%d") if row.last_at else ""
+        days.setdefault(day, []).append(row)
+    for day, rows in days.items():
+        counted = found.days.get(day)
+        words = plural(counted.rows if counted else len(rows), "session")
+        if counted and counted.commits:
+            words += f", {plural(counted.commits, 'commit')}"
+        title = day_word(rows[0].last_at) if rows[0].last_at else "Time unknown"
+        yield DayOfRows(day, title, words, rows)
+
+
+def _drops(found: ListView, link: Callable[..., str]) -> list[tuple[str, str, int]]:
+    """Which filter to drop: in words, the list without it, and how many rows that has."""
+    return [
+        (_drop_word(one.name, one.value), link(**{one.name: ""}), one.rows) for one in found.drops
+    ]
+
+
+def _months(found: ListView, link: Callable[..., str]) -> list[tuple[str, int, str]]:
+    """Months to jump to: name, rows, address."""
+    return [
+        (_month(one.period), one.rows, link(after=month_cursor(one.period))) for one in found.months
+    ]
+
+
+def _month(period: str) -> str:
+    when = datetime.strptime(period, "%Y-%m")
+    return f"{when:%b}" if when.year == datetime.now().year else f"{when:%b %Y}"
+
+
+def _filter_word(name: str, value: str) -> str:
+    if name == "agent":
+        return agent_title(value)
+    if name == "outcome":
+        return OUTCOME.get(value, value)
+    if name == "q":
+        return f"“{one_line(value)}”"
+    return value if name in ("project", "folder") else f"{_NAMES[name]} {one_line(value)}"
+
+
+def _drop_word(name: str, value: str) -> str:
+    return "In all projects" if name == "project" else f"Without {_filter_word(name, value)}"
+
+
+def _choices(found: ListView, asked: ListRequest) -> dict[str, list[tuple[str, str]]]:
+    """What the filters offer; what was asked for is among it, even if nothing fits it."""
+    branches = found.branches
+    if asked.branch and asked.branch not in branches:
+        branches = [asked.branch, *branches]
+    since = dict(SINCE)
+    if asked.since not in since:
+        since[asked.since] = asked.since
+    return {
+        "agent": [("", "Any"), *((name, agent_title(name)) for name in agent_names())],
+        "outcome": list(OUTCOME.items()),
+        "branch": [("", "Any"), *((name, one_line(name)) for name in branches)],
+        "since": list(since.items()),
+    }
+
+
+router = [show, peek]
