@@ -35,15 +35,15 @@ def _batches(texts: list[str]) -> Iterator[list[str]]:
 def whyfor() -> Callable[[list[str]], Iterator[Redacted]]:
     from whyfor.model.errors import NotRedacted
     from whyfor.privacy.engine import Engine
-    from whyfor.privacy.redactor import Redactor
     from whyfor.privacy.rules import load_rules
+    from whyfor.privacy.structure_redactor import StructureRedactor
 
     engine = Engine(load_rules())
 
     def redact(texts: list[str]) -> Iterator[Redacted]:
         for text in texts:
             # a new one each time: what it knows from one text would help with the next
-            redactor = Redactor(engine)
+            redactor = StructureRedactor(engine)
             try:
                 if text.startswith('{"'):
                     left = redactor.jsonl(text.encode(errors="surrogatepass")).decode(

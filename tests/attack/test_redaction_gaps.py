@@ -20,6 +20,7 @@ from whyfor.privacy.redactor import Redactor
 from whyfor.privacy.samples import expand
 from whyfor.privacy.spread import SpreadKey
 from whyfor.privacy.stream import Text
+from whyfor.privacy.structure_redactor import StructureRedactor
 
 Cli = Callable[..., Result]
 ENGINE = Engine(rules.load_rules())
@@ -73,7 +74,7 @@ def test_a_value_beside_its_name_goes_however_it_is_written(pair: Any) -> None:
         json.dumps({"content": json.dumps({"stdout": json.dumps(pair)})}),
     ):
         assert VALUE not in redacted(text), text
-    assert VALUE not in json.dumps(Redactor(ENGINE).anything(pair))
+    assert VALUE not in json.dumps(StructureRedactor(ENGINE).anything(pair))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,7 @@ def test_a_transcript_that_grows_ends_as_if_it_were_read_at_once(
 def test_a_key_over_several_events_of_an_export_goes() -> None:
     lines = body(5)
     events = [{"kind": "tool.result", "text": line} for line in [BEGIN, *lines, END]]
-    left = json.dumps(Redactor(ENGINE).anything(events))
+    left = json.dumps(StructureRedactor(ENGINE).anything(events))
     assert not [line for line in lines if line in left]
 
 
@@ -308,7 +309,7 @@ def test_a_structure_loses_both_parts_too() -> None:
         {"type": "text", "text": f"a {GITHUB[:20]}"},
         {"type": "text", "text": f"{GITHUB[20:]} b"},
     ]
-    left = json.dumps(Redactor(ENGINE).anything(content))
+    left = json.dumps(StructureRedactor(ENGINE).anything(content))
     assert GITHUB[:20] not in left
     assert GITHUB[20:] not in left
 

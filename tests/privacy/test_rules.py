@@ -15,7 +15,7 @@ import pytest
 from tests.cases import check_each
 from whyfor.model.errors import BadInput
 from whyfor.privacy.engine import Engine
-from whyfor.privacy.rules import Rule, compiled, load_rules
+from whyfor.privacy.rules import AssignmentRule, Rule, compiled, load_rules
 from whyfor.privacy.samples import expand
 
 SHIPPED = load_rules().rules
@@ -105,6 +105,18 @@ def test_no_rule_finds_a_counter_sample(engine: Engine, personal: Engine) -> Non
                 assert finder.find(text.encode()) == [], (name, text)
 
     _check_each_rule(check)
+
+
+def test_a_name_gives_its_samples_away_and_no_counter_sample(engine: Engine) -> None:
+    def check(kind: AssignmentRule) -> None:
+        for template in kind.match:
+            left, rules = _left(engine, expand(template))
+            assert kind.id in rules or rules, template
+            assert left != expand(template)
+        for template in kind.ignore:
+            assert engine.find(expand(template).encode()) == [], template
+
+    check_each(((f"{kind.id}-{kind.words[0]}", kind) for kind in load_rules().names), check)
 
 
 def test_a_rule_says_what_it_is() -> None:

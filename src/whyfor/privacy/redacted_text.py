@@ -14,8 +14,8 @@ from whyfor.model.text import clean
 from whyfor.privacy import private
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.own_rules import engine_for
-from whyfor.privacy.redactor import Redactor
 from whyfor.privacy.structure import PROTECTED
+from whyfor.privacy.structure_redactor import StructureRedactor
 
 _CUT = 190  # a title is cut there or soon after
 _SHORT = 300  # characters of a text that may be the beginning of a longer one: a title, a sentence
@@ -52,7 +52,7 @@ def redacted(
     return clean_content, found
 
 
-class _Cleaner(Redactor):
+class _Cleaner(StructureRedactor):
     """Knows whose words it reads."""
 
     def __init__(self, engine: Engine, rendered: bool, session: str) -> None:

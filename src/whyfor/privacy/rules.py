@@ -14,7 +14,7 @@ import msgspec
 
 from whyfor.model.errors import BadInput
 
-CHECKS = ("varied", "random", "credential", "basic", "jwt", "luhn", "iban")
+CHECKS = ("varied", "random", "credential", "password", "basic", "jwt", "luhn", "iban")
 _FILES = ("providers.toml", "formats.toml")
 
 
@@ -52,6 +52,8 @@ class AssignmentRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     title: str
     words: list[str]
+    foreign: bool = False
+    """Words of other languages than English, in the capitals they are written with."""
     match: list[str] = []
     ignore: list[str] = []
 

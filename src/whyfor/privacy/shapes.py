@@ -29,22 +29,28 @@ _STAND_IN = re.compile(
     r"example|placeholder|change.?me|your[-_ "
     r"]?|dummy|redacted|foobar|insert|replace|xxxx|\*\*\*|\.\.\.|####|____|<|>"
     r"|\$\{|\$\(|\{\{|%\(|#\{|\$[A-Za-z_]|(?-i:%[A-Z_]{3,}%)|^%s|^\{[a-z_.]*\}$|12345678|abcdefgh|qwerty|deadbeef|0123456"
-    r"|^(?:pass(?:word|wd)?|hunter)\d{1,4}!?$",
+    r"|^(?:pass(?:word|wd)?|hunter|foo|bar|test|abc|demo|sample)\d{1,4}!?$",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"^(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*$"  # config.api.key
-    r"|^(?:process|os|env|self|this|import|var|local|data|module|secrets|inputs|steps|needs|matrix|github|req|res|ctx)[.\[]"
+    r"^(?:process|os|env|self|this|import|var|local|data|module|secrets|inputs|steps|needs|matrix|github|req|res|ctx)[.\[]"
     r"|\(|\)$|^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^@|::|\{|\}|->|=>|\|\|?|&&|^!|\$$"
+)
+_MEMBER = re.compile(r"[*&!]{0,2}(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")  # config.api.key
+_VARIABLE = re.compile(
+    r"(?:process|os|env|self|this|import|var|local|module|secrets|inputs|steps|needs|matrix|github)[.\[]"
+    r"|%[A-Z_]{3,}%|\{\{|<[\w -]+>|\[[A-Z_]+\]"
 )
 _REFERENCE = re.compile(
     r"^(?:https?|ftp|file|ssh|git|data|urn|arn|vault|op|sops|env|projects|secret|ref|keychain)[:/]"
     r"|^(?:sha\d+|md5|h1)[-:]|^(?:toolu|srvtoolu|msg|req|call|chatcmpl|run|thread|asst|resp|fc|rs|ws|item|session|evt|file|agent)_"
     r"|^[\w.+-]+@[\w-]+\.[\w.-]+$|^v?\d+\.\d+(?:\.\d+)*(?:[-+.][\w.]+)?$|^\d{4}-\d\d-\d\d|^age1|^ssh-|^AAAA[BCE]3Nz"
     r"|^\$\d[a-z]?\$\.\.\.$"
+    r"|^ey[\w-]+\.ey[\w-]*\.[\w-]{1,19}$"  # a token with a signature that somebody made up
 )
 _LETTERS = re.compile(r"[A-Za-z].*?[A-Za-z].*?[A-Za-z]")
 _DIGIT_IN = re.compile(r"\d")
+_FOLDER = re.compile(r"~?/[a-z]{2,12}/[\w.@-]")
 _FILE = re.compile(
     r"^(?:\.{0,2}/|~/|[A-Za-z]:[\\/])|\.(?:pem|key|json|ya?ml|toml|env|txt|py|[jt]sx?|go|rs|md|html?|css|png|svg|sh|lock|crt)$"
 )
@@ -98,12 +104,19 @@ def is_monotonous(word: str) -> bool:
     return same >= 0.4 * size or (pieces < 0.5 * (size - 2) and size < 80) or len(set(word)) <= 4
 
 
+def is_reference(word: str) -> bool:
+    """Return whether a word only says where the secret is: `process.env.KEY`, `{{ vault_key }}`."""
+    return _VARIABLE.match(word) is not None
+
+
 def is_plain(word: str) -> bool:
     """A reference, a piece of code, a path, a number, a date: not a value that could be a
     secret."""
     return (
         _REFERENCE.search(word) is not None
+        or _FOLDER.match(word) is not None
         or _CODE.search(word) is not None
+        or (_MEMBER.fullmatch(word) is not None and not any(map(_chance, word.split("."))))
         or (_DIGITS.fullmatch(word) is not None and not re.fullmatch(r"\d{14,}", word))
         or (
             _FILE.search(word) is not None
@@ -119,6 +132,8 @@ def is_random(word: str, least: int = 8, bits: float = 4.75) -> bool:
     if not _LETTERS.search(word):
         return False
     if not _DIGIT_IN.search(word):
+        if len(word) < 16:
+            return False  # the name of something, in capitals and small letters
         bits += 0.5
     if len(word) < 12:
         bits += 0.3
@@ -127,16 +142,91 @@ def is_random(word: str, least: int = 8, bits: float = 4.75) -> bool:
     )
 
 
+def is_specific(word: str) -> bool:
+    """Return whether a word is so long and so odd that it stands nowhere but where it was put: not
+    the name of something, not words with a number in them."""
+    if " " in word:
+        return any(map(is_specific, word.split()))
+    if len(word) < 12 or is_slug(word):
+        return False
+    parts = _JOINTS.split(word)
+    if any(map(is_hex, parts)):
+        return False  # a hash with something around it
+    if is_random(word, 12, 5.3):
+        return True
+    return len(word) > 24 and any(_chance(part) for part in parts)
+
+
+_JOINTS = re.compile(r"[-_./:@+]+")
+_PART = re.compile(r"(?P<letters>[A-Za-z]+)\d{0,4}|\d+|[A-Za-z0-9]{1,3}")
+
+
+def is_slug(word: str) -> bool:
+    """Return whether a word is the name of something: words joined by dashes, dots or slashes, as
+    `web-app2/main` is."""
+    if word != word.lower() and "/" not in word:
+        return False
+    parts = [part for part in _JOINTS.split(word) if part]
+    if len(parts) < 2:
+        return False
+    named = False
+    for part in parts:
+        match = _PART.fullmatch(part)
+        if match is None:
+            return False
+        letters = match["letters"] or ""
+        if len(letters) >= 4:
+            acronym = letters.isupper() and len(letters) <= 6
+            if not acronym and surprise(letters) > 5.4:
+                return False
+            named = True
+    return named
+
+
+_TECHNICAL = re.compile(
+    r"(?i:(?:sha|md|base|aes|rsa|ecdsa|utf|ucs|iso|oauth|ipv|argon|pbkdf|hmac|b?crypt|scrypt|blake|"
+    r"chacha|poly|secp|curve|https?|tls|ssl|ssh|u?int|float|win|amd|arm|pkcs|rfc|html|css|python|"
+    r"node|web|log|crc|ntlm|krb)[-_]?\d+|ed25519|ed448|x25519|x509|x86|[ehrp]s(?:256|384|512)"
+    r"|k8s|i18n|l10n|a11y|s3|ec2|p12)(?:[a-z]{0,12}|[A-Z][a-z]{2,12})(?:[-_/.:(].*)?"
+)
+_INNER_DIGIT = re.compile(r"[A-Za-z]\d+[A-Za-z]")
+_LAST_DIGITS = re.compile(r"[A-Za-z]{3}\d{3,6}[!?]?$")
+_SIGN = re.compile(r"[!#$%^&*?~]")
+
+
+def is_spoken_password(word: str) -> bool:
+    """Return whether a word of a sentence is a password: it mixes letters with digits as no word
+    does, and is neither the name of something nor a technical term."""
+    if not 8 <= len(word) <= 64 or "/" in word or is_technical(word) or is_slug(word):
+        return False
+    if len(_ALPHA.findall(word)) < 3 or not _DIGIT_IN.search(word):
+        return False
+    if _SIGN.search(word, 1, len(word) - 1):
+        return True
+    return _INNER_DIGIT.search(word) is not None or _LAST_DIGITS.search(word) is not None
+
+
+def is_technical(word: str) -> bool:
+    """Return whether a word is a term with a number in it: `sha256`, `base64-encoded`."""
+    return _TECHNICAL.fullmatch(word) is not None
+
+
+_ALPHA = re.compile(r"[A-Za-z]")
+
+
 def _chance(part: str) -> bool:
     return (
         len(part) >= 16 and any(c.isdigit() for c in part) and surprise(part) >= 4.75
     ) or _HEX.fullmatch(part) is not None
 
 
+_PAIR = re.compile(r"[A-Za-z_]+=")  # a name and its own value
+
+
 def is_password(word: str) -> bool:
     """Return whether a word has several kinds of characters, as passwords have; a name or a word
     alone has not."""
-    if len(word) < 6 or " " in word:
+    if len(word) < 6 or " " in word or is_technical(word) or _PAIR.match(word):
         return False
     digits = any(map(str.isdigit, word))
     kinds = digits + any(map(str.islower, word)) + any(map(str.isupper, word))

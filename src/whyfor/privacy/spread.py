@@ -14,6 +14,7 @@ from whyfor.privacy.shapes import is_hex
 
 RULE = "private-key"
 FOLLOWING = 40  # records without a line of the key after which it is given up
+PUBLIC = 16 << 10  # bytes of a public key
 LAST = 4  # records after one of its lines in which its last line may come
 _LENGTHS = frozenset((64, 70, 72, 76))  # PEM, OpenSSH, and what other programs write
 _PARTS = re.compile(
@@ -57,6 +58,12 @@ class SpreadKey:
         if not self._last or len(word) % 4:
             return False
         return word.endswith("=") or (len(word) >= 16 and _is_mixed(word))
+
+
+def in_public_key(data: bytes, at: int) -> bool:
+    """Return whether a line belongs to a public key, whose first lines its private key repeats."""
+    begins = data.rfind(b"-----BEGIN ", max(0, at - PUBLIC), at)
+    return begins >= 0 and data.find(b"PUBLIC KEY", begins, begins + 40) >= 0
 
 
 def _is_mixed(word: str) -> bool:

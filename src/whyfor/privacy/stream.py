@@ -9,23 +9,22 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
 from typing import BinaryIO
 
 import msgspec
 
-from whyfor.hook.private import tags
 from whyfor.model.errors import NotRedacted
 from whyfor.privacy import private
-from whyfor.privacy.engine import Engine, Finding
+from whyfor.privacy.engine import Engine
+from whyfor.privacy.findings import Finding, join_findings
+from whyfor.privacy.masked import MaskedText
 from whyfor.privacy.passages import Passage, PassagePiece, is_record, passages, pieces
-from whyfor.privacy.redactor import ROUNDS, Redactor, in_strings, intact, is_number, join_findings
+from whyfor.privacy.private_text import PRIVATE, PrivateText, private_records
+from whyfor.privacy.records import in_strings, intact, is_number
+from whyfor.privacy.redactor import ROUNDS, Redactor
 from whyfor.privacy.spread import BEGINS, SpreadKey
 
-# bytes on either side of a replacement where it may have changed the meaning of the text
-NEAR = 20 << 10
 DOCUMENT = 64 << 20  # bytes of one JSON document over many lines; a larger one is any text
-PRIVATE = "private"
 Place = tuple[str, int, int]  # of a value where it is first met: rule, start, end
 
 
@@ -51,7 +50,7 @@ class Text:
         self._spread: list[Finding] = []  # lines of a private key that came one by one
         # a key that started before the last complete line and did not end
         self.open_key = False
-        self._private_text = _PrivateText()
+        self._private_text = PrivateText()
         for value, rule in known:
             self.labels.know(value, rule)
             self._values.know(value, rule)
@@ -197,7 +196,7 @@ class Text:
         for _ in range(ROUNDS):
             if not new:
                 return found
-            masked = _Masked(data, found, self._values.engine.replace, self._is_number)
+            masked = MaskedText(data, found, self._values.engine.replace, self._is_number)
             again = list(self._look_again(masked, new))
             known = set(found)
             if again:
@@ -207,7 +206,7 @@ class Text:
             raise _endless()
         return found
 
-    def _look_again(self, masked: _Masked, new: list[Finding]) -> Iterator[Finding]:
+    def _look_again(self, masked: MaskedText, new: list[Finding]) -> Iterator[Finding]:
         for part in masked.changed(new):
             for found in self._look(masked.text, part):
                 item = masked.original(found)
@@ -254,7 +253,7 @@ class Text:
                 continue
             if part.records:
                 self._private_text.depth = 0
-                found += _private_records(passage.data, lower, low, high)
+                found += private_records(passage.data, lower, low, high)
             else:
                 found += self._private_text.between(lower, part, low, high)
         return found
@@ -305,117 +304,6 @@ class Text:
         if after[:1] == b'"' and after[1:].lstrip()[:1] == b":":
             return b"[REDACTED:private#%d]" % (bisect_left(self.found, item) + 1)
         return b"[REDACTED:private]"
-
-
-class _PrivateText:
-    """Follows private tags through text that is no record, from passage to passage."""
-
-    def __init__(self) -> None:
-        self.depth = 0  # tags that text before opened and nobody closed
-
-    def between(self, lower: bytes, part: PassagePiece, low: int, high: int) -> Iterator[Finding]:
-        """Yield what stands between tags in a piece, from `low` to `high`."""
-        begun = low
-        for first, last, closing in tags(lower, part.start, part.stop):
-            if not low <= first < high:
-                continue
-            if not closing:
-                begun = begun if self.depth else first
-                self.depth += 1
-            elif self.depth:
-                self.depth -= 1
-                if not self.depth:
-                    yield Finding(begun, last, PRIVATE)
-        if self.depth:
-            yield Finding(begun, high, PRIVATE)
-
-
-class _Masked:
-    """A text with its findings replaced, and the mapping of positions back to the original."""
-
-    def __init__(
-        self,
-        data: bytes,
-        found: list[Finding],
-        replace: dict[str, str],
-        is_number: Callable[[bytes, Finding], bool],
-    ) -> None:
-        self.found, self.replace = found, replace
-        kept, done = [], 0
-        for item in found:
-            label = replace.get(item.rule, f"[REDACTED:{item.rule}]").encode()
-            kept += [data[done : item.start], b'"%b"' % label if is_number(data, item) else label]
-            done = item.end
-        self.text = b"".join([*kept, data[done:]])
-        sizes = list(accumulate(len(part) for part in kept))
-        self._starts, self._ends = sizes[::2], sizes[1::2]  # of the labels
-
-    def changed(self, new: list[Finding]) -> list[PassagePiece]:
-        """Return what must be searched again: the records with new findings, and the text around
-        them."""
-        again: list[PassagePiece] = []
-        for item in new:
-            end = self._ends[bisect_left(self.found, item)]
-            low, high = self._line(end)
-            records = is_record(self.text, low, high)
-            if not records:
-                low, high = self._around(end)
-            if again and low < again[-1].stop and records == again[-1].records:
-                again[-1] = PassagePiece(again[-1].start, max(high, again[-1].stop), records)
-            else:
-                again.append(PassagePiece(low, high, records))
-        return again
-
-    def _line(self, at: int) -> tuple[int, int]:
-        end = self.text.find(b"\n", at)
-        return self.text.rfind(b"\n", 0, at) + 1, len(self.text) if end < 0 else end
-
-    def _around(self, at: int) -> tuple[int, int]:
-        """Return the text on either side of a position, up to the next record; records are searched
-        by themselves."""
-        low, high = max(0, at - NEAR), min(len(self.text), at + NEAR)
-        if is_record(self.text, *(line := self._line(low))):
-            low = line[1] + 1
-        if is_record(self.text, *(line := self._line(high))):
-            high = line[0]
-        for part in pieces(self.text[low:high]):
-            if part.start + low <= at <= part.stop + low and not part.records:
-                return low + part.start, low + part.stop
-        return low, high
-
-    def original(self, again: Finding) -> Finding | None:
-        """Return the finding in the original text; None if it touches a label, unless that looks
-        like text itself."""
-        start, end = self._back(again.start, 0), self._back(again.end - 1, 1)
-        return None if start is None or end is None else Finding(start, end, again.rule)
-
-    def _back(self, at: int, after: int) -> int | None:
-        """Return the original position of a character, or of its end; None inside a label."""
-        index = bisect_right(self._ends, at)
-        if index < len(self.found) and at >= self._starts[index]:
-            item = self.found[index]
-            return (item.end if after else item.start) if item.rule in self.replace else None
-        shift = self.found[index - 1].end - self._ends[index - 1] if index else 0
-        return at + after + shift
-
-
-def _private_records(data: bytes, lower: bytes, low: int, high: int) -> Iterator[Finding]:
-    parts = private.Parts()
-    word = lower.find(b"private", low, high)
-    # a message with an open tag is followed line by line
-    while word >= 0 or (parts.depth and low < high):
-        start = low if parts.depth else data.rfind(b"\n", low, word) + 1 or low
-        stop = data.find(b"\n", start, high)
-        stop = high if stop < 0 else stop
-        line = data[start:stop]
-        spans = parts.spans(line, start)
-        for first, last in private.text_spans(line) if spans is None else spans:
-            yield Finding(start + first, start + last, PRIVATE)
-        for first, last in parts.late():
-            yield Finding(first, last, PRIVATE)
-        low = stop + 1
-        if 0 <= word < low:
-            word = lower.find(b"private", low, high)
 
 
 def _is_document(file: BinaryIO, size: int) -> bool:

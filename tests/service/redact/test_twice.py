@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from whyfor.privacy import rules
 from whyfor.privacy.engine import Engine
-from whyfor.privacy.redactor import Redactor, intact
+from whyfor.privacy.records import intact
 from whyfor.privacy.samples import expand
 from whyfor.privacy.stream import Text
+from whyfor.privacy.structure_redactor import StructureRedactor
 
 LABEL = re.compile(rb"\[REDACTED:[a-z0-9-]+(?:#\d+)?\]|~")
 ENGINE = Engine(rules.load_rules(personal=True))
@@ -144,8 +145,8 @@ def test_a_structure_redacted_twice_is_the_same_structure() -> None:
         "id": f"ghp_{LONG[3][:36]} token={LONG[4]}",
         "n": [odd],
     }
-    once = Redactor(ENGINE).anything(given)
-    assert Redactor(ENGINE).anything(once) == once
+    once = StructureRedactor(ENGINE).anything(given)
+    assert StructureRedactor(ENGINE).anything(once) == once
     assert not any(secret in str(once) for secret in (*LONG[:2], LONG[3][:36]))
 
 

@@ -20,7 +20,8 @@ from whyfor.model.text import plural
 from whyfor.privacy import incremental as growing
 from whyfor.privacy.engine import Engine
 from whyfor.privacy.own_rules import engine_for, redact_settings, rules_for
-from whyfor.privacy.stream import PRIVATE, Text
+from whyfor.privacy.private_text import PRIVATE
+from whyfor.privacy.stream import Text
 from whyfor.service.redact.inputs import Input, open_input
 
 __all__ = [
