@@ -185,7 +185,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "files of tools": (
         "machine ‹host› login token password ‹secret›",
-        "registry=https://‹host›/\n_auth=‹secret›\n",
+        "always-auth=true\n_auth=‹secret›\n",
         'credentials "‹host›" {\n  token = "‹secret›"\n}',
         "apiVersion: v1\nkind: Secret\ndata:\n  api-key: ‹base64›\n",
         "[mailer]\napi_key = ‹secret›\n",
