@@ -97,8 +97,12 @@ def cases(labelled: Iterable[Row], seed: int = 1) -> list[Case]:
 def records(planted: Iterable[Case], seed: int = 1) -> Iterator[bytes]:
     """Each case in a record of an agent, quoted the way the agent does."""
     for at, case in enumerate(planted):
-        rng = Random(f"{seed}:{at}")
-        yield msgspec.json.encode(rng.choice(_SHAPES)(rng, case.carried.text))
+        yield record_of(Random(f"{seed}:{at}"), case.carried.text)
+
+
+def record_of(rng: Random, text: str) -> bytes:
+    """A text in a record of one of the agents."""
+    return msgspec.json.encode(rng.choice(_SHAPES)(rng, text))
 
 
 Record = dict[str, object]

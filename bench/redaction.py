@@ -18,12 +18,14 @@ from benign import HELD_OUT, TEMPLATES, benign
 from carriers import CARRIERS
 from detectors import REFUSED
 from measure import clean_env, run
+from mentioned import mentioned
 from planted import DEV, SPLITS, Case, Row, cases, held_out, records, rows
 from raw import transcripts
 from report import Cell, Check, Report, Table, show
 from scanners import Scanner, find_peers, ours
 from strings import leaves, texts
 from untouched import Found, Untouched
+from whole_transcripts import WholeTranscripts
 
 _MASK = re.compile(r"\[REDACTED:[^\]]*\]")
 _PIECE = 6  # characters
@@ -332,6 +334,48 @@ def real(report: Report, scanners: Sequence[Scanner], home: Path, sample: int) -
     return told.flagged
 
 
+def whole(report: Report, homes: Sequence[Path]) -> None:
+    """Whole transcripts of real homes, with secrets planted among their records."""
+    table: list[list[Cell]] = []
+    totals = WholeTranscripts()
+    places = 0
+    for home in homes:
+        command = [sys.executable, str(Path(__file__).with_name("whole_transcripts.py")), str(home)]
+        told = msgspec.json.decode(
+            run(command, clean_env(home, home)).output, type=WholeTranscripts
+        )
+        false = sum(told.false.values())
+        table.append(
+            [
+                home.parent.name,
+                told.files,
+                told.size / 1e6,
+                told.true,
+                false,
+                false / told.size * 1e7,
+                told.planted,
+                told.found / max(1, told.planted),
+            ]
+        )
+        totals.size += told.size
+        totals.planted += told.planted
+        totals.found += told.found
+        places += false
+    columns = ["", "files", "MB", "known places", "false places", "per 10 MB", "planted", "found"]
+    note = "Known: secrets that these transcripts hold. Planted: one record in 200, templates of mentions.py."
+    report.add(
+        Table("Redaction: whole transcripts", columns, table, note),
+        Check("redaction: false places per 10 MB", places / totals.size * 1e7, 1, ""),
+        Check(
+            "redaction: secrets planted in transcripts found",
+            totals.found / max(1, totals.planted),
+            0.95,
+            "",
+            floor=True,
+        ),
+    )
+
+
 def _sample_lines(home: Path, count: int) -> list[str]:
     """Of every session as many; lines of its strings, not the strings of its structure."""
     rng, lines = Random("real lines"), list[str]()
@@ -364,6 +408,7 @@ def quality(
     examples = rows(corpus / "secrets-dev.jsonl.gz")
     outcomes = recall(report, scanners, cases(examples), every)
     labelled(report, scanners, examples, every)
+    mentioned(report, scanners[0])
     return outcomes, harmless(report, scanners, _EACH, every)
 
 
@@ -394,6 +439,7 @@ def main() -> None:
     outcomes, flagged = quality(report, scanners, chosen.corpus, 12 if chosen.quick else 1)
     lines = [f"{' '.join(one.rules)}\t{one.kind}\t{one.line}" for one in flagged]
     if chosen.home:
+        whole(report, [chosen.home])
         lines += [
             f"{one.rule}\t{one.where}\t{one.context!r}"
             for one in real(report, scanners, chosen.home, _LINES)

@@ -23,7 +23,7 @@ from live import live
 from measure import CommandFailed
 from pages import pages
 from peers import Agentsview, Whyfor, find_agentsview, find_whyfor
-from redaction import quality, real
+from redaction import quality, real, whole
 from report import Report, console, show, write
 from retrieval import retrieval
 from scanners import find_peers, ours
@@ -94,8 +94,8 @@ class Bench:
             place.ours.ingest()
         return place
 
-    def unpacked(self, archive: Path) -> Place:
-        place = self.place("corpus")
+    def unpacked(self, archive: Path, name: str = "corpus") -> Place:
+        place = self.place(name)
         with tarfile.open(archive) as tar:
             # from 3.11.4 on
             options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
@@ -247,6 +247,10 @@ def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
     quality(bench.report, scanners, corpus, effort.redacted_every)
     if home.exists():
         real(bench.report, scanners, home, effort.redacted_lines)
+    archives = sorted(corpus.glob("dev-home*.tar.xz"))
+    real_homes = [bench.unpacked(one, one.name.split(".")[0]).home for one in archives]
+    if real_homes:
+        whole(bench.report, real_homes)
 
 
 def run(bench: Bench, effort: Effort, corpus: Path, only: str | None = None) -> None:

@@ -37,6 +37,9 @@ HARMLESS = {
     "a rule": "password: at least 12 characters, min8lower",
     "a reference": "DB_PASSWORD=${DB_PASSWORD2} and password: process.env.DB_PASSWORD2",
     "a placeholder": "postgres://app:%3Cpassword%3E@db/app",
+    "a list of names": "[\n    'encode_password',\n    'encodesql92',\n    'GetKeySymbol2Names',\n]",
+    "a type": '{"passphrase": "string?"}',
+    "an option": "prompt_pwd --full-length-dirs=2",
     "other languages": "Passwort vergessen? contraseña incorrecta, intento 3/5. 密码必须包含8个字符",
 }
 

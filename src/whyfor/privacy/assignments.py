@@ -71,6 +71,7 @@ _SPACED = re.compile(rb"(?:\\*[\"'])?[ \t]+(?P<q>\\*[\"'`])?" + _SCHEME + rb"(?=
 _SHELL = re.compile(
     rb"(?:^|[\s\"])(?:ENV|ARG|set|setx|export|define)(?:[ \t]+-\w+)*[ \t]+\\*[\"']?$"
 )
+_LINE_BREAK = re.compile(rb"\n|\\n")
 _QUOTES = (b'"', b"'", b"`")
 _LOOSE_SIGNS = (b">", b"|", b",", b"->", b"(")
 _NETRC = re.compile(rb"(?:machine|login|default)\s[^\n]{0,100}(?:\n|\\n)?[ \t]*$|^[ \t]*$")
@@ -95,7 +96,7 @@ def assigned_value(name: SecretName) -> Span | None:
         span = value_span(name.data, found, name.high)
         if span is None:
             continue
-        if _is_address(name, found, span):
+        if _is_address(name, found, span) or _is_list(found):
             continue
         loose = _is_loose(name, found, span)
         judged = name.data[span[0] : min(span[1], span[0] + JUDGED)]
@@ -153,6 +154,13 @@ def _is_address(name: SecretName, match: re.Match[bytes], value: Span) -> bool:
         return False
     quote = name.data[name.begin - 1 : name.begin]
     return match["op"] == b":" and quote in _QUOTES and name.data[value[1] : value[1] + 1] == quote
+
+
+def _is_list(match: re.Match[bytes]) -> bool:
+    """Return whether name and value are items of a list, one in a line."""
+    if match.re is not _ASSIGNED or match["op"] != b",":
+        return False
+    return _LINE_BREAK.search(match.string, match.end("op"), match.end()) is not None
 
 
 def _is_loose(name: SecretName, match: re.Match[bytes], value: Span) -> bool:

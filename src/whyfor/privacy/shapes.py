@@ -45,7 +45,7 @@ _REFERENCE = re.compile(
     r"^(?:https?|ftp|file|ssh|git|data|urn|arn|vault|op|sops|env|projects|secret|ref|keychain)[:/]"
     r"|^(?:sha\d+|md5|h1)[-:]|^(?:toolu|srvtoolu|msg|req|call|chatcmpl|run|thread|asst|resp|fc|rs|ws|item|session|evt|file|agent)_"
     r"|^[\w.+-]+@[\w-]+\.[\w.-]+$|^v?\d+\.\d+(?:\.\d+)*(?:[-+.][\w.]+)?$|^\d{4}-\d\d-\d\d|^age1|^ssh-|^AAAA[BCE]3Nz"
-    r"|^\$\d[a-z]?\$\.\.\.$"
+    r"|^\$\d[a-z]?\$\.\.\.$|^--[a-z]"
     r"|^ey[\w-]+\.ey[\w-]*\.[\w-]{1,19}$"  # a token with a signature that somebody made up
 )
 _LETTERS = re.compile(r"[A-Za-z].*?[A-Za-z].*?[A-Za-z]")
@@ -232,7 +232,7 @@ def is_password(word: str) -> bool:
     kinds = digits + any(map(str.islower, word)) + any(map(str.isupper, word))
     if kinds >= 2 and digits:
         return True
-    return kinds >= 1 and any(not c.isalnum() and c not in "_-./:" for c in word)
+    return kinds >= 1 and any(not c.isalnum() and c not in "_-./:" for c in word[:-1])
 
 
 def decode_base64(word: bytes) -> bytes | None:

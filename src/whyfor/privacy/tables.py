@@ -39,6 +39,8 @@ def cells_below(name: SecretName) -> Iterator[Span]:
         return
     column = data.count(mark, begin, name.start)
     cells = head.split(mark)
+    if sum(bool(cell.strip(_AROUND_CELL)) for cell in cells) < 2:
+        return  # a list, one item in a line
     # a cell that holds more than the name may say anything, and so may a line that is no head
     alone = cells[column].strip(_AROUND_CELL) == data[name.begin : name.after]
     loose = not alone or not all(_TITLE.fullmatch(cell.strip(_AROUND_CELL)) for cell in cells)

@@ -304,3 +304,19 @@ def test_any_way_of_growing_comes_to_the_same(
 def _extend(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
         file.write(data[file.tell() :])
+
+
+def test_the_digest_covers_the_rules_and_the_code_that_applies_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Or a new version of a rule would leave what an old one wrote."""
+    folder = tmp_path / "privacy"
+    (folder / "rules").mkdir(parents=True)
+    (folder / "engine.py").write_text("one")
+    (folder / "rules" / "formats.toml").write_text("one")
+    monkeypatch.setattr(growing, "__file__", str(folder / "incremental.py"))
+    before = growing.rules_digest()
+    (folder / "rules" / "formats.toml").write_text("two")
+    changed = growing.rules_digest()
+    (folder / "engine.py").write_text("two")
+    assert len({before, changed, growing.rules_digest()}) == 3
