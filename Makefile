@@ -2,6 +2,8 @@
 # What they need is set up in .venv and .cache.
 PYTHON ?= python3
 BIN := .venv/bin
+# Whether a Python is new enough, asked before anything is made with it.
+SUITS := sh -c '"$$0" -c "import sys; sys.exit(sys.version_info < (3, 11, 2))" 2>/dev/null'
 
 .PHONY: run check test lint bench shots clean
 
@@ -31,10 +33,13 @@ shots: .venv/dev.stamp
 	$(BIN)/python docs/shots.py
 
 .venv/run.stamp: pyproject.toml
+	@$(SUITS) $(PYTHON) || { echo "Whyfor needs Python 3.11.2 or newer, and $(PYTHON) is" \
+	  "$$($(PYTHON) --version 2>&1 || echo not there). Name another: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@test ! -e .venv || $(SUITS) $(BIN)/python || rm -rf .venv
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Setting up .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
 .venv/dev.stamp: .venv/run.stamp

@@ -26,7 +26,8 @@ import pytest
 from tests.conftest import Result
 from whyfor.config import Settings
 from whyfor.model.errors import Busy
-from whyfor.server.run import PORT, bound
+from whyfor.server.run import bound
+from whyfor.service.serve import PORT
 
 COMMAND = [sys.executable, "-m", "whyfor", "serve", "--no-open", "--json"]
 

@@ -24,9 +24,9 @@ def print_overview() -> None:
     out = console()
     try:
         found = status(settings, here)
-    except NotFound as error:
-        out.print(f"{error.message.capitalize()}.")
-        _next(out, "whyfor init" if repository else error.hint, "whyfor demo")
+    except NotFound:
+        out.print("Nothing is kept yet.")
+        _next(out, "whyfor init" if repository else "whyfor ingest", "whyfor demo")
         return
     _print_capture(out, found)
     if repository is None:

@@ -9,10 +9,10 @@ import threading
 import click
 
 from whyfor import config
+from whyfor.cli.extras import missing_extra
 from whyfor.cli.render import json_option, print_json, print_note
 from whyfor.model.wire.answers import WireServer
-from whyfor.server.run import PORT, serve
-from whyfor.service.serve import Running
+from whyfor.service.serve import PORT, Running
 from whyfor.terminal import say
 
 
@@ -49,6 +49,10 @@ def command(port: int | None, no_open: bool, as_json: bool) -> None:
         if not no_open and _has_display():
             _open(link, wait=before)
 
+    try:
+        from whyfor.server.run import serve
+    except ModuleNotFoundError as error:
+        raise missing_extra("serve", error) from None
     serve(config.load(), port, ready)
 
 

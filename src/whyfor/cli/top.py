@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
+from whyfor.cli.extras import missing_extra
 from whyfor.cli.render import (
     age_text,
     console,
@@ -51,10 +52,16 @@ def command(once: bool, as_json: bool) -> None:
     elif once or not _is_terminal():
         _print(PreviewCache(settings).board(standings(settings)))
     else:
+        _run_screen(settings)
+
+
+def _run_screen(settings: Settings) -> None:
+    try:
         # Textual takes longer to import than most commands take to run
         from whyfor.cli.screen.app import run_screen
-
-        run_screen(settings)
+    except ModuleNotFoundError as error:
+        raise missing_extra("top", error) from None
+    run_screen(settings)
 
 
 def _is_terminal() -> bool:

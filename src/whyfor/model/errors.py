@@ -5,6 +5,7 @@ WhyforError            message + hint, shown as two lines, exit 2
 ├── Ambiguous             an abbreviated id fits several things
 ├── BadInput              a date, query or option that cannot be understood
 ├── Busy                  another process holds the lock
+├── MissingExtra          an optional part is not installed
 ├── NotRedacted           it cannot be made sure that no secret leaves: nothing does
 └── StoreError            the store cannot be used
     ├── CorruptStore      the database is damaged; the segments are not
@@ -41,6 +42,10 @@ class BadInput(WhyforError):
 
 class Busy(WhyforError):
     kind = "busy"
+
+
+class MissingExtra(WhyforError):
+    kind = "missing_extra"
 
 
 class NotRedacted(WhyforError):

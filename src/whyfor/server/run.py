@@ -26,7 +26,6 @@ from whyfor.service.ingest import watch_agents
 from whyfor.terminal import say
 
 HOST = "127.0.0.1"
-PORT = 7717
 HEADER_BYTES = 32 << 10
 CONNECTIONS = 256  # of clients that have shown a key
 AT_ONCE = 32  # connections taken in before those that are there are attended to; see KEYLESS
@@ -72,7 +71,7 @@ def serve(settings: Settings, port: int | None, ready: Ready) -> None:
 @contextmanager
 def bound(port: int | None) -> Iterator[socket.socket]:
     """Return a socket on the given port; without one, on the default port or any free one."""
-    for number in (PORT, 0) if port is None else (port,):
+    for number in (access.PORT, 0) if port is None else (port,):
         # With its protocol named: else asyncio leaves Nagle's algorithm on, which holds answers
         # back for 40 ms.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -21,6 +21,7 @@ from whyfor.model.errors import Busy, StoreError
 from whyfor.processes import exists
 
 __all__ = [
+    "PORT",
     "AccessKeys",
     "AlreadyServed",
     "Running",
@@ -30,6 +31,7 @@ __all__ = [
     "same_text",
 ]
 
+PORT = 7717
 ONCE_SECONDS = 60
 _SPACE = "Check its permissions and free space."
 _WAIT = 5.0  # for a server that has just begun to say where it is
