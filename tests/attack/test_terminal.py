@@ -439,14 +439,7 @@ def test_top_shows_names_and_obeys_none(hostile: Hostile, settings: Settings) ->
 def test_a_conversation_in_top_is_clean_on_a_real_terminal(
     home: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from datetime import UTC, datetime
-
-    made = Transcript(
-        "now",
-        day=f"{datetime.now(UTC):%Y-%m-%d}",
-        cwd=f"/code/n{EVERYTHING}{LINE}",
-        branch=EVERYTHING,
-    )
+    made = Transcript("now", live=True, cwd=f"/code/n{EVERYTHING}{LINE}", branch=EVERYTHING)
     made.prompt(f"Count the quokkas {EVERYTHING}")
     made.call("Bash", {"command": f"ls {EVERYTHING}"}, EVERYTHING, failed=True)
     made.call("Edit", {"file_path": EVERYTHING, "old_string": "a", "new_string": f"b{EVERYTHING}"})

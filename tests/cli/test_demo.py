@@ -95,7 +95,7 @@ def test_the_pages_of_the_demo_show_sessions_in_every_state(
                 assert asked.certain and asked.action in (MIGRATE, PUBLISH)
         attending.close()
 
-    monkeypatch.setattr("whyfor.cli.serve.serve", serve)
+    monkeypatch.setattr("whyfor.server.run.serve", serve)
     assert cli("demo", "--serve").code == 0
     assert phases == {"waiting_approval": 2, "waiting": 3, "running": 3, "idle": 2, "exited": 1}
     assert places == {
