@@ -16,12 +16,15 @@ from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.git.place import name_place
 from whyfor.live.open_sessions import sessions_here
-from whyfor.model.errors import BadInput, NotFound, StoreError
-from whyfor.model.paths import to_text
+from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
+from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Session
+from whyfor.service.ingest import ingest
 from whyfor.service.restore.records import assembled, ended, files_beside
 from whyfor.store.open import reading
 from whyfor.story.commit_lookup import checkout_root
+
+READ_WAIT = 10.0  # seconds for another process that reads what sessions wrote
 
 
 class RestoredSource(msgspec.Struct, frozen=True):
@@ -69,6 +72,12 @@ def wanted(
         raise BadInput(known, f"Restore into one of: {', '.join(resumable)}.")
     taken, title = _taken(settings, commit, session, cwd)
     warnings = []
+    if news := _unread(settings, taken):
+        try:
+            ingest(settings, news, wait=READ_WAIT)
+        except Busy:
+            warnings.append("what was said last may be missing: another process reads it just now")
+        taken, title = _taken(settings, commit, session, cwd)
     target = (
         agent
         or max({t.agent: _size(taken, t.agent) for t in taken}.items(), key=lambda item: item[1])[0]
@@ -87,6 +96,20 @@ def wanted(
     if shutil.which(target, path=settings.env.get("PATH")) is None:
         warnings.append(f"{AGENTS[target].title} is not installed here (no `{target}` in PATH)")
     return RestoreRequest(taken, title, target, cwd, warnings)
+
+
+def _unread(settings: Settings, taken: list[RestoredSource]) -> list[Path]:
+    """Transcripts of these sessions that were written to since they were read: a turn may have
+    ended a moment ago."""
+    found: dict[Path, None] = {}
+    with reading(settings) as library:
+        for item in taken:
+            session = library.sessions.find(item.session_id, item.agent)
+            for source in library.capture.sources_of(session):
+                path = to_path(source.path)
+                if path.is_file() and path.stat().st_size != source.size:
+                    found[path] = None
+    return list(found)
 
 
 def _size(taken: list[RestoredSource], agent: str) -> int:
