@@ -185,12 +185,17 @@ def test_what_is_left_to_do_comes_from_the_last_closing_words() -> None:
 def test_commands_are_counted_by_family() -> None:
     story = Story().prompt("x").run("npm run build", failed=True).run("CI=1 npm run build 2>&1")
     (count,) = story.memory().commands
-    assert (count.family, count.command, count.ok, count.failed) == (
-        "npm build",
-        "npm run build",
-        1,
-        1,
+    assert (count.family, count.command) == ("npm build", "npm run build")
+    assert (count.runs, count.ok, count.failed) == (2, 1, 1)
+
+
+def test_a_result_that_a_pipe_hides_counts_as_a_run_only() -> None:
+    story = (
+        Story().prompt("x").run("pytest", failed=True).edit("/shop/a.py").run("pytest | tail -3")
     )
+    (count,) = story.memory().commands
+    assert (count.runs, count.ok, count.failed) == (2, 0, 1)
+    assert story.notes("bugfix") == []
 
 
 FAMILIES = {
@@ -205,11 +210,24 @@ FAMILIES = {
     "make clean": None,
     "npm install": None,
     "git commit -m 'make test'": None,
-    "pytest | tail -3": None,
-    "set -o pipefail; pytest | tail -3": "pytest",
-    "pytest; echo done": None,
     "": None,
 }
+HIDDEN = {
+    "pytest | tail -3": True,
+    "set -o pipefail; pytest | tail -3": False,
+    "pytest; echo done": True,
+    "ruff check . && pytest": False,
+}
+
+
+def test_whose_exit_code_it_is() -> None:
+    def check(line: str) -> None:
+        found = check_in(line)
+        assert found is not None
+        assert found.family == "pytest"
+        assert found.decides is not HIDDEN[line]
+
+    check_each(((line, line) for line in HIDDEN), check)
 
 
 def test_the_family_of_a_command() -> None:

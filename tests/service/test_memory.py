@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Result
+from tests.service.init.tools import git
 from tests.transcripts import Transcript
 from whyfor import config
 
 Cli = Callable[..., Result]
+SECRET = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 FOUND = "The basket is slow because every price is read from the disk twice."
 
 
@@ -107,3 +109,48 @@ def test_what_does_not_exist_is_said(session: Transcript, cli: Cli) -> None:
         said = cli(*arguments)
         assert said.code != 0
         assert message in said.err
+
+
+def test_a_preview_tells_what_the_next_session_would_be_told(
+    home: Path, cli: Cli, repo: Path
+) -> None:
+    made = Transcript("may", cwd=str(repo))
+    made.prompt("Make the checkout faster. Use pnpm, not npm.")
+    made.call("Read", {"file_path": f"{repo}/basket.py"}, "x")
+    made.call("Read", {"file_path": f"{repo}/gone.py"}, "x")
+    made.call("Bash", {"command": "make test"}, "canary from a tool")
+    made.say(f"{FOUND} Payments fail because the gateway rejects the key {SECRET} at once.")
+    made.save(home)
+    (repo / "basket.py").write_text("slow()\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "Begin")
+    assert cli("ingest").code == 0
+    shown = cli("memory", "preview")
+    assert shown.code == 0, shown.err
+    for told in (
+        "Use pnpm, not npm.",
+        "make test",
+        FOUND,
+        "basket.py",
+        "Make the checkout faster.",
+    ):
+        assert told in shown.out
+    assert "gone.py" not in shown.out  # git does not track it
+    assert "canary" not in shown.out
+    assert SECRET not in shown.out
+    assert "rejects the key [REDACTED" in shown.out
+    assert "tokens. Why each line is in it" in shown.err
+    block = json.loads(cli("memory", "preview", "--json", "--tokens", "200").out)
+    assert block["tokens"] <= block["budget"] == 200
+    assert block["text"] in cli("memory", "preview", "--tokens", "200").out
+
+
+def test_a_preview_where_nothing_was_recorded_says_so(
+    cli: Cli, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("ingest")
+    said = cli("memory", "preview")
+    assert said.code != 0
+    assert "no session is known in" in said.err
+    monkeypatch.chdir(repo.parent)
+    assert "is not in a git repository" in cli("memory", "preview").err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,16 +15,32 @@ from whyfor.cli.render import (
     json_option,
     moment_text,
     one_line,
+    plural,
     print_json,
     print_note,
     project_text,
 )
 from whyfor.cli.tables import FittedTable
-from whyfor.model.memory import Quote, SessionSummary, StoredObservation
+from whyfor.model.memory import MemoryBlock, Quote, SessionSummary, StoredObservation
 from whyfor.model.query import SessionFilter
-from whyfor.model.wire.memory import WireNoteDetail, wire_memory_note, wire_session_summary
+from whyfor.model.wire.memory import (
+    WireNoteDetail,
+    wire_memory_block,
+    wire_memory_note,
+    wire_session_summary,
+)
 from whyfor.service.agents import AGENT_CHOICE
-from whyfor.service.memory import STATES, TYPES, MemoryQuery, NoteDetail, note_detail, notes
+from whyfor.service.memory import (
+    STATES,
+    TOKENS,
+    TYPES,
+    MemoryQuery,
+    NoteDetail,
+    note_detail,
+    notes,
+    preview,
+)
+from whyfor.terminal import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,6 +86,7 @@ def command(
       whyfor memory --type decision --type rule
       whyfor memory --file src/pay.py --since 2w
       whyfor memory show 1f3a
+      whyfor memory preview
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -104,6 +123,43 @@ def show_command(note_id: str, as_json: bool) -> None:
         )
         return
     _print_detail(detail)
+
+
+@command.command("preview")
+@click.option(
+    "--tokens",
+    type=click.IntRange(100, 2_250),
+    default=TOKENS,
+    show_default=True,
+    help="How long it may be, about.",
+)
+@json_option
+def preview_command(tokens: int, as_json: bool) -> None:
+    """Print what the next session in this repository would be told, and why.
+
+    \b
+    Examples:
+      whyfor memory preview
+      whyfor memory preview --tokens 600
+    """
+    block = preview(config.load(), Path.cwd(), tokens)
+    if as_json:
+        print_json(wire_memory_block(block))
+    elif not block.text:
+        print_note("Nothing is remembered of this repository yet.")
+    else:
+        _print_block(block)
+
+
+def _print_block(block: MemoryBlock) -> None:
+    for line in block.text.split("\n"):
+        say(line)
+    print_note("", f"About {block.tokens:,} of {block.budget:,} tokens. Why each line is in it:")
+    reasons = Counter((line.section, line.why) for line in block.lines)
+    for (section, why), number in reasons.items():
+        print_note(f"  {section}: {plural(number, 'line')}, {why}")
+    for section, number in block.left_out.items():
+        print_note(f"  {section}: {plural(number, 'line')} did not fit")
 
 
 def _table(found: list[StoredObservation]) -> None:

@@ -64,6 +64,7 @@ class CommandCount(msgspec.Struct, frozen=True):
 
     family: str
     command: str  # as it was run last
+    runs: int  # also those whose exit code a pipe or a later command hid
     ok: int
     failed: int
     last_ok: int | None  # when
@@ -105,3 +106,55 @@ class MemoryFilter(msgspec.Struct, frozen=True):
     types: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     file: str | None = None  # its path, or the end of it
+
+
+class TouchedFile(msgspec.Struct, frozen=True):
+    """A file that sessions of a project read or wrote."""
+
+    path: str  # as the agent named it
+    last_at: int | None
+    sessions: int
+    written: bool
+
+
+class PastSession(msgspec.Struct, frozen=True):
+    """A session in one line: what was asked, and what came of it."""
+
+    name: str  # agent:id
+    at: int | None
+    request: str
+    outcome: str
+    next_steps: tuple[str, ...] = ()
+
+
+class BlockMaterial(msgspec.Struct, frozen=True):
+    """What the next session in a project could be told, the most useful first in each part."""
+
+    project: str
+    branch: str | None = None
+    rules: tuple[StoredObservation, ...] = ()
+    sessions: tuple[PastSession, ...] = ()
+    findings: tuple[StoredObservation, ...] = ()
+    failures: tuple[StoredObservation, ...] = ()
+    commands: tuple[CommandCount, ...] = ()
+    files: tuple[str, ...] = ()  # below the project's top
+    changed: tuple[str, ...] = ()  # files that differ from HEAD now
+
+
+class BlockLine(msgspec.Struct, frozen=True):
+    """One line of the block, what it comes from, and why it is in it."""
+
+    section: str
+    text: str
+    source: str  # a note's id, a session, a command, a folder
+    why: str
+
+
+class MemoryBlock(msgspec.Struct, frozen=True):
+    """What the next session is told: the text, and where each line of it comes from."""
+
+    text: str  # empty if there is nothing to tell
+    tokens: int  # about
+    budget: int
+    lines: tuple[BlockLine, ...]
+    left_out: dict[str, int]  # lines that did not fit, by section

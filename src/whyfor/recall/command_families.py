@@ -45,17 +45,21 @@ class CheckCommand(NamedTuple):
 
     family: str  # the same for all its variants: `pytest`, `npm test`, `make lint`
     text: str  # without what stands around it
+    decides: bool  # the command line's exit code is its own, not that of a pipe or a later command
 
 
 def check_in(line: str) -> CheckCommand | None:
-    """Return the check that decides how a command line ends; None if there is none, or if its
-    exit code is lost in a pipe or to a later command."""
-    parts = _SEPARATOR.split(line[:COMMAND_MAX].strip())
-    pipeline = _PIPE.split(parts[-1])
-    if len(pipeline) > 1 and "pipefail" not in line:
-        return None
-    family = family_of(pipeline[0])
-    return CheckCommand(family, _bare(pipeline[0])) if family else None
+    """Return the last check in a command line; None if there is none."""
+    found: CheckCommand | None = None
+    for part in _SEPARATOR.split(line[:COMMAND_MAX].strip()):
+        pipeline = _PIPE.split(part)
+        family = family_of(pipeline[0])
+        if family:
+            decides = len(pipeline) == 1 or "pipefail" in line
+            found = CheckCommand(family, _bare(pipeline[0]), decides)
+        elif found and part:
+            found = found._replace(decides=False)
+    return found
 
 
 def family_of(command: str) -> str | None:

@@ -40,6 +40,7 @@ class _Check(msgspec.Struct):
 
     family: str
     command: str
+    decides: bool
     seq: int
 
 
@@ -114,7 +115,7 @@ class _Walk:
     def _start_check(self, ident: str, command: str, seq: int) -> None:
         found = check_in(command)
         if found:
-            self.running[ident] = _Check(found.family, found.text, seq)
+            self.running[ident] = _Check(*found, seq)
 
     def result(self, turn: _Turn, event: StoredEvent) -> None:
         data = event.data or {}
@@ -128,19 +129,22 @@ class _Walk:
         check = self.running.pop(ident, None)
         if check:
             self._count(check, event, failed)
-            self._judge(check, turn, event, failed)
+            if check.decides:
+                self._judge(check, turn, event, failed)
 
     def _count(self, check: _Check, event: StoredEvent, failed: bool) -> None:
         known = self.commands.get(check.family) or CommandCount(
-            check.family, check.command, 0, 0, None
+            check.family, check.command, runs=0, ok=0, failed=0, last_ok=None
         )
-        if failed:
-            counted = msgspec.structs.replace(known, failed=known.failed + 1)
-        else:
-            counted = msgspec.structs.replace(
-                known, ok=known.ok + 1, command=check.command, last_ok=event.created_at
-            )
-        self.commands[check.family] = counted
+        passed = check.decides and not failed
+        self.commands[check.family] = CommandCount(
+            check.family,
+            known.command if known.ok and not passed else check.command,
+            runs=known.runs + 1,
+            ok=known.ok + passed,
+            failed=known.failed + (check.decides and failed),
+            last_ok=event.created_at if passed else known.last_ok,
+        )
 
     def _judge(self, check: _Check, turn: _Turn, event: StoredEvent, failed: bool) -> None:
         if failed:

@@ -47,6 +47,7 @@ from whyfor.model.memory import (
     SessionMemory,
     SessionSummary,
     StoredObservation,
+    TouchedFile,
     WaitingSession,
 )
 from whyfor.model.query import Filters, Match, Query, TurnMatch
@@ -757,6 +758,9 @@ class MemoryStore(Protocol):
     def commands(self, projects: Iterable[int]) -> list[CommandCount]:
         """Return the building, testing and checking commands of projects, those that succeeded
         most often first."""
+
+    def files(self, projects: Iterable[int], limit: int) -> list[TouchedFile]:
+        """Return the files that sessions of projects read or wrote most recently."""
 
 
 class FeedStore(Protocol):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.store.contract.build import NOW, SHOP, Build
 from whyfor.model.errors import Ambiguous, NotFound
+from whyfor.model.events import Touch
 from whyfor.model.memory import (
     CommandCount,
     MemoryFilter,
@@ -14,6 +15,7 @@ from whyfor.model.memory import (
     SessionMemory,
     SessionSummary,
     StoredObservation,
+    TouchedFile,
     WaitingSession,
 )
 from whyfor.model.query import Filters
@@ -28,7 +30,7 @@ def note(key: str, at: int = NOW, **more: object) -> Observation:
 
 
 def remember(store: Store, session: int, *notes: Observation, version: int = 1) -> None:
-    memory = SessionMemory(SUMMARY, notes, (CommandCount("pytest", "pytest -q", 2, 1, NOW),))
+    memory = SessionMemory(SUMMARY, notes, (CommandCount("pytest", "pytest -q", 4, 2, 1, NOW),))
     last = store.sessions.last_seqs([session])[session]
     with store.transaction():
         store.memory.save(WaitingSession(session, "claude", "a", 1, last), memory, version)
@@ -102,8 +104,25 @@ def test_commands_are_counted_over_the_sessions_of_a_project(store: Store, build
     for name in ("a", "b"):
         prompt = build.event("user.prompt", "x")
         remember(store, build.session(name, prompt, facts={"cwd": "/shop"}))
-    assert store.memory.commands([shop]) == [CommandCount("pytest", "pytest -q", 4, 2, NOW)]
+    assert store.memory.commands([shop]) == [CommandCount("pytest", "pytest -q", 8, 4, 2, NOW)]
     assert store.memory.commands([]) == []
+
+
+def test_files_are_those_that_a_projects_sessions_used_last(store: Store, build: Build) -> None:
+    shop = build.project(SHOP)
+    for name, at in (("a", NOW), ("b", NOW + 5_000)):
+        read = build.event("tool.call", name="Read", at=at)
+        more = [
+            Touch(read.key, "/shop/both.py", "read"),
+            Touch(read.key, f"/shop/{name}.py", "write"),
+        ]
+        build.session(name, read, facts={"cwd": "/shop"}, more=more)
+    assert store.memory.files([shop], 10) == [
+        TouchedFile("/shop/both.py", NOW + 5_000, 2, False),
+        TouchedFile("/shop/b.py", NOW + 5_000, 1, True),
+        TouchedFile("/shop/a.py", NOW, 1, True),
+    ]
+    assert len(store.memory.files([shop], 1)) == 1
 
 
 def test_what_is_forgotten_is_not_remembered(store: Store, build: Build) -> None:

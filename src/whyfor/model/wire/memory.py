@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from whyfor.model.memory import SessionSummary, StoredObservation
+from whyfor.model.memory import MemoryBlock, SessionSummary, StoredObservation
 from whyfor.model.times import to_iso
 
 
@@ -48,6 +48,25 @@ class WireSessionSummary(msgspec.Struct, frozen=True):
 class WireNoteDetail(msgspec.Struct, frozen=True):
     note: WireNote
     session_summary: WireSessionSummary | None
+
+
+class WireBlockLine(msgspec.Struct, frozen=True):
+    section: str
+    text: str
+    source: str
+    why: str
+
+
+class WireMemoryBlock(msgspec.Struct, frozen=True):
+    text: str
+    tokens: int
+    budget: int
+    lines: list[WireBlockLine]
+    left_out: dict[str, int]
+
+
+def wire_memory_block(block: MemoryBlock) -> WireMemoryBlock:
+    return msgspec.convert(block, WireMemoryBlock, from_attributes=True)
 
 
 def wire_memory_note(stored: StoredObservation) -> WireNote:

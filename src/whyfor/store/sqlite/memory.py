@@ -16,6 +16,7 @@ from whyfor.model.memory import (
     SessionMemory,
     SessionSummary,
     StoredObservation,
+    TouchedFile,
     WaitingSession,
 )
 from whyfor.store.sqlite.connection import fetch
@@ -71,11 +72,8 @@ class SqliteMemory:
             [(path, each.key) for each in memory.observations for path in _files(each)],
         )
         self.db.executemany(
-            "INSERT INTO session_commands VALUES(?, ?, ?, ?, ?, ?)",
-            [
-                (number, each.family, each.command, each.ok, each.failed, each.last_ok)
-                for each in memory.commands
-            ],
+            "INSERT INTO session_commands VALUES(?, ?, ?, ?, ?, ?, ?)",
+            [(number, *msgspec.structs.astuple(each)) for each in memory.commands],
         )
 
     def delete(self, session: int) -> None:
@@ -135,16 +133,35 @@ class SqliteMemory:
         rows = fetch(
             self.db,
             """
-            SELECT c.family, c.command, sum(c.ok), sum(c.failed), max(c.last_ok)
+            SELECT c.family, c.command, sum(c.runs), sum(c.ok), sum(c.failed), max(c.last_ok)
             FROM session_commands c
             JOIN sessions s ON s.id = c.session_id
             WHERE s.project_id IN (SELECT value FROM json_each(?))
             GROUP BY c.family
-            ORDER BY sum(c.ok) DESC, c.family
+            ORDER BY sum(c.ok) DESC, sum(c.runs) DESC, c.family
             """,
             (as_json(list(projects)),),
         )
         return [CommandCount(*row) for row in rows]
+
+    def files(self, projects: Iterable[int], limit: int) -> list[TouchedFile]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT t.path, max(s.ended_at), count(DISTINCT s.id), max(t.action = 'write')
+            FROM sessions s
+            JOIN touches t ON t.session_id = s.id AND t.seq >= s.own_from
+            WHERE s.project_id IN (SELECT value FROM json_each(?))
+            GROUP BY t.path
+            ORDER BY max(s.ended_at) DESC, count(DISTINCT s.id) DESC, t.path
+            LIMIT ?
+            """,
+            (as_json(list(projects)), limit),
+        )
+        return [
+            TouchedFile(path, last, sessions, bool(written))
+            for path, last, sessions, written in rows
+        ]
 
 
 def _stored(row: tuple[Any, ...]) -> StoredObservation:

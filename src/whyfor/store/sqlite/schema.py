@@ -228,7 +228,7 @@ CREATE INDEX observations_of_session ON observations(session_id);
 CREATE INDEX observations_newest ON observations(at);
 CREATE TABLE observation_files(path TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY(path, key)) WITHOUT ROWID;
 CREATE TABLE session_commands(
-  session_id INTEGER NOT NULL, family TEXT NOT NULL, command TEXT NOT NULL, ok INTEGER NOT NULL,
+  session_id INTEGER NOT NULL, family TEXT NOT NULL, command TEXT NOT NULL, runs INTEGER NOT NULL, ok INTEGER NOT NULL,
   failed INTEGER NOT NULL, last_ok INTEGER, PRIMARY KEY(session_id, family)) WITHOUT ROWID;
 """
 
