@@ -134,9 +134,7 @@ def _drawn_by_chance(name: SecretName) -> list[Span]:
     """Return the words near the name that nobody thought up."""
     data, after, high = name.data, name.after, name.high
     spans: list[Span] = []
-    owned = _is_owned(name)
-    sure = name.strength > 1 or owned
-    if not sure and name.rule != "api-key":
+    if name.strength < 2 and name.rule != "api-key":
         return spans
     at, limit = after, after + (PROSE // 3 if name.rule == "auth" else PROSE)
     line_end = _end_of_line(data, after, min(high, limit))
@@ -154,13 +152,23 @@ def _drawn_by_chance(name: SecretName) -> list[Span]:
             continue
         if _ELSEWHERE.search(between):
             break
-        tight = _is_tight(name, between) or (owned and not _IDS.search(between))
-        if (sure or tight) and is_prose_secret(judged_text(data, span), tight and sure):
+        if _is_secret_here(name, span, between):
             spans.append(extended(data, span, high))
             at = max(at, spans[-1][1])
             limit += spans[-1][1] - span[0] - len(LABEL)  # as far as with a label in its place
             line_end = _end_of_line(data, after, min(high, limit))
     return spans
+
+
+def _is_secret_here(name: SecretName, span: Span, between: bytes) -> bool:
+    """Return whether a word after the name is a secret, by what stands between the two."""
+    word = judged_text(name.data, span)
+    if not is_prose_secret(word, tight=True):
+        return False
+    owned = _is_owned(name)
+    sure = name.strength > 1 or owned
+    tight = _is_tight(name, between) or (owned and not _IDS.search(between))
+    return (sure or tight) and is_prose_secret(word, tight and sure)
 
 
 def _is_owned(name: SecretName) -> bool:

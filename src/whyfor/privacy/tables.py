@@ -21,6 +21,7 @@ _NUMBER = re.compile(rb"[ \t]*\d{1,6}(?:\xe2\x86\x92|\\+u2192|\t|\\+t)")  # of a
 _STRING_END = re.compile(rb"\\*\" ?[,}\]]")
 _AROUND_CELL = b" \"'`\\*"
 _INSERT = re.compile(rb"(?i)[\w\s,`\"\\]{0,200}\)\s{0,4}(?:\\+n)?values\s{0,4}\(")
+_COLUMN_END = re.compile(rb"\\*[\"`]?[ ]?[,)]")
 _SQL_VALUE = re.compile(rb"\s*(?:N?'(?P<text>[^'\n\\]{0,256})'|[^,()'\n]{0,80})\s*(?P<end>[,)])")
 
 
@@ -83,9 +84,13 @@ def _table_rows(data: bytes, start: int, high: int) -> Iterator[tuple[int, bytes
 
 def inserted_value(name: SecretName) -> Span | None:
     """Return the secret that an SQL insert puts into the column of this name."""
+    if not _COLUMN_END.match(name.data, name.after, name.high):
+        return None
     match = _INSERT.match(name.data, name.after, name.high)
+    if match is None:
+        return None
     opening = name.data.rfind(b"(", max(name.low, name.start - 400), name.start)
-    if match is None or opening < 0:
+    if opening < 0:
         return None
     at = match.end()
     for _ in range(name.data.count(b",", opening, name.start)):
