@@ -22,8 +22,9 @@ from tests.agents.readers.test_opencode import Writer
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.agents import decode
 from whyfor.agents.base import MAX_DECODED
-from whyfor.capture import decode, tail
+from whyfor.capture import tail
 from whyfor.config import Settings
 from whyfor.model.sources import UnparsedRecord
 from whyfor.service.ingest import ingest

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from tests.capture.snapshot import found, stored_bytes
 from tests.transcripts import Transcript
-from whyfor.capture import decode, tail
+from whyfor.agents import decode
+from whyfor.capture import tail
 from whyfor.config import Settings
 from whyfor.model.findings import Record
 from whyfor.model.query import SessionFilter

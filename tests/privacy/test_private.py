@@ -16,7 +16,7 @@ from tests.conftest import Result
 from tests.hook import Installed
 from tests.privacy.canary import CANARY, ONLY, OPEN, found
 from tests.transcripts import Transcript
-from whyfor.capture import decode
+from whyfor.agents import decode
 from whyfor.capture.filters.gate import CaptureGate
 from whyfor.capture.records import SegmentPiece, read_records
 from whyfor.capture.tail import Chunk

@@ -19,6 +19,7 @@ from whyfor.model.findings import (
     Record,
     Sink,
 )
+from whyfor.model.flat import flatten
 
 if TYPE_CHECKING:
     from whyfor.agents.conversation import SessionWriter
@@ -282,27 +283,6 @@ def get_int(record: Record, name: str) -> int | None:
 def get_str(record: Record, name: str) -> str:
     value = record.get(name)
     return value if isinstance(value, str) else ""
-
-
-def flatten(value: object, limit: int = 200_000) -> str:
-    """Return the text in a tool's input: its string values, one per line, up to `limit`
-    characters."""
-    if isinstance(value, str):
-        return value
-    out: list[str] = []
-    todo: list[object] = [value]
-    while todo and limit > 0:
-        item = todo.pop()
-        if isinstance(item, str):
-            out.append(item)
-            limit -= len(item)
-        elif isinstance(item, dict):
-            todo.extend(reversed(item.values()))
-        elif isinstance(item, list):
-            todo.extend(reversed(item))
-        elif isinstance(item, int | float) and not isinstance(item, bool):
-            out.append(str(item))
-    return "\n".join(out)
 
 
 def can_decode(data: bytes) -> bool:

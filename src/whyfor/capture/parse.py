@@ -7,9 +7,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import cast
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, decode
 from whyfor.agents.base import Agent, Framing, RecordReader, SourceShape
-from whyfor.capture import decode, spool
+from whyfor.capture import spool
+from whyfor.capture.long_results import LongTextPlace, shorten_results
+from whyfor.model.events import RESULT_HEAD, RESULT_TAIL
 from whyfor.model.findings import Sink
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import Journal, PlaceEntry, SegmentEntry
@@ -104,6 +106,7 @@ class SegmentParser:
         reader = agent.reader(_shape(source), deepcopy(source.state))
         for record in found:
             reader.read(record, entry.start, line, sink)
+        shorten_results(sink, LongTextPlace(source.id, entry.generation, entry.start))
         sink.unknown.clear()
 
     def _locate(self, cwd: str, remote: str | None = None) -> None:
@@ -152,6 +155,7 @@ def _read(
         name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
         data = decode.fill_gaps(data, entry.start, entry.gaps, text=True)
         reader.read({"name": name, "text": data.decode("utf-8", "replace")}, 0, data, sink)
+        shorten_results(sink, LongTextPlace(source.id, entry.generation, 0))
         return 1, problems
     if source.framing == "document":
         if not data:
@@ -161,6 +165,7 @@ def _read(
             return 1, [found]
         for index, record in enumerate(found):
             reader.read(record, index, b"", sink)
+        shorten_results(sink, LongTextPlace(source.id, entry.generation, 0))
         return len(found), problems
     count = 0
     last = data.rfind(b"\n") + 1 + entry.start if _ends_cut(source, entry, data) else None
@@ -177,6 +182,8 @@ def _read(
             continue
         for index, record in enumerate(found):
             reader.read(record, offset + index, line, sink)
+        if len(line) > RESULT_HEAD + RESULT_TAIL:
+            shorten_results(sink, LongTextPlace(source.id, entry.generation, offset))
     return count, problems
 
 

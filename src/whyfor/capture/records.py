@@ -7,8 +7,8 @@ from typing import NamedTuple, cast
 
 import msgspec
 
+from whyfor.agents import decode
 from whyfor.agents.base import Agent, Framing, SourceShape
-from whyfor.capture import decode
 from whyfor.model.findings import Record, Sink
 from whyfor.model.gaps import Gap, between, runs
 from whyfor.model.sources import Source, UnparsedRecord

@@ -39,7 +39,7 @@ from whyfor.store.open import (
     salvage,
     set_database_aside,
 )
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import RENEW, Store
 from whyfor.store.tombstones import FORGET_MARKER
 
 if TYPE_CHECKING:  # an ingest that finds everything as it left it never pays for it
@@ -218,13 +218,30 @@ def _salvaged(settings: Settings) -> list[Entry]:
         return store.capture.all_entries()
 
 
+def renew_database(settings: Settings, announce: Announce | None = None) -> None:
+    """Make a database again that an older version wrote more into than is stored now; if not all
+    of it could be read again, it stays as it is."""
+    if not settings.database.exists():
+        return
+    with closing(open_reader(settings.database)) as known:
+        wanted = bool(known.mark(RENEW))
+    if wanted and rebuild_database(settings, announce, only_if_whole=True)[0]:
+        with closing(open_store(settings.database)) as store, store.transaction():
+            store.set_mark(RENEW, 0)
+
+
 def rebuild_database(
-    settings: Settings, announce: Announce | None = None, *, damaged: bool = False
+    settings: Settings,
+    announce: Announce | None = None,
+    *,
+    damaged: bool = False,
+    only_if_whole: bool = False,
 ) -> tuple[list[MissingBytes], StoreTotals]:
     """Rebuild the database from journal and segments. Readers use the old one until the new one is
     complete.
 
-    With `damaged`, the old one is set aside instead of overwritten.
+    With `damaged`, the old one is set aside instead of overwritten. With `only_if_whole`, nothing
+    is changed if bytes are missing.
     """
     from whyfor.capture.rebuild import Rebuild
 
@@ -236,6 +253,8 @@ def rebuild_database(
     try:
         gaps = Rebuild(store, FolderBlobs(settings.segments), journal).run(progress)
         totals = store.stats.totals()
+        if gaps and only_if_whole:
+            return gaps, totals
         install_database(store, settings.database, _stamp(), damaged=damaged)
     finally:
         store.close()

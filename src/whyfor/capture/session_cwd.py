@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, decode
 from whyfor.agents.base import Framing, SourceShape
-from whyfor.capture import decode, tail
+from whyfor.capture import tail
 from whyfor.model.findings import Record, Sink
 from whyfor.model.sources import Source, UnparsedRecord
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents import AGENTS
-from whyfor.capture import decode
+from whyfor.agents import AGENTS, decode
 from whyfor.model.gaps import Gap
 from whyfor.model.paths import to_text
 from whyfor.model.printed import printed, reported

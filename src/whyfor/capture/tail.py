@@ -12,8 +12,8 @@ from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from whyfor.agents.base import MAX_DECODED
-from whyfor.capture.decode import MAX_DOCUMENT as MAX_DOCUMENT
-from whyfor.capture.decode import MAX_LINE
+from whyfor.agents.decode import MAX_DOCUMENT as MAX_DOCUMENT
+from whyfor.agents.decode import MAX_LINE
 from whyfor.model.gaps import Gap, between, clipped, runs, without
 from whyfor.model.sources import Source
 

@@ -101,7 +101,7 @@ def command(
         for piece in raw_records(settings, reference):
             stdout.write(piece)
         return
-    found = load_conversation(settings, reference)
+    found = load_conversation(settings, reference, whole=(as_json or tools) and not as_turns)
     if as_json:
         print_json(wire_turns(found) if as_turns else wire_transcript(found))
     elif as_turns:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from whyfor.model.flat import flatten
+
 KINDS = (
     "session.started",
     "session.exited",
@@ -32,6 +34,38 @@ SEQ_BITS = 24  # of an event's number: a session has fewer events than that can 
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
+# Of a longer result of a tool, the database has these characters of its beginning and its end;
+# the rest is read from its record when somebody asks for it.
+RESULT_HEAD, RESULT_TAIL = 1500, 500
+_LEFT_OUT = "\n⋯\n"
+
+
+def shorten_result(text: str) -> str:
+    """Return the beginning and the end of a long result."""
+    return f"{text[:RESULT_HEAD]}{_LEFT_OUT}{text[-RESULT_TAIL:]}"
+
+
+def result_ends(text: str) -> tuple[str, str]:
+    """Return the beginning and the end apart, of what `shorten_result` returned."""
+    return text[:RESULT_HEAD], text[RESULT_HEAD + len(_LEFT_OUT) :]
+
+
+def call_text(data: dict[str, Any]) -> str:
+    """Return the words that a call was given; empty if its data does not say."""
+    given = data.get("input")
+    return flatten(given) if given else ""
+
+
+class LongText(msgspec.Struct, frozen=True, gc=False):
+    """Where the whole of a text is that was shortened, and how much it is."""
+
+    source: int  # the number of the source that has its record
+    generation: int
+    at: int  # the byte that the record begins at
+    size: int  # bytes
+    lines: int
+
+
 class Event(msgspec.Struct, gc=False):
     """One normalised record, before the store assigns session, seq and turn."""
 
@@ -42,6 +76,7 @@ class Event(msgspec.Struct, gc=False):
     text: str = ""
     name: str | None = None  # of the tool
     data: dict[str, Any] | None = None
+    whole: LongText | None = None  # set if the text was shortened
 
 
 class Usage(msgspec.Struct, gc=False):
@@ -80,6 +115,7 @@ class StoredEvent(msgspec.Struct, gc=False):
     text: str
     name: str | None
     data: dict[str, Any] | None
+    whole_size: int = 0  # bytes of the whole text, if this one was shortened
 
     def get(self, name: str) -> Any:
         """Return one value of the data; None if it is not there."""

@@ -30,7 +30,7 @@ class Bucket:
 
     __slots__ = (
         *("copied", "events", "facts", "leaf_titles", "parent"),
-        *("session_id", "touches", "usage"),
+        *("session_id", "shortened", "touches", "usage"),
     )
 
     def __init__(self, session_id: str, parent: str | None = None) -> None:
@@ -39,6 +39,7 @@ class Bucket:
         self.events: list[Event] = []
         # how many of these, and all before them, were written in another session; None: none
         self.copied: int | None = None
+        self.shortened = 0  # so many of these events were looked at for long results
         self.usage = Spent(self.events)
         self.touches: list[Touch] = []
         self.facts: Record = {}

@@ -23,6 +23,7 @@ from whyfor.capture.recover import (
     REBUILD_HINT,
     is_damaged,
     recover,
+    renew_database,
     sound,
 )
 from whyfor.capture.unreadable import Unreadable
@@ -93,6 +94,7 @@ def ingest(  # noqa: PLR0913 - two bars, and three ways to be started
             time.sleep(LAG)
         tighten(settings.home)
         repairs = recover(settings, announce)
+        renew_database(settings, announce)
         run = partial(_ingest, settings, given, agents, announce, linking, every=agent is None)
         try:
             report = run()

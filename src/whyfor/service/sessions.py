@@ -24,6 +24,7 @@ from whyfor.story.session_lookup import parse_filters
 from whyfor.story.session_lookup import short_ids as short_ids
 from whyfor.story.summary import summarise
 from whyfor.story.tokens import turns_of
+from whyfor.story.whole_text import whole_events
 
 
 class SessionFamily(msgspec.Struct, frozen=True):
@@ -124,7 +125,8 @@ def event_page(
         session = _session(library, agent, session_id)
         found: list[StoredEvent] = []
         size = 0
-        for event in library.conversation.events(session.id, after + 1):
+        stored = library.conversation.events(session.id, after + 1)
+        for event in whole_events(library, session.id, stored):
             size += len(event.text) + len(msgspec.json.encode(event.data))
             if len(found) >= limit or (found and size > EVENTS_BYTES):
                 return EventPage(session, found, more=True)

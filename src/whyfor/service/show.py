@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from whyfor.capture import decode
+from whyfor.agents import decode
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.conversation import (

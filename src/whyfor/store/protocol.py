@@ -28,6 +28,7 @@ from whyfor.model.events import (
     EventMoment,
     EventPlace,
     EventRef,
+    LongText,
     SpokenWord,
     StoredEvent,
 )
@@ -85,6 +86,8 @@ from whyfor.store.journal import (
     SegmentEntry,
 )
 from whyfor.store.tombstones import Tombstones
+
+RENEW = "renew"  # a mark: the next ingest makes the database again, in less space
 
 
 class StoreWriter(Protocol):
@@ -209,6 +212,9 @@ class CaptureStore(Protocol):
 
     def pieces(self, source: Source) -> list[StoredSegment]:
         """Return the segments of a source's newest generation, in order."""
+
+    def segment_at(self, source: int, generation: int, at: int) -> StoredSegment | None:
+        """The segment of a source that has the byte at this place; None if none has."""
 
     def has_segments(self) -> bool:
         """Return whether any segment is stored."""
@@ -381,12 +387,15 @@ class ConversationStore(Protocol):
     """The events of one session: all, a part, or counts."""
 
     def events(self, session: int, first: int = 0, last: int = ...) -> Iterator[StoredEvent]:
-        """Yield the events from `first` to `last`, both included, in order, with their full
-        text."""
+        """Yield the events from `first` to `last`, both included, in order. Long results of tools
+        are shortened: see `long_texts`."""
 
     def events_at(self, session: int, seqs: Iterable[int], text_max: int) -> list[StoredEvent]:
         """Return the events at these places in order; longer texts are cut at `text_max`
         characters."""
+
+    def long_texts(self, session: int) -> dict[int, tuple[Source, LongText]]:
+        """Where the whole texts of a session's shortened events are, by seq."""
 
     def stretch(self, session: int, after: int, limit: int) -> list[StoredEvent]:
         """Return up to `limit` events after a place, in order."""

@@ -20,12 +20,15 @@ from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
 from whyfor.story.rewinds import abandoned
 from whyfor.story.tokens import turns_of
+from whyfor.story.whole_text import whole_events
 
 
-def load_conversation(settings: Settings, reference: str) -> Conversation:
+def load_conversation(settings: Settings, reference: str, *, whole: bool = True) -> Conversation:
+    """Return a session with its events; unless `whole`, long results of tools are shortened."""
     with reading(settings) as library:
         session = find_session(library, reference)
-        events = list(library.conversation.events(session.id))
+        found = library.conversation.events(session.id)
+        events = list(whole_events(library, session.id, found) if whole else found)
         children = library.sessions.children([session.session_id])
         return Conversation(
             session, events, turns_of(library, session, events), abandoned(events), children

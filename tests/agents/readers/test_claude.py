@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from tests.conftest import Result
 from whyfor import config
+from whyfor.agents import decode
 from whyfor.agents.base import SourceShape
 from whyfor.agents.claude import AGENT
 from whyfor.agents.claude.places import subagent_id
-from whyfor.capture import decode
 from whyfor.model.events import Event
 from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Record, Sink
 from whyfor.model.reports import Conversation

@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, decode
 from whyfor.agents.base import Framing, RecordReader, SourceShape
-from whyfor.capture import decode, spool, tail
+from whyfor.capture import spool, tail
 from whyfor.capture.filters.excluded import ExcludedFileFilter
 from whyfor.capture.filters.forgotten import Forgotten
 from whyfor.capture.filters.paused import PauseFilter

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, decode
 from whyfor.agents import paths as agent_paths
 from whyfor.agents.base import Agent, RecordStamp, as_dict, get_str
-from whyfor.capture import decode, spool, tail
+from whyfor.capture import spool, tail
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.filters.pauses import Pauses
 from whyfor.capture.filters.record import SourceLine, source_lines

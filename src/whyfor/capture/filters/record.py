@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
+from whyfor.agents import decode
 from whyfor.agents.base import Agent, RecordStamp, as_dict
-from whyfor.capture import decode
 from whyfor.model.events import Event
 from whyfor.model.findings import Record, Sink
 from whyfor.model.sources import UnparsedRecord

@@ -80,7 +80,7 @@ def stream_event(found: StoredEvent, names: SessionNames, *, changed: bool) -> S
         **msgspec.structs.asdict(names),
         session=names.name,
         text=found.text[:TEXT_MAX],
-        cut=len(found.text) > TEXT_MAX,
+        cut=len(found.text) > TEXT_MAX or found.whole_size > 0,
         changed=changed,
     )
 

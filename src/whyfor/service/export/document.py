@@ -22,6 +22,7 @@ from whyfor.service.agents import agent_title
 from whyfor.store.open import OpenStore
 from whyfor.story.commit_stories import reverted_story, story_lines
 from whyfor.story.conversation.transcript import TranscriptFilter, transcript
+from whyfor.story.whole_text import WholeTexts
 
 _LONG = 200  # lines of a diff or a result; the rest is counted
 _ARGUMENT = 200  # characters
@@ -87,6 +88,7 @@ class Narrator:
     ) -> None:
         self.library, self.cwd = library, cwd
         self.thinking, self.tools = thinking, tools
+        self.texts = WholeTexts(library)
         self.sessions: dict[str, Session] = {}
         self.prompts: dict[int, list[StoredEvent]] = {}
         self.groups: dict[str, list[Checkpoint]] = {}
@@ -114,7 +116,8 @@ class Narrator:
         found: list[DocumentLine] = []
         for part in story.told.checkpoint.parts:
             session = self._session(part)
-            events = list(self.library.conversation.events(session.id, part.first, part.last))
+            stored = self.library.conversation.events(session.id, part.first, part.last)
+            events = list(self.texts.fill(session.id, stored) if self.tools else stored)
             own = [
                 line
                 for line in said

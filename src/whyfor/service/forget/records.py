@@ -8,9 +8,8 @@ from typing import cast
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, decode
 from whyfor.agents.base import Framing, RecordReader, SourceShape
-from whyfor.capture import decode
 from whyfor.capture.filters.forgotten import TextPattern, lines_with_ends, messages, narrowed
 from whyfor.model.errors import StoreError
 from whyfor.model.findings import Sink

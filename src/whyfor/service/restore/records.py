@@ -9,10 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, decode
 from whyfor.agents.conversation import NewFile, NewSession, SessionWriter, SpokenLine, spoken_turns
 from whyfor.agents.facts import MARKER
-from whyfor.capture import decode
 from whyfor.capture.records import Cut, SegmentPiece, cut, read_records
 from whyfor.model.errors import NotFound
 from whyfor.model.findings import Record
@@ -21,6 +20,7 @@ from whyfor.model.sources import Source
 from whyfor.model.times import parse_iso
 from whyfor.store.open import OpenStore
 from whyfor.story.rewinds import abandoned
+from whyfor.story.whole_text import whole_events
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -129,7 +129,8 @@ def _turns(pen: SessionWriter, found: list[Record]) -> list[list[Record]]:
 def _told(
     library: OpenStore, pen: SessionWriter, session: Session, last: int
 ) -> list[list[Record]]:
-    events = list(library.conversation.events(session.id, 0, last))
+    stored = library.conversation.events(session.id, 0, last)
+    events = list(whole_events(library, session.id, stored))
     left = abandoned(events)
     said = spoken_turns(
         [event for event in events if event.turn not in left], session.started_at or 0

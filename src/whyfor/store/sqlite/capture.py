@@ -63,6 +63,20 @@ class SqliteCapture:
         )
         return [stored_segment(row) for row in rows]
 
+    def segment_at(self, source: int, generation: int, at: int) -> StoredSegment | None:
+        row = first_row(
+            self.db,
+            """
+            SELECT generation, start, stop, digest, gaps
+            FROM segments
+            WHERE source_id=? AND generation=? AND start<=?3 AND stop>?3
+            ORDER BY start DESC
+            LIMIT 1
+            """,
+            (source, generation, at),
+        )
+        return stored_segment(row) if row else None
+
     def has_segments(self) -> bool:
         return first_row(self.db, "SELECT 1 FROM segments LIMIT 1") is not None
 

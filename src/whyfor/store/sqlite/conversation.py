@@ -14,17 +14,27 @@ from whyfor.model.events import (
     EventHead,
     EventMoment,
     EventRef,
+    LongText,
     SpokenWord,
     StoredEvent,
+    call_text,
 )
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.sessions import Tokens
+from whyfor.model.sources import Source
 from whyfor.store.sqlite.connection import fetch, first_row, stepped, value
 from whyfor.store.sqlite.filters import as_json
 
 _NEAR = 40  # events after a question among which its answer is
 _QUESTIONS = 50  # of one stretch whose answers are looked for
 WORD_MAX = 8000  # characters of one thing that was said
+_EVENT = "id, turn, kind, source, confidence, created_at, observed_at, actor, text, name, data"
+_SIZES = "SELECT id, size FROM long_texts "
+# of its words; what a call was given is in its data
+_SIZE = "CASE WHEN kind='tool.call' AND text='' THEN octet_length(data) ELSE octet_length(text) END"
+# the beginning of a text, and what is beside it unless that is large
+_CUT = "ELSE substr(text, 1, ?1) END"
+_SMALL_DATA = "CASE WHEN octet_length(data) <= ?2 OR kind='tool.call' THEN data END"
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
@@ -34,28 +44,45 @@ class SqliteConversation:
 
     def events(self, session: int, first: int = 0, last: int = _MASK) -> Iterator[StoredEvent]:
         base = session << SEQ_BITS
-        found = stepped(
-            self.db,
-            "SELECT id, turn, kind, source, confidence, created_at, observed_at, actor, text, "
-            "name, data FROM events "
-            "WHERE id BETWEEN ? AND ?",
-            (base + first, base + last),
-        )
-        for row in found:
-            data = msgspec.json.decode(row[10]) if row[10] else None
-            yield StoredEvent(row[0] - base, *row[1:10], data)  # type: ignore[call-arg]  # ten columns, ten fields
+        span = (base + first, base + last)
+        found = stepped(self.db, f"SELECT {_EVENT} FROM events WHERE id BETWEEN ? AND ?", span)
+        sizes = dict(fetch(self.db, _SIZES + "WHERE id BETWEEN ? AND ?", span))
+        for ident, *row in found:
+            yield _event(ident - base, row, sizes.get(ident, 0))
 
     def events_at(self, session: int, seqs: Iterable[int], text_max: int) -> list[StoredEvent]:
         base = session << SEQ_BITS
+        wanted = (base, str(sorted(set(seqs))))
+        where = "WHERE id IN (SELECT value + ?1 FROM json_each(?2))"
+        text = f"CASE kind WHEN 'tool.call' THEN text ELSE substr(text, 1, {text_max:d}) END"
+        columns = _EVENT.replace("text", text)
+        rows = fetch(self.db, f"SELECT {columns} FROM events {where} ORDER BY id", wanted)
+        sizes = dict(fetch(self.db, _SIZES + where, wanted))
+        found = [_event(ident - base, row, sizes.get(ident, 0)) for ident, *row in rows]
+        for event in found:
+            event.text = event.text[:text_max]
+        return found
+
+    def long_texts(self, session: int) -> dict[int, tuple[Source, LongText]]:
+        base = session << SEQ_BITS
         rows = fetch(
             self.db,
-            "SELECT id - ?1, turn, kind, source, confidence, created_at, observed_at, actor, "
-            "substr(text, 1, ?3), "
-            "name, data FROM events WHERE id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id",
-            (base, str(sorted(set(seqs))), text_max),
+            """
+            SELECT l.id, l.source_id, l.generation, l.at, l.size, l.lines,
+                   o.agent, o.path, o.session_id, o.framing, o.parent, o.sidecar, o.cwd
+            FROM long_texts l
+            JOIN sources o ON o.id=l.source_id
+            WHERE l.id BETWEEN ? AND ?
+            """,
+            (base, base + _MASK),
         )
-        decode = msgspec.json.decode
-        return [StoredEvent(*row[:10], decode(row[10]) if row[10] else None) for row in rows]  # type: ignore[call-arg]
+        found = {}
+        for ident, *place in rows:
+            text = LongText(*place[:5])
+            agent, path, session_id, framing, parent, sidecar, cwd = place[5:]
+            source = Source(text.source, agent, path, session_id, framing, parent, sidecar, cwd)
+            found[ident - base] = (source, text)
+        return found
 
     def stretch(self, session: int, after: int, limit: int) -> list[StoredEvent]:
         found: list[StoredEvent] = []
@@ -67,19 +94,16 @@ class SqliteConversation:
 
     def tail(self, session: int, limit: int, cut: int) -> list[StoredEvent]:
         base = session << SEQ_BITS
+        text = f"CASE WHEN kind IN ('tool.result', 'assistant.thinking') THEN '' {_CUT}"
+        columns = _EVENT.replace("data", _SMALL_DATA).replace("text", text)
         rows = fetch(
             self.db,
-            "SELECT id, turn, kind, source, confidence, created_at, observed_at, actor, "
-            "CASE WHEN kind IN ('tool.result', 'assistant.thinking') THEN '' ELSE substr(text, 1, "
-            "?) END, name, "
-            "CASE WHEN octet_length(data) <= ? THEN data END "
-            "FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
+            f"SELECT {columns} FROM events WHERE id BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT ?5",
             (cut, 4 * cut, base, base + _MASK, limit),
         )
-        found = []
-        for ident, *fields, data in reversed(rows):
-            body = msgspec.json.decode(data) if data else None
-            found.append(StoredEvent(ident - base, *fields, body))  # type: ignore[call-arg]  # nine columns, nine fields
+        found = [_event(ident - base, row, 0) for ident, *row in reversed(rows)]
+        for event in found:
+            event.text = event.text[:cut]
         return found
 
     def long_calls(self, session: int, among: int, size: int) -> list[StoredEvent]:
@@ -97,28 +121,40 @@ class SqliteConversation:
     def heads(self, session: int) -> list[EventHead]:
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1, turn, kind, created_at, octet_length(text), failed AND NOT denied, "
+            f"SELECT id - ?1, turn, kind, created_at, {_SIZE}, failed AND NOT denied, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rolled_back_turns' END, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rewound_to' END "
             "FROM events WHERE id BETWEEN ?1 AND ?2"
         )
-        return [EventHead(*row) for row in fetch(self.db, sql, (base, base + _MASK))]
+        found = [EventHead(*row) for row in fetch(self.db, sql, (base, base + _MASK))]
+        self._whole_sizes(session, found)
+        return found
+
+    def _whole_sizes(self, session: int, found: Iterable[EventHead | CallRef]) -> None:
+        """Give shortened texts the sizes of the whole ones."""
+        base = session << SEQ_BITS
+        rows = fetch(self.db, _SIZES + "WHERE id BETWEEN ? AND ?", (base, base + _MASK))
+        sizes = {ident - base: size for ident, size in rows}
+        for each in found if sizes else ():
+            each.size = sizes.get(each.seq, each.size)
 
     def call_refs(self, session: int, first: int, last: int) -> list[CallRef]:
         base = session << SEQ_BITS
         sql = (
             "SELECT * FROM (SELECT id - ?1, kind, coalesce(data ->> '$.id', data ->> '$.request') "
             "AS ident, "
-            "octet_length(text) FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN "
+            f"{_SIZE} FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN "
             "('tool.call', "
             "'tool.result', 'approval.requested', 'approval.resolved', 'question.asked', "
             "'subagent.started')) "
             "WHERE ident IS NOT NULL"
         )
-        return [
+        found = [
             CallRef(seq, kind, str(ident), size)
             for seq, kind, ident, size in fetch(self.db, sql, (base, first, last))
         ]
+        self._whole_sizes(session, found)
+        return found
 
     def result_refs(self, session: int, after: int, idents: Iterable[str]) -> list[CallRef]:
         base = session << SEQ_BITS
@@ -128,7 +164,9 @@ class SqliteConversation:
             "AND data ->> '$.id' IN (SELECT value FROM json_each(?4))"
         )
         wanted = as_json(list(idents))
-        return [CallRef(*row) for row in fetch(self.db, sql, (base, after, _MASK, wanted))]
+        found = [CallRef(*row) for row in fetch(self.db, sql, (base, after, _MASK, wanted))]
+        self._whole_sizes(session, found)
+        return found
 
     def tree(
         self, session: int, seqs: Iterable[int] | None = None
@@ -151,8 +189,10 @@ class SqliteConversation:
     def line_counts(self, session: int, seqs: Iterable[int]) -> dict[int, int]:
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1, 1 + length(text) - length(replace(text, char(10), '')) FROM events "
-            "WHERE id IN (SELECT value + ?1 FROM json_each(?2))"
+            "SELECT e.id - ?1, coalesce(l.lines, "
+            "1 + length(e.text) - length(replace(e.text, char(10), ''))) "
+            "FROM events e LEFT JOIN long_texts l ON l.id=e.id "
+            "WHERE e.id IN (SELECT value + ?1 FROM json_each(?2))"
         )
         return dict(fetch(self.db, sql, (base, str(list(seqs)))))
 
@@ -379,7 +419,8 @@ class SqliteConversation:
         rows = fetch(
             self.db,
             """
-            SELECT created_at, kind, text, id - ?1
+            SELECT created_at, kind,
+              CASE text WHEN '' THEN coalesce(data -> '$.input', '') ELSE text END, id - ?1
             FROM events
             WHERE id BETWEEN ?1 AND ?2 AND created_at IS NOT NULL
               AND kind IN ('user.prompt', 'assistant.message', 'tool.call', 'tool.result',
@@ -407,6 +448,15 @@ class SqliteConversation:
         ident = (event.session << SEQ_BITS) + event.seq
         found = value(self.db, "SELECT created_at FROM events WHERE id=?", (ident,))
         return int(found) if found is not None else None
+
+
+def _event(seq: int, row: list[Any], whole_size: int) -> StoredEvent:
+    """From the columns after its number."""
+    *fields, text, name, data = row
+    body = msgspec.json.decode(data) if data else None
+    if not text and body and fields[1] == "tool.call":
+        text = call_text(body)
+    return StoredEvent(seq, *fields, text, name, body, whole_size)  # type: ignore[call-arg]  # seven
 
 
 def _word(role: str, row: tuple[Any, ...]) -> SpokenWord:

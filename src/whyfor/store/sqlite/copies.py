@@ -33,10 +33,10 @@ _SAME = (
     f"""
     WITH b AS MATERIALIZED (
       SELECT created_at, kind, text
-      FROM events
+      FROM event_texts
       WHERE id BETWEEN ?3 << {SEQ_BITS} AND (?3 << {SEQ_BITS}) + {SEQ_MASK})
     SELECT min(a.id) - ?1
-    FROM events a
+    FROM event_texts a
     LEFT JOIN b ON b.created_at=a.created_at AND b.kind=a.kind AND b.text=a.text
     WHERE a.id BETWEEN ?1 AND ?2 AND a.kind IN {_SPOKEN} AND b.kind IS NULL
     """,

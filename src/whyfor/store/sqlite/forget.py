@@ -244,7 +244,8 @@ class SqliteForget:
         docs = fetch(self.db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", span)
         self.db.executemany("DELETE FROM words WHERE rowid=?", docs)
         self.db.execute("DELETE FROM docs WHERE id BETWEEN ? AND ?", span)
-        self.db.execute("DELETE FROM events WHERE id BETWEEN ? AND ?", span)
+        for table in ("events", "long_texts"):
+            self.db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", span)
         SqliteMemory(self.db).delete(session)
         for table in ("usage", "touches", "acts"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))

@@ -14,6 +14,7 @@ import apsw
 from whyfor.model.errors import NewerStore
 from whyfor.model.events import SEQ_BITS as SEQ_BITS
 from whyfor.model.events import SEQ_MASK as SEQ_MASK
+from whyfor.store.protocol import RENEW
 from whyfor.store.sqlite.listing_index import fill_listing
 
 _M001 = """
@@ -248,6 +249,25 @@ CREATE INDEX events_questions ON events(session_id) WHERE kind='question.asked';
 """
 _LISTED = 13  # the version that has it
 
+# Text is stored once. Of a long result the beginning and the end are in its event: where its
+# record is, is kept here. What a call was given is in its data: see `event_texts`. Subagents that
+# do not say where they ran are of their callers' projects.
+_M014 = f"""
+CREATE TABLE long_texts(
+  id INTEGER PRIMARY KEY, source_id INTEGER NOT NULL, generation INTEGER NOT NULL, at INTEGER NOT NULL,
+  size INTEGER NOT NULL, lines INTEGER NOT NULL);
+CREATE VIEW event_texts AS
+  SELECT id, turn, kind, name, created_at, CASE WHEN kind<>'tool.call' OR text<>'' OR data IS NULL THEN text ELSE (
+    SELECT coalesce(group_concat(atom, char(10)), '') FROM json_tree(data, '$.input')
+    WHERE type IN ('text', 'integer', 'real')) END AS text
+  FROM events;
+UPDATE sessions SET project_id=p.project_id
+  FROM sessions p
+  WHERE p.agent=sessions.agent AND p.session_id=sessions.parent
+    AND sessions.cwd IS NULL AND sessions.project_id IS NOT p.project_id;
+INSERT OR REPLACE INTO marks SELECT '{RENEW}', 1 WHERE EXISTS(SELECT 1 FROM events);
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -262,6 +282,7 @@ MIGRATIONS = (
     _M011,
     _M012,
     _M013,
+    _M014,
 )
 VERSION = len(MIGRATIONS)
 

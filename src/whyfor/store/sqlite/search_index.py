@@ -71,7 +71,9 @@ def index_title(db: apsw.Connection, session: int, title: str, created_at: int |
 
 def _documents(db: apsw.Connection, base: int, first: int, top: int) -> Iterator[_Doc]:
     doc: _Doc | None = None
-    query = "SELECT id, turn, kind, name, text, created_at FROM events WHERE id BETWEEN ? AND ?"
+    query = (
+        "SELECT id, turn, kind, name, text, created_at FROM event_texts WHERE id BETWEEN ? AND ?"
+    )
     found: Any = db.execute(query, (first, top))
     for ident, turn, kind, name, text, created_at in found:
         seq = ident - base

@@ -1,4 +1,4 @@
-"""What hooks announced; never writes."""
+"""What hooks announced."""
 
 from __future__ import annotations
 
@@ -7,12 +7,41 @@ from collections.abc import Iterable
 import apsw
 import msgspec
 
-from whyfor.model.signals import CommitSignal, Signal
-from whyfor.store.sqlite.connection import fetch, stepped, value
+from whyfor.model.signals import CommitSignal, Process, Signal
+from whyfor.store.sqlite.connection import fetch, first_row, stepped, value
 from whyfor.store.sqlite.filters import as_json
 
 _SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
 _decode = msgspec.json.decode
+
+
+class SignalWriter:
+    """The part of the write side that knows hooks."""
+
+    db: apsw.Connection
+
+    def add_signals(self, signals: list[Signal]) -> None:
+        names = _SIGNAL.split(", ")
+        rows = [
+            (*(getattr(signal, name) for name in names[:-1]), as_json(signal.data))
+            for signal in signals
+        ]
+        marks = ", ".join("?" * len(names))
+        self.db.executemany(f"INSERT INTO signals({_SIGNAL}) VALUES({marks})", rows)
+
+    def session_around(self, chain: list[Process], at: int) -> tuple[str, str] | None:
+        """Agent and id of the session that the nearest of these processes was in at that time."""
+        sql = (
+            "SELECT session_agent, session_id FROM signals WHERE how='payload' AND "
+            "json_extract(data, '$.process')=? "
+            "AND at<=? ORDER BY at DESC, id DESC LIMIT 1"
+        )
+        for process in chain:
+            if process.start and (
+                found := first_row(self.db, sql, (f"[{process.pid},{process.start}]", at))
+            ):
+                return found[0], found[1]
+        return None
 
 
 class SqliteSignals:

@@ -2,70 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import apsw
 import msgspec
 
-from whyfor.model.events import SEQ_BITS, Event
-from whyfor.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket, Spent
-from whyfor.model.paths import below
-from whyfor.model.sessions import Project
-from whyfor.model.signals import Process, Signal
+from whyfor.model.events import SEQ_BITS, Event, LongText, call_text
+from whyfor.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.copies import mark_copies
+from whyfor.store.sqlite.counters import SESSION_ROW, SessionCounters, own_title
+from whyfor.store.sqlite.filters import as_json
 from whyfor.store.sqlite.listing_index import renew_listing
-from whyfor.store.sqlite.projects import SqliteProjects
+from whyfor.store.sqlite.places import PlaceWriter
 from whyfor.store.sqlite.search_index import index_session, index_title
-from whyfor.store.sqlite.segments import Segments
+from whyfor.store.sqlite.signals import SignalWriter
+from whyfor.store.sqlite.sources import SourceWriter
+from whyfor.store.sqlite.usage import add_usage, share_usage, shared_usage, total_usage
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
-_DEPTH = 8  # subagents that call subagents
-_FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
+_ADD_LONG = "INSERT OR REPLACE INTO long_texts VALUES(?,?,?,?,?,?)"
 _COUNTED = ("user.prompt", "assistant.message")
 _encode = msgspec.json.Encoder().encode
 
 
-class SessionCounters:
-    """A session while it is being written: counters that go to its row when the batch ends."""
-
-    __slots__ = ("dirty_from", "id", "indexed_title", "known", "named", "row", "usage_changed")
-
-    def __init__(self, id: int, row: dict[str, Any], *, created: bool) -> None:
-        self.id = id
-        self.row = row
-        # keys, while cheaper to remember than to look up
-        self.known: set[int] | None = set() if created else None
-        self.dirty_from: int | None = None  # first seq whose search index is out of date
-        self.usage_changed = False
-        self.named = False  # a legacy title names one of its messages
-        self.indexed_title = _own_title(row)
-
-    def copy(self) -> SessionCounters:
-        """Return the same as it is now; its keys are looked up from then on."""
-        other = SessionCounters(self.id, dict(self.row), created=False)
-        for name in ("dirty_from", "usage_changed", "named", "indexed_title"):
-            setattr(other, name, getattr(self, name))
-        return other
-
-
-def _own_title(row: dict[str, Any]) -> str | None:
-    """A title that says more than the first prompt does."""
-    return row["title"] if row["title_rank"] > TITLE_PROMPT else None
-
-
-_ROW = """
-    parent subagent project_id cwd branch title title_rank version forked_from started_at ended_at
-    last_seq turn prompts messages tool_calls unparsed copied_to restored_from copy_of copy_kind
-    own_from original
-""".split()
-
-
-class EventWriter(Segments):
+class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
     """Applies findings inside the caller's transactions; one per ingest, under the ingest lock."""
 
     def __init__(self, db: apsw.Connection) -> None:
@@ -108,42 +73,6 @@ class EventWriter(Segments):
                 if before.id in self._changed:
                     self._changed[before.id] = before
 
-    # -- sources ---------------------------------------------------------------------------------
-
-    def sources(self) -> dict[tuple[str, str], Source]:
-        """All of them without their states, which are read only for those that changed."""
-        names = [name for name in Source.__struct_fields__ if name != "state"]
-        found = {}
-        for row in fetch(self.db, f"SELECT {', '.join(names)} FROM sources"):
-            source = Source(**dict(zip(names, row, strict=True)))
-            found[source.agent, source.path] = source
-        return found
-
-    def source(self, agent: str, path: str) -> Source | None:
-        """Return one of them, without its state."""
-        names = [name for name in Source.__struct_fields__ if name != "state"]
-        sql = f"SELECT {', '.join(names)} FROM sources WHERE agent=? AND path=?"
-        row = first_row(self.db, sql, (agent, path))
-        return Source(**dict(zip(names, row, strict=True))) if row else None
-
-    def load_state(self, source: Source) -> None:
-        row = first_row(self.db, "SELECT state FROM sources WHERE id=?", (source.id,))
-        source.state = msgspec.json.decode(row[0]) if row else {}
-
-    def save_source(self, source: Source) -> None:
-        values = [getattr(source, name) for name in Source.__struct_fields__]
-        values[Source.__struct_fields__.index("state")] = _encode(source.state).decode()
-        names = Source.__struct_fields__
-        if source.id == 0:
-            marks = ", ".join("?" * (len(names) - 1))
-            self.db.execute(
-                f"INSERT INTO sources({', '.join(names[1:])}) VALUES({marks})", values[1:]
-            )
-            source.id = self.db.last_insert_rowid()
-        else:
-            marks = ", ".join(f"{name}=?" for name in names[1:])
-            self.db.execute(f"UPDATE sources SET {marks} WHERE id=?", [*values[1:], source.id])
-
     def restart(self, source: Source, generation: int) -> None:
         """Read again from its first byte: what was counted of the old generation no longer
         counts."""
@@ -175,126 +104,6 @@ class EventWriter(Segments):
             live.row["unparsed"] += number
             self._changed[live.id] = live
 
-    # -- signals ---------------------------------------------------------------------------------
-
-    def add_signals(self, signals: list[Signal]) -> None:
-        names = (
-            "at",
-            "agent",
-            "event",
-            "cwd",
-            "session_agent",
-            "session_id",
-            "how",
-            "repository",
-            "sha",
-        )
-        rows = [
-            (*(getattr(signal, name) for name in names), _encode(signal.data).decode())
-            for signal in signals
-        ]
-        self.db.executemany(
-            f"INSERT INTO signals({', '.join(names)}, data) VALUES({', '.join('?' * len(names))}, "
-            "?)",
-            rows,
-        )
-
-    def session_around(self, chain: list[Process], at: int) -> tuple[str, str] | None:
-        """Agent and id of the session that the nearest of these processes was in at that time."""
-        sql = (
-            "SELECT session_agent, session_id FROM signals WHERE how='payload' AND "
-            "json_extract(data, '$.process')=? "
-            "AND at<=? ORDER BY at DESC, id DESC LIMIT 1"
-        )
-        for process in chain:
-            if process.start and (
-                found := first_row(self.db, sql, (f"[{process.pid},{process.start}]", at))
-            ):
-                return found[0], found[1]
-        return None
-
-    # -- projects --------------------------------------------------------------------------------
-
-    def place(self, cwd: str) -> int | None:
-        row = first_row(self.db, "SELECT project_id FROM places WHERE cwd=?", (cwd,))
-        return int(row[0]) if row else None
-
-    def project(self, number: int) -> Project | None:
-        row = first_row(
-            self.db,
-            "SELECT identity, evidence, name, remote, root_commit, path FROM projects WHERE id=?",
-            (number,),
-        )
-        return Project(*row) if row else None
-
-    def former(self, project: Project) -> list[tuple[str, str | None]]:
-        return SqliteProjects(self.db).former(project)
-
-    def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int:
-        """This folder belongs to this project, as of now; what was known under former identities
-        joins it."""
-        project_id = self._project(project)
-        for identity in former:
-            self._join(identity, project_id)
-        self.db.execute(
-            "INSERT INTO places VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
-            "project_id=excluded.project_id, "
-            "observed_at=excluded.observed_at",
-            (cwd, project_id, observed_at),
-        )
-        return project_id
-
-    def adopt(self, path: str, project: Project) -> int:
-        """Everything recorded at or below a path belongs to this project."""
-        number = self._project(project)
-        for table in ("sessions", "places"):
-            for (cwd,) in fetch(self.db, f"SELECT DISTINCT cwd FROM {table} WHERE cwd IS NOT NULL"):
-                if below(cwd, path):
-                    self.db.execute(f"UPDATE {table} SET project_id=? WHERE cwd=?", (number, cwd))
-        for live in self._live.values():
-            if live.row["cwd"] is not None and below(live.row["cwd"], path):
-                live.row["project_id"] = number
-        own = fetch(self.db, "SELECT id FROM sessions WHERE project_id=?", (number,))
-        self._inherit_projects([session for (session,) in own])
-        return number
-
-    def adopted(self, cwd: str) -> Project | None:
-        """The project a person gave a path to: of several that hold it, the longest."""
-        known = fetch(
-            self.db,
-            "SELECT a.path, p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path FROM "
-            "aliases a "
-            "JOIN projects p ON p.identity=a.identity",
-        )
-        found = [row for row in known if below(cwd, row[0])]
-        return Project(*max(found, key=lambda row: len(row[0]))[1:]) if found else None
-
-    def _project(self, project: Project) -> int:
-        found = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))
-        if found is not None:
-            return int(found[0])
-        names = ("identity", "evidence", "name", "remote", "root_commit", "path")
-        self.db.execute(
-            f"INSERT INTO projects({', '.join(names)}) VALUES(?,?,?,?,?,?)",
-            [getattr(project, name) for name in names],
-        )
-        return self.db.last_insert_rowid()
-
-    def _join(self, identity: str, project_id: int) -> None:
-        old = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))
-        if old is None:
-            return
-        for table in ("sessions", "places", "commits", "checkpoints"):
-            self.db.execute(
-                f"UPDATE {table} SET project_id=? WHERE project_id=?", (project_id, old[0])
-            )
-        for table in ("linked", "tips"):  # what is not known any more is looked at again
-            self.db.execute(f"DELETE FROM {table} WHERE project_id=?", (old[0],))
-        self.db.execute("DELETE FROM projects WHERE id=?", (old[0],))
-        for live in self._live.values():
-            if live.row["project_id"] == old[0]:
-                live.row["project_id"] = project_id
-
     # -- sessions and events ---------------------------------------------------------------------
 
     def live(self, agent: str, session_id: str, parent: str | None) -> SessionCounters:
@@ -309,18 +118,18 @@ class EventWriter(Segments):
     def _load(self, agent: str, session_id: str, parent: str | None) -> SessionCounters:
         row = first_row(
             self.db,
-            f"SELECT id, {', '.join(_ROW)} FROM sessions WHERE agent=? AND session_id=?",
+            f"SELECT id, {', '.join(SESSION_ROW)} FROM sessions WHERE agent=? AND session_id=?",
             (agent, session_id),
         )
         if row is not None:
             return SessionCounters(
-                int(row[0]), dict(zip(_ROW, row[1:], strict=True)), created=False
+                int(row[0]), dict(zip(SESSION_ROW, row[1:], strict=True)), created=False
             )
         self.db.execute(
             "INSERT INTO sessions(agent, session_id, parent) VALUES(?,?,?)",
             (agent, session_id, parent),
         )
-        fresh: dict[str, Any] = dict.fromkeys(_ROW)
+        fresh: dict[str, Any] = dict.fromkeys(SESSION_ROW)
         fresh.update(parent=parent, title_rank=-1)
         counts = ("last_seq", "turn", "prompts", "messages", "tool_calls", "unparsed", "copied_to")
         fresh.update(dict.fromkeys(counts, 0), own_from=1)
@@ -352,7 +161,9 @@ class EventWriter(Segments):
         opening = live.row["turn"]
         places = self._events(live, bucket, observed_at, mutable)
         turns = [places[event.key][1] for event in bucket.events]
-        self._usage(live, bucket.usage, [opening, *turns])
+        if bucket.usage:
+            live.usage_changed = True
+            add_usage(self.db, live.id, bucket.usage, [opening, *turns])
         self._facts(live, bucket)
         if bucket.copied is not None:
             copied = [places[event.key][0] for event in bucket.events[: bucket.copied]]
@@ -373,6 +184,7 @@ class EventWriter(Segments):
         places = self._existing(live, [event.key for event in events])  # key → seq, turn
         row = live.row
         rows: list[tuple[Any, ...]] = []
+        long: list[tuple[int, ...]] = []
         fixed = self._answered_turn(live, bucket)
         leaves = self._known_leaves()
         base = live.id << SEQ_BITS
@@ -387,6 +199,8 @@ class EventWriter(Segments):
             places[event.key] = (seq, turn)
             if event.key in leaves:
                 live.named = True
+            if event.whole is not None:
+                long.append(_long_row(base + seq, event.whole))
             rows.append(
                 (
                     base + seq,
@@ -400,13 +214,14 @@ class EventWriter(Segments):
                     observed_at,
                     event.actor,
                     event.name,
-                    _clean(event.text),
+                    _stored_text(event),
                     _encode(event.data).decode() if event.data else None,
                     *_outcome(event),
                 )
             )
         if rows:
             self.db.executemany("INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+            self.db.executemany(_ADD_LONG, long)
             self._dirty(live, rows[0][0] - base)
             if live.known is not None:
                 live.known.update(places)
@@ -488,7 +303,7 @@ class EventWriter(Segments):
         """A later version of an event takes its place."""
         data = _encode(event.data).decode() if event.data else None
         ident = (live.id << SEQ_BITS) + seq
-        text = _clean(event.text)
+        text = _stored_text(event)
         self.db.execute(
             """
             UPDATE events
@@ -497,39 +312,26 @@ class EventWriter(Segments):
             """,
             (text, data, event.name, event.kind, ident, *_outcome(event)),
         )
-        if self.db.changes():
+        changed = self.db.changes() > 0
+        if self._replace_long(ident, event) or changed:
             self._dirty(live, seq)
             self._log.add_event(ident)
         first_prompt = event.kind == "user.prompt" and turn == 1 and event.text.strip()
         if first_prompt and live.row["title_rank"] <= TITLE_PROMPT:
             live.row["title_rank"], live.row["title"] = TITLE_PROMPT, _headline(event.text)
 
+    def _replace_long(self, ident: int, event: Event) -> bool:
+        """Keep where the whole of its text is now; returns whether it is of another size."""
+        before = first_row(self.db, "SELECT size FROM long_texts WHERE id=?", (ident,))
+        if event.whole is not None:
+            self.db.execute(_ADD_LONG, _long_row(ident, event.whole))
+        elif before is not None:
+            self.db.execute("DELETE FROM long_texts WHERE id=?", (ident,))
+        after = event.whole.size if event.whole else None
+        return after != (before[0] if before else None)
+
     def _dirty(self, live: SessionCounters, seq: int) -> None:
         live.dirty_from = seq if live.dirty_from is None else min(live.dirty_from, seq)
-
-    def _usage(self, live: SessionCounters, usage: Spent, turns: list[int]) -> None:
-        if not usage:
-            return
-        live.usage_changed = True
-        merged: dict[int, list[Any]] = {}
-        for item, at in zip(usage, usage.at, strict=True):
-            turn = turns[at]
-            values = [getattr(item, name) for name in _FIELDS]
-            if have := merged.get(item.key):
-                have[3:] = [
-                    b if a is None else a if b is None else max(a, b)
-                    for a, b in zip(have[3:], values, strict=True)
-                ]
-            else:
-                merged[item.key] = [turn, item.created_at, item.model, *values]
-        best = ", ".join(
-            f"{f}=max(coalesce({f}, excluded.{f}), coalesce(excluded.{f}, {f}))" for f in _FIELDS
-        )
-        self.db.executemany(
-            f"INSERT INTO usage(session_id, key, turn, created_at, model, {', '.join(_FIELDS)}) "
-            f"VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET {best}",
-            [(live.id, key, *row) for key, row in merged.items()],
-        )
 
     def _facts(self, live: SessionCounters, bucket: Bucket) -> None:
         facts, row = bucket.facts, live.row
@@ -558,20 +360,23 @@ class EventWriter(Segments):
 
     def finish(self) -> None:
         """Bring what is derived from whole sessions up to date, before the transaction ends."""
-        marks = ", ".join(f"{name}=?" for name in _ROW)
+        marks = ", ".join(f"{name}=?" for name in SESSION_ROW)
         self.db.executemany(
             f"UPDATE sessions SET {marks} WHERE id=?",
-            [(*(live.row[name] for name in _ROW), live.id) for live in self._changed.values()],
+            [
+                (*(live.row[name] for name in SESSION_ROW), live.id)
+                for live in self._changed.values()
+            ],
         )
-        self._inherit_projects(list(self._changed))
+        self.inherit_projects(list(self._changed))
         # also when only its end moved: that may change who counts
-        shared = {number: self._shared_usage(number) for number in self._changed}
+        shared = {number: shared_usage(self.db, number) for number in self._changed}
         copies = self._mark_copies(shared)
         affected: set[int] = set()
         # In order of id, titles first: full text search keeps its words in memory only while ids
         # rise.
         for live in sorted(self._changed.values(), key=lambda live: live.id):
-            affected |= self._share_usage(shared[live.id])
+            affected |= share_usage(self.db, shared[live.id])
             if live.usage_changed:
                 affected.add(live.id)
                 live.usage_changed = False
@@ -579,36 +384,11 @@ class EventWriter(Segments):
             if live.dirty_from is not None:
                 index_session(self.db, live.id, live.dirty_from)
                 live.dirty_from = None
-        self._totals(affected)
+        total_usage(self.db, affected)
         self._name_by_leaves()
         renew_listing(self.db, self._changed.keys() | affected | copies)
         self._changed.clear()
         self._log.prune()
-
-    def _inherit_projects(self, callers: list[int]) -> None:
-        """A subagent that does not say where it ran belongs to the project of its caller."""
-        for _ in range(_DEPTH):
-            rows = fetch(
-                self.db,
-                """
-                UPDATE sessions SET project_id=p.project_id
-                FROM sessions p
-                WHERE p.agent=sessions.agent AND p.session_id=sessions.parent
-                  AND sessions.cwd IS NULL AND sessions.project_id IS NOT p.project_id
-                  AND (sessions.id IN (SELECT value FROM json_each(?1)) OR sessions.parent IN (
-                    SELECT session_id FROM sessions
-                    WHERE id IN (SELECT value FROM json_each(?1))))
-                RETURNING id, project_id
-                """,
-                (_encode(callers).decode(),),
-            )
-            projects = dict(rows)
-            for live in self._live.values():
-                if live.id in projects:
-                    live.row["project_id"] = projects[live.id]
-            callers = list(projects)
-            if not callers:
-                return
 
     def _mark_copies(self, shared: dict[int, list[tuple[int, int]]]) -> set[int]:
         """Find out again which sessions begin with another's records; returns those of which
@@ -651,78 +431,20 @@ class EventWriter(Segments):
         self._titles_added = False
 
     def _index_title(self, live: SessionCounters) -> None:
-        title = _own_title(live.row)
+        title = own_title(live.row)
         if title != live.indexed_title and title:
             index_title(self.db, live.id, title, live.row["started_at"])
             live.indexed_title = title
-
-    def _shared_usage(self, session: int) -> list[tuple[int, int]]:
-        """Responses of a session that others hold too: key and session, for each that does."""
-        return fetch(
-            self.db,
-            "SELECT a.key, b.session_id FROM usage a JOIN usage b ON b.key=a.key WHERE "
-            "a.session_id=? AND EXISTS("
-            "SELECT 1 FROM usage c WHERE c.key=a.key AND c.session_id<>a.session_id)",
-            (session,),
-        )
-
-    def _share_usage(self, shared: list[tuple[int, int]]) -> set[int]:
-        """Forks copy responses: of the sessions that hold one, the original counts it, or the one
-        that ended first."""
-        if not shared:
-            return set()
-        owners = {int(owner) for _, owner in shared}
-        rank = {
-            int(ident): (is_copy, ended or 0, name)
-            for ident, is_copy, ended, name in fetch(
-                self.db,
-                "SELECT id, coalesce(forked_from, copy_of) IS NOT NULL, ended_at, session_id "
-                "FROM sessions "
-                "WHERE id IN (SELECT value FROM json_each(?))",
-                (_encode(sorted(owners)).decode(),),
-            )
-        }
-        best: dict[int, int] = {}
-        for key, owner in shared:
-            if key not in best or rank[owner] < rank[best[key]]:
-                best[key] = owner
-        self.db.executemany(
-            "UPDATE usage SET counts=? WHERE session_id=? AND key=?",
-            [(int(best[key] == owner), owner, key) for key, owner in shared],
-        )
-        return owners
 
     def recount(self, keys: list[int], sessions: list[int]) -> None:
         """Others that held these are gone: one of these sessions counts each of them now."""
         self.db.execute(
             "UPDATE usage SET counts=1 WHERE key IN (SELECT value FROM json_each(?))",
-            (_encode(keys).decode(),),
+            (as_json(keys),),
         )
-        shared = [self._share_usage(self._shared_usage(session)) for session in sessions]
-        affected = set(sessions).union(*shared)
-        self._totals(affected)
-
-    def _totals(self, sessions: Iterable[int]) -> None:
-        sums = ", ".join(f"sum({name})" for name in _FIELDS)
-        sets = ", ".join(f"{name}=?" for name in _FIELDS)
-        for session in sessions:
-            total = first_row(
-                self.db, f"SELECT {sums} FROM usage WHERE session_id=? AND counts", (session,)
-            )
-            models = [
-                row[0]
-                for row in fetch(
-                    self.db,
-                    "SELECT model FROM usage WHERE session_id=? AND model IS NOT NULL GROUP BY "
-                    "model "
-                    "ORDER BY min(created_at), model",
-                    (session,),
-                )
-            ]
-            self.db.execute(
-                f"UPDATE sessions SET {sets}, models=? WHERE id=?",
-                [*(total or ()), _encode(models).decode(), session],
-            )
+        held = (shared_usage(self.db, session) for session in sessions)
+        shared = [share_usage(self.db, rows) for rows in held]
+        total_usage(self.db, set(sessions).union(*shared))
 
 
 def _latest(events: list[Event]) -> list[Event]:
@@ -743,6 +465,17 @@ def _outcome(event: Event) -> tuple[bool, bool, bool]:
     if data and event.kind == "approval.resolved":
         return False, False, data.get("decision") == "denied"
     return False, False, False
+
+
+def _stored_text(event: Event) -> str:
+    """What a call was given stands in its data already: its text is read from there."""
+    if event.kind == "tool.call" and event.data and event.text == call_text(event.data):
+        return ""
+    return _clean(event.text)
+
+
+def _long_row(ident: int, whole: LongText) -> tuple[int, ...]:
+    return ident, whole.source, whole.generation, whole.at, whole.size, whole.lines
 
 
 def _clean(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from whyfor.model.conversation import FileDiff, Picture, ShownEdit, ToolCallItem
-from whyfor.model.events import StoredEvent
+from whyfor.model.events import StoredEvent, result_ends
 from whyfor.model.text import one_line, plain, plural
 from whyfor.story.conversation import tools
 from whyfor.story.conversation.calls import call_outcome
@@ -99,7 +99,11 @@ def _lines(number: int) -> str:
 def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[str, int]:
     """Return the part of an output that is shown, and how many more lines there are: its beginning;
     of a failure its end."""
-    text = plain(result.text).strip("\n")
+    text = result.text
+    if result.whole_size:
+        head, end = result_ends(text)
+        text = end if failed else head
+    text = plain(text).strip("\n")
     limits = around.limits
     if failed:
         text = _EXIT.sub("", text, count=1)
@@ -108,7 +112,7 @@ def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[st
     all_lines = text.split("\n")
     total = max(around.lines.get(result.seq, 0), len(all_lines))
     most = limits.failed_lines if failed else limits.lines
-    if failed and total == len(all_lines):
+    if failed and (result.whole_size or total == len(all_lines)):
         all_lines = all_lines[-most:]
     kept, size = [], 0
     for line in all_lines[:most]:

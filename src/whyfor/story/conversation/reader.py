@@ -31,6 +31,7 @@ from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.line_keys import WIDTH
 from whyfor.story.tokens import tokens_by_turn
 from whyfor.story.tokens import total as sum_of
+from whyfor.story.whole_text import whole_events
 
 WORDS_MAX = 60_000  # characters of one prompt or answer on a page
 RESULT_MAX = 16_000
@@ -185,9 +186,14 @@ class ConversationReader:
         words = [beat.seq for beat in beats if beat.kind != "tool.result"]
         loaded = self._load([*words, *tied.requests.values()], text_max)
         loaded |= self._load(results, result_max)
+        # a subagent's answer is words, not output
+        told = set(loaded) if text_max > WORDS_MAX else tied.answers_of_subagents()
+        whole = [event for seq, event in loaded.items() if seq in told and event.whole_size]
+        filled = whole_events(self.library, self.session.id, whole)
+        loaded |= {event.seq: event for event in filled}
         sizes = {beat.seq: beat.size for beat in beats}
         sizes |= {tie.seq: tie.size for tie in tied.answers.values()}
-        cut = [seq for seq in results if sizes[seq] > result_max]
+        cut = [seq for seq in results if loaded[seq].whole_size or sizes[seq] > result_max]
         before = self.shape.within(0, first - 1)[-1:]
         around = PageContext(
             self.session,
@@ -338,6 +344,10 @@ class _TiedCalls(msgspec.Struct, frozen=True):
     requests: dict[str, int]  # events
     known: set[str]  # calls of the range and of what is around it
     results: set[int]  # events that are the result of one of these
+    subagents: set[str]  # calls that started one
+
+    def answers_of_subagents(self) -> set[int]:
+        return {tie.seq for ident, tie in self.answers.items() if ident in self.subagents}
 
     def orphans(self, beats: Iterable[EventHead]) -> list[int]:
         """Return the results without a call."""
@@ -359,7 +369,8 @@ def _tied(ties: Sequence[CallRef], first: int, last: int) -> _TiedCalls:
     for tie in ties:
         if tie.kind == "approval.requested" and tie.ident in own:
             requests.setdefault(tie.ident, tie.seq)
-    return _TiedCalls(answers, requests, known, {tie.seq for tie in results})
+    subagents = {tie.ident for tie in ties if tie.kind == "subagent.started"}
+    return _TiedCalls(answers, requests, known, {tie.seq for tie in results}, subagents)
 
 
 def _by_turn(beats: Sequence[EventHead]) -> list[tuple[int, list[EventHead]]]:

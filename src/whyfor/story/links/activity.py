@@ -189,7 +189,9 @@ def _ran(
 
 
 def _printed(event: StoredEvent, data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    found = printed(event.text)
+    known = data.get("printed")  # of a text that is not all here
+    found = tuple((str(sha), str(subject)) for sha, subject in known) if known else ()
+    found = found or printed(event.text)
     sha = reported(data.get("git"))
     if sha is not None and not any(known.startswith(sha[:7]) for known, _ in found):
         found = (*found, (sha, ""))

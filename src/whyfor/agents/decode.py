@@ -35,6 +35,14 @@ def split_lines(data: bytes, start: int, gaps: Sequence[Gap] = ()) -> Iterator[t
         offset += len(line) + 1
 
 
+def line_at(data: bytes, start: int, gaps: Sequence[Gap], offset: int) -> bytes:
+    """Return the line that begins at an offset; empty if none does."""
+    if gaps:
+        return next((line for at, line in split_lines(data, start, gaps) if at == offset), b"")
+    end = data.find(b"\n", offset - start)
+    return data[offset - start : end if end >= 0 else len(data)].removesuffix(b"\r")
+
+
 def _lines_around(data: bytes, start: int, gaps: Sequence[Gap]) -> Iterator[tuple[int, bytes]]:
     """The same where bytes are missing: a gap before a line was lines of its own, one inside it
     was words."""
