@@ -212,7 +212,7 @@ def test_what_calls_were_given_stands_in_the_database_once(settings: Settings, h
 # -- databases of the version before -------------------------------------------------------------
 
 
-def as_version_twelve(settings: Settings) -> None:
+def as_version_thirteen(settings: Settings) -> None:
     """Make the database what the version before would have written."""
     with reading(settings) as library:
         rows = [
@@ -226,13 +226,13 @@ def as_version_twelve(settings: Settings) -> None:
     db.execute("DROP TABLE long_texts")
     db.execute("DROP VIEW event_texts")
     db.execute("COMMIT")
-    db.pragma("user_version", 12)
+    db.pragma("user_version", 13)
     db.close()
 
 
 @pytest.fixture
 def older(settings: Settings, home: Path) -> dict[str, Any]:
-    """A database of version 12; returns what the one of this version says."""
+    """A database of version 13; returns what the one of this version says."""
     for make in AGENTS.values():
         make(home)
     said = Transcript("larger")
@@ -242,7 +242,7 @@ def older(settings: Settings, home: Path) -> dict[str, Any]:
     said.save(home)
     ingest(settings)
     before = derived(settings)
-    as_version_twelve(settings)
+    as_version_thirteen(settings)
     return before
 
 

@@ -59,7 +59,7 @@ __all__ = [
 
 MAX_DECODED = 32 << 20
 """Largest line that is decoded, in bytes. Real ones, pictures included, are a few MB."""
-_LARGE = 1 << 20  # bytes below which memory is not asked for
+LARGE = 1 << 20  # bytes below which memory is not asked for
 # bytes of memory for one of JSON: a character may take four, beside the text it stands in
 _PER_BYTE = 5
 _PER_VALUE = 80  # and for each value
@@ -290,7 +290,7 @@ def can_decode(data: bytes) -> bool:
 
     The decoder crashes when memory runs out, so the memory is requested first and released again.
     """
-    if len(data) < _LARGE:
+    if len(data) < LARGE:
         return True
     values = data.count(b",") + data.count(b"[") + data.count(b"{")
     if values > _MAX_VALUES:

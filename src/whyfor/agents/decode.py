@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents.base import MAX_DECODED, can_decode
+from whyfor.agents.base import LARGE, MAX_DECODED, can_decode
 from whyfor.model.findings import Record
 from whyfor.model.gaps import Gap, filled, holes
 from whyfor.model.paths import escape_surrogates
@@ -69,7 +69,15 @@ def fill_gaps(data: bytes, start: int, gaps: Sequence[Gap], *, text: bool = Fals
 
 def decode_line(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
     """The objects on a line: one, or several that were glued together by a lost newline."""
-    return read_line(line, offset)[0]
+    if len(line) >= LARGE:
+        return read_line(line, offset)[0]
+    try:
+        value = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _salvage(line, offset)
+    if isinstance(value, dict):
+        return [value]
+    return UnparsedRecord(offset, len(line), "not an object")
 
 
 def read_line(line: bytes, offset: int) -> tuple[list[Record] | UnparsedRecord, bool]:

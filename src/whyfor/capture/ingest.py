@@ -463,7 +463,7 @@ class Ingest:
             hiding=kept.hiding,
         )
         before = source.records
-        self.absorber.absorb(source, entry, kept.data)
+        self.absorber.absorb(source, entry, kept.data, kept.decoded)
         # after the places it made known, so that a rebuild meets them in this order
         self.journal.add(entry)
         self._batch_records += source.records - before

@@ -7,9 +7,12 @@ from copy import deepcopy
 from pathlib import Path
 from typing import cast
 
+import msgspec
+
 from whyfor.agents import AGENTS, decode
 from whyfor.agents.base import Agent, Framing, RecordReader, SourceShape
 from whyfor.capture import spool
+from whyfor.capture.filters.gate import Decoded
 from whyfor.capture.long_results import LongTextPlace, shorten_results
 from whyfor.model.events import RESULT_HEAD, RESULT_TAIL
 from whyfor.model.findings import Sink
@@ -17,6 +20,8 @@ from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.journal import Journal, PlaceEntry, SegmentEntry
 from whyfor.store.protocol import StoreWriter
 
+_NONE: Decoded = {}
+_LONG = RESULT_HEAD + RESULT_TAIL
 CUT = "cut"  # in a source's state: the last segment ended inside a line
 
 
@@ -29,7 +34,9 @@ class SegmentParser:
         self.now = now
         self._placed: set[tuple[str, str | None]] = set()
 
-    def absorb(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+    def absorb(
+        self, source: Source, entry: SegmentEntry, data: bytes, decoded: Decoded = _NONE
+    ) -> None:
         """Store the segment's row and its events, and move the source's position on.
 
         The caller saves the source before the batch ends.
@@ -42,7 +49,7 @@ class SegmentParser:
         if source.agent == spool.HOOK:
             self._announce(source, entry, data)
         else:
-            self._understand(source, entry, data)
+            self._understand(source, entry, data, decoded)
 
     def _announce(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
         """What hooks said. Each line was written whole: one without an end was torn and says
@@ -63,7 +70,9 @@ class SegmentParser:
         source.unparsed += len(problems)
         source.position, source.tail = entry.end, 0
 
-    def _understand(self, source: Source, entry: SegmentEntry, data: bytes) -> None:
+    def _understand(
+        self, source: Source, entry: SegmentEntry, data: bytes, decoded: Decoded
+    ) -> None:
         agent = AGENTS[source.agent]
         sink = Sink(source.session_id, source.parent)
         if source.cwd:
@@ -75,9 +84,14 @@ class SegmentParser:
         else:
             cut = bool(source.state.pop(CUT, False))
             reader = agent.reader(_shape(source), source.state)
-            count, problems = _read(reader, source, entry, data, sink, cut=cut)
+            if source.framing in ("blob", "document"):
+                count, problems = _read(reader, source, entry, data, sink)
+            else:
+                last = _cut_line(source, entry, data)
+                how = _LineReading(decoded, cut, last)
+                count, problems = _read_lines(reader, source, entry, data, sink, how)
             source.state = reader.state
-            if _ends_cut(source, entry, data):
+            if _cut_line(source, entry, data) is not None:
                 source.state[CUT] = True
             if entry.position is not None:
                 source.state["rows"] = entry.position
@@ -137,52 +151,76 @@ class SegmentParser:
             self.journal.add(PlaceEntry(cwd, project, when, former))
 
 
-def _ends_cut(source: Source, entry: SegmentEntry, data: bytes) -> bool:
-    """Whether a segment ends inside a line that was too long for one piece."""
+def _cut_line(source: Source, entry: SegmentEntry, data: bytes) -> int | None:
+    """Return where a line begins that was too long for one piece; None if the segment ends with
+    the end of a line."""
     is_lines = source.framing == "lines" and not entry.partial and not entry.gaps
-    return is_lines and bool(data) and not data.endswith(b"\n")
+    if not is_lines or not data or data.endswith(b"\n"):
+        return None
+    return data.rfind(b"\n") + 1 + entry.start
 
 
 def _read(
-    reader: RecordReader, source: Source, entry: SegmentEntry, data: bytes, sink: Sink, *, cut: bool
+    reader: RecordReader,
+    source: Source,
+    entry: SegmentEntry,
+    data: bytes,
+    sink: Sink,
 ) -> tuple[int, list[UnparsedRecord]]:
-    """Hand the records to the reader; returns how many lines there were, and those that are none.
-
-    `cut`: it begins inside a line that was counted with the segment before.
-    """
-    problems: list[UnparsedRecord] = []
+    """Hand the records of a file that is not made of lines to the reader; returns how many there
+    were, and those that are none."""
     if source.framing == "blob":
         name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
         data = decode.fill_gaps(data, entry.start, entry.gaps, text=True)
-        reader.read({"name": name, "text": data.decode("utf-8", "replace")}, 0, data, sink)
-        shorten_results(sink, LongTextPlace(source.id, entry.generation, 0))
-        return 1, problems
-    if source.framing == "document":
-        if not data:
-            return 1, problems  # nothing of it is kept
-        found = decode.decode_document(decode.fill_gaps(data, entry.start, entry.gaps))
-        if isinstance(found, UnparsedRecord):
-            return 1, [found]
-        for index, record in enumerate(found):
-            reader.read(record, index, b"", sink)
-        shorten_results(sink, LongTextPlace(source.id, entry.generation, 0))
-        return len(found), problems
+        found = [{"name": name, "text": data.decode("utf-8", "replace")}]
+    elif not data:
+        return 1, []  # nothing of it is kept
+    else:
+        document = decode.decode_document(decode.fill_gaps(data, entry.start, entry.gaps))
+        if isinstance(document, UnparsedRecord):
+            return 1, [document]
+        found, data = document, b""
+    for index, record in enumerate(found):
+        reader.read(record, index, data, sink)
+    shorten_results(sink, LongTextPlace(source.id, entry.generation, 0))
+    return len(found), []
+
+
+class _LineReading(msgspec.Struct, frozen=True):
+    """How the lines of a segment are read."""
+
+    decoded: Decoded  # records that are known already
+    cut: bool  # it begins inside a line that was counted with the segment before
+    last: int | None  # where a line begins that goes on in the next segment
+
+
+def _read_lines(
+    reader: RecordReader,
+    source: Source,
+    entry: SegmentEntry,
+    data: bytes,
+    sink: Sink,
+    how: _LineReading,
+) -> tuple[int, list[UnparsedRecord]]:
+    """Hand the records of lines to the reader; returns how many lines there were, and those that
+    are none."""
+    problems: list[UnparsedRecord] = []
     count = 0
-    last = data.rfind(b"\n") + 1 + entry.start if _ends_cut(source, entry, data) else None
+    read, known = reader.read, how.decoded.get
     for offset, line in decode.split_lines(data, entry.start, entry.gaps):
-        if cut and offset == entry.start:
+        if how.cut and offset == entry.start:
             continue
         count += 1
-        if offset == last:
+        if offset == how.last:
             problems.append(UnparsedRecord(offset, len(line), decode.TOO_LARGE))
             continue
-        found = decode.decode_line(line, offset)
+        found = known(offset) or decode.decode_line(line, offset)
         if isinstance(found, UnparsedRecord):
             problems.append(found)
             continue
         for index, record in enumerate(found):
-            reader.read(record, offset + index, line, sink)
-        if len(line) > RESULT_HEAD + RESULT_TAIL:
+            read(record, offset + index, line, sink)
+        if len(line) > _LONG:
             shorten_results(sink, LongTextPlace(source.id, entry.generation, offset))
     return count, problems
 

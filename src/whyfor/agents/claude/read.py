@@ -91,7 +91,8 @@ class _Line(RecordPlace):
     __slots__ = ("base", "link")
 
     def __init__(self, bucket: Bucket, when: int | None, base: str, link: Record) -> None:
-        super().__init__(bucket, when)
+        self.bucket = bucket
+        self.when = when
         self.base = base
         self.link = link
 
@@ -111,6 +112,8 @@ class TranscriptReader:
         self.pending: dict[str, list[str]] = state.setdefault("pending", {})
         self.sides: dict[str, str] = state.setdefault("sides", {})
         self.through: dict[str, str | None] = state.setdefault("through", {})
+        self.places: dict[str, list[object]] = state.setdefault("place", {})
+        self.response: tuple[object, object, int] | None = None  # the last one's ids and key
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
         uuid = record.get("uuid")
@@ -189,12 +192,12 @@ class TranscriptReader:
     def _place(self, record: Record, bucket: Bucket, offset: int, line: bytes) -> None:
         """Add where the session runs, at its start and whenever it changes."""
         cwd, branch = record.get("cwd"), record.get("gitBranch")
-        seen = self.state.setdefault("place", {}).get(bucket.session_id)
+        seen = self.places.get(bucket.session_id)
         if seen is not None and seen[0] == cwd and seen[1] == branch:
             return
         if not isinstance(cwd, str) and seen is not None:
             return
-        self.state["place"][bucket.session_id] = [cwd, branch]
+        self.places[bucket.session_id] = [cwd, branch]
         # "HEAD" is written for a detached head and outside any repository alike: unknown.
         known = branch if isinstance(branch, str) and branch not in ("", "HEAD") else None
         facts = bucket.facts
@@ -253,14 +256,9 @@ class TranscriptReader:
         usage = message.get("usage")
         if not isinstance(usage, dict):
             return
-        ident = message.get("id")
-        if ident:
-            key = fold("claude", ident, record.get("requestId") or "")
-        else:
-            key = fold("claude", at.base)
         at.bucket.usage.append(
             Usage(
-                key,
+                self._response_key(record, message, at),
                 at.when,
                 model,
                 get_int(usage, "input_tokens"),
@@ -269,6 +267,15 @@ class TranscriptReader:
                 get_int(usage, "output_tokens"),
             )
         )
+
+    def _response_key(self, record: Record, message: Record, at: _Line) -> int:
+        """Return the key of a response; the lines of one follow each other."""
+        ident, request = message.get("id"), record.get("requestId") or ""
+        if not ident:
+            return fold("claude", at.base)
+        if self.response is None or self.response[:2] != (ident, request):
+            self.response = (ident, request, fold("claude", ident, request))
+        return self.response[2]
 
     def _call(self, block: Record, index: int, at: _Line) -> None:
         name = get_str(block, "name") or "unknown"

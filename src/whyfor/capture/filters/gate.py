@@ -8,7 +8,7 @@ removed.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import NamedTuple, cast
 
@@ -29,13 +29,43 @@ from whyfor.privacy import private
 from whyfor.privacy.json_spans import Span
 from whyfor.store.protocol import StoreWriter
 
+Decoded = Mapping[int, list[Record]]
+"""The records of lines, by where the lines begin in their source."""
+
+
+class ChunkLines:
+    """The lines of a run of bytes. Mostly there is nothing to judge, and nobody asks for them."""
+
+    def __init__(self, source: Source, chunk: tail.Chunk) -> None:
+        self.source = source
+        self.chunk = chunk
+        self._all: list[SourceLine] | None = None
+
+    @property
+    def all(self) -> list[SourceLine]:
+        if self._all is None:
+            is_lines = self.source.framing == "lines"
+            found = source_lines(self.chunk.data, self.chunk.start) if is_lines else ()
+            self._all = list(found)
+        return self._all
+
+    def decoded(self, gaps: list[Gap]) -> Decoded:
+        """Return the records of the lines that were decoded and have none of these gaps."""
+        found: dict[int, list[Record]] = {}
+        for line in self._all or ():
+            records = line.known_records()
+            if records is not None and not _has_gap(gaps, line):
+                found[line.start] = records
+        return found
+
 
 class FilteredBytes(NamedTuple):
     """What is stored of a run of bytes."""
 
     data: bytes
     gaps: list[Gap]
-    hiding: Record | None = None
+    hiding: Record | None
+    decoded: Decoded  # of the lines that were decoded to judge them, and are kept as they were
 
 
 class CaptureGate:
@@ -58,21 +88,19 @@ class CaptureGate:
 
     def kept(self, source: Source, chunk: tail.Chunk) -> FilteredBytes:
         hiding = None
+        lines = ChunkLines(source, chunk)
         if source.agent == spool.HOOK:
             gaps = join_gaps(_spool_gaps(chunk))
         else:
-            lines = []
-            if source.framing == "lines":
-                lines = list(source_lines(chunk.data, chunk.start))
             gaps, hiding = self._judged(source, chunk, lines)
             gaps = join_gaps([*gaps, *self._paused(source, chunk, lines)])
         data = without(chunk.data, chunk.start, gaps) if gaps else chunk.data
         if self.forgotten:
             data, gaps = self.forgotten.narrowed(source, chunk.start, data, gaps)
-        return FilteredBytes(data, gaps, hiding)
+        return FilteredBytes(data, gaps, hiding, lines.decoded(gaps))
 
     def _judged(
-        self, source: Source, chunk: tail.Chunk, lines: list[SourceLine]
+        self, source: Source, chunk: tail.Chunk, lines: ChunkLines
     ) -> tuple[list[Gap], Record | None]:
         """Return what must go because of what the records say, and the state to remember."""
         before, around = self._hiding(source), self._around(source)
@@ -82,7 +110,7 @@ class CaptureGate:
         if self.excluded is not None:
             cwd = source.cwd or self.writer.whereabouts(source.agent, source.session_id)
             walk.excluded = ExcludedFileFilter(self.excluded, cwd, walk.private)
-        gaps = join_gaps(walk.gaps(chunk, lines))
+        gaps = join_gaps(walk.gaps(chunk, lines.all))
         if walk.excluded is not None and not chunk.partial:
             self.records += walk.excluded.records
         after = walk.private.state
@@ -91,7 +119,7 @@ class CaptureGate:
         self._remember(source, after)
         return gaps, msgspec.to_builtins(after)
 
-    def _paused(self, source: Source, chunk: tail.Chunk, lines: list[SourceLine]) -> Iterable[Gap]:
+    def _paused(self, source: Source, chunk: tail.Chunk, lines: ChunkLines) -> Iterable[Gap]:
         """Return what must go because of when and where it was written."""
         if self.paused is None:
             return ()
@@ -103,7 +131,7 @@ class CaptureGate:
             return [(chunk.start, len(chunk.data))] if covered else ()
         if source.framing == "document":
             return self.paused.document_gaps(source, chunk.data)
-        return self.paused.line_gaps(source, lines)
+        return self.paused.line_gaps(source, lines.all)
 
     # -- what is remembered ----------------------------------------------------------------------
 
@@ -129,6 +157,12 @@ class CaptureGate:
         assert self._known is not None
         self._known[source.id, source.generation] = hiding
         self._sessions.setdefault((source.agent, source.session_id), {})[source.id] = hiding
+
+
+def _has_gap(gaps: list[Gap], line: SourceLine) -> bool:
+    """Return whether something of a line is not kept; the gaps are in order."""
+    last = bisect_left(gaps, (line.start + len(line.data), 0)) - 1
+    return last >= 0 and sum(gaps[last]) > line.start
 
 
 def _spool_gaps(chunk: tail.Chunk) -> Iterator[Gap]:

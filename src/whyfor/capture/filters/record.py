@@ -44,6 +44,10 @@ class SourceLine:
             self._decoded, self._is_sound = decode.read_line(self.text, self.start)
         return self._decoded
 
+    def known_records(self) -> list[Record] | None:
+        """Return the records of a sound line that was decoded, else None."""
+        return self._decoded if self._is_sound and isinstance(self._decoded, list) else None
+
     def stamp(self, agent: Agent) -> RecordStamp | None:
         """The record's stamp; None if the line is not a record, is damaged, or contains several."""
         found = self.records()

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from whyfor.model.events import SEQ_BITS, Event, LongText, call_text
+from whyfor.model.events import SEQ_BITS, Event, LongText
 from whyfor.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.store.sqlite.changes import ChangeLog
@@ -469,7 +469,7 @@ def _outcome(event: Event) -> tuple[bool, bool, bool]:
 
 def _stored_text(event: Event) -> str:
     """What a call was given stands in its data already: its text is read from there."""
-    if event.kind == "tool.call" and event.data and event.text == call_text(event.data):
+    if event.kind == "tool.call" and event.data and event.data.get("input"):
         return ""
     return _clean(event.text)
 
