@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import REPOSITORY, Result
 from tests.pages.sessions import asking, now, standing
+from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.live import notify as notifying
@@ -22,6 +23,7 @@ from whyfor.live.notify import NoticeFinder, Notification, Notifier, NotifySetti
 from whyfor.model.status import LiveStatus, PendingApproval, Summary
 from whyfor.privacy.samples import expand
 from whyfor.service.doctor import examine
+from whyfor.story.summary import NOTHING_YET
 
 # Appends what it was told as a line of JSON: one write, so that two at once do not mix.
 _WRITER = """
@@ -121,6 +123,38 @@ def test_a_request_is_told_once_however_often_it_is_heard_of(told: Told) -> None
         "title": "Deploy it",
         "text": "Bash: make deploy",
     }
+
+
+def test_a_notice_waits_for_the_record_and_then_says_what_was_said(
+    told: Told, home: Path, cli: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook is ahead of the transcript: nothing of the session was read yet."""
+    monkeypatch.setattr(notifying, "RECORDED", 30.0)
+    talk = Transcript("s1", cwd="/code/garden")
+    talk.prompt("Plant a fern")
+    talk.say("The fern stands.")
+    unread = {"title": None, "project": None, "cwd": None}
+    told.stand(fresh(talk.session_id, "running"))
+    nothing = Summary("waiting", NOTHING_YET, "none")
+    ended = standing(talk.session_id, "waiting", status={"since": now()}, **unread)
+    told.stand(msgspec.structs.replace(ended, summary=nothing))
+    talk.save(home)
+    assert cli("ingest").code == 0
+    (notice,) = told.count(1)
+    assert notice["title"] == "Plant a fern"
+    assert "The fern stands" in notice["text"]
+    assert notice["project"] == "garden"
+
+
+def test_a_notice_does_not_wait_for_ever_and_never_says_nothing_yet(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifying, "RECORDED", 0.2)
+    told.stand(fresh("shop", "running"))
+    ended = standing("shop", "waiting", status={"since": now()}, title=None)
+    told.stand(msgspec.structs.replace(ended, summary=Summary("waiting", NOTHING_YET, "none")))
+    (notice,) = told.count(1)
+    assert notice["text"] == "What it said was not recorded."
 
 
 def test_the_next_request_is_told_too(told: Told) -> None:

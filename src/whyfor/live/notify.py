@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Literal
@@ -27,7 +28,10 @@ from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.status import LiveStatus, Status
 from whyfor.model.text import one_line
 from whyfor.privacy.redacted_text import redacted
+from whyfor.store.open import reading
+from whyfor.story.recent_turns import recent_turns
 from whyfor.story.status.standing import StatusSink
+from whyfor.story.summary import NOTHING_YET, summarise
 
 Change = Literal["waiting_approval", "waiting", "failed", "finished"]
 CHANGES: tuple[Change, ...] = ("waiting_approval", "waiting", "failed", "finished")
@@ -40,6 +44,7 @@ WORDS = {
 NEWS = 120_000  # ms: what began before is no news, only new to us
 SAME = 2_000  # ms between two accounts of one moment
 SECONDS = 10.0  # a command has
+RECORDED = 3.0  # seconds the record of a change is waited for
 WAITING = 32  # notices that may wait for it; the oldest give way
 TEXT_MAX = 400
 HINT = "See: docs/notifications.md"
@@ -183,10 +188,47 @@ def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
     if status.questions:
         return " ".join(status.questions)
     minutes = f"After {round((took or 0) / 60_000)} min. " if change == "finished" else ""
-    return minutes + recent
+    return minutes + (recent or "What it said was not recorded.")
 
 
 # -- telling -------------------------------------------------------------------------------------
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A change that is worth a notice, as it was when it was noticed."""
+
+    settings: Settings
+    wished: NotifySettings
+    standing: LiveStatus
+    wanted: Change
+    took: int | None
+
+
+def _is_recorded(standing: LiveStatus) -> bool:
+    """Whether the transcript was read as far as a notice needs it."""
+    if not standing.session.title:
+        return False
+    if standing.status.approval or standing.status.questions or standing.status.failed:
+        return True
+    return standing.summary is not None and standing.summary.recent != NOTHING_YET
+
+
+def _place_name(place: str) -> str:
+    """A project's name; of one that is known only by its folder, the folder's."""
+    parts = place.replace("\\", "/").rstrip("/").split("/")
+    is_folder = place.startswith("/") or parts[0].endswith(":")
+    return parts[-1] if is_folder else place
+
+
+def _recorded(settings: Settings, standing: LiveStatus) -> LiveStatus:
+    """The same with what the store knows of the session by now."""
+    try:
+        with reading(settings) as library:
+            session = library.sessions.find(standing.session.session_id, standing.session.agent)
+            summary = summarise(recent_turns(library, session.id)[0], standing.status)
+    except WhyforError:
+        return standing  # nothing of it was read yet
+    return msgspec.structs.replace(standing, session=session, summary=summary)
 
 
 class Notifier:
@@ -205,9 +247,8 @@ class Notifier:
         self._names = ProjectNames(settings)
         self._looked_at = looked_at  # sessions that a person has before them: agent:id
         self._changes = NoticeFinder()
-        self._queue: queue.Queue[tuple[Settings, NotifySettings, Notification] | None] = (
-            queue.Queue(WAITING)
-        )
+        self._queue: queue.Queue[_Change | None] = queue.Queue(WAITING)
+        self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._said: set[str] = set()
 
@@ -240,20 +281,31 @@ class Notifier:
         wanted = _wanted(change, took, wished) if wished.any else None
         if wanted is None or standing.name in self._looked_at():
             return
+        self._begin()
+        self._put(_Change(settings, wished, standing, wanted, took))
+
+    def _notification(self, change: _Change) -> Notification:
+        """What is told of a change. A hook is ahead of the transcript: its record is waited for,
+        but not for long."""
+        standing = change.standing
+        end = time.monotonic() + RECORDED
+        while not _is_recorded(standing) and time.monotonic() < end:
+            if self._closing.wait(0.1):
+                break
+            standing = _recorded(change.settings, standing)
         session, summary = standing.session, standing.summary
         project = session.project and self._names(session.project)
-        notice = Notification(
-            wanted,
+        recent = summary.recent if summary and summary.recent != NOTHING_YET else ""
+        return Notification(
+            change.wanted,
             standing.name,
-            project or session.project or session.cwd or "",
+            _place_name(project or session.project or session.cwd or ""),
             session.title or "",
-            _text(standing.status, summary.recent if summary else "", wanted, took),
+            _text(standing.status, recent, change.wanted, change.took),
             str(summary) if summary else "",
         )
-        self._begin()
-        self._put((settings, wished, notice))
 
-    def _put(self, item: tuple[Settings, NotifySettings, Notification] | None) -> None:
+    def _put(self, item: _Change | None) -> None:
         """Queue a notice, or None for the end; the oldest is dropped if too many wait."""
         while True:
             try:
@@ -271,9 +323,8 @@ class Notifier:
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
-            settings, wished, notice = item
             try:
-                wrong = send_notice(settings, wished, notice)
+                wrong = send_notice(item.settings, item.wished, self._notification(item))
             except WhyforError as error:  # redaction: nothing leaves
                 wrong = [error.message]
             except Exception as error:  # noqa: BLE001 - a fault of ours must not end all notices to come
@@ -287,6 +338,7 @@ class Notifier:
 
     def close(self) -> None:
         """What waits is still told, if it does not take long."""
+        self._closing.set()
         if self._thread is not None:
             self._put(None)
             self._thread.join(1.0)

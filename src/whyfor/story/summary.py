@@ -12,6 +12,7 @@ from whyfor.model.text import one_line, plural
 from whyfor.model.turns import Turn
 
 TURNS = 5
+NOTHING_YET = "nothing yet"
 EVERY = 30_000  # ms
 LINE_MAX = 300
 PART_MAX = 90
@@ -49,7 +50,7 @@ def summarise(turns: Sequence[Turn], status: Status) -> Summary:
         past.pop()  # it is not over
     return Summary(
         current=_cut(_current(status), LINE_MAX),
-        recent=_joined([_outcome(turn) for turn in reversed(past[-TURNS:])]) or "nothing yet",
+        recent=_joined([_outcome(turn) for turn in reversed(past[-TURNS:])]) or NOTHING_YET,
         prompt=_cut(asked[-1].prompt or "", LINE_MAX) if asked else "none",
     )
 
