@@ -35,6 +35,18 @@ class RecordPlace:
             Event(kind, key, self.when, actor, text, name or None, data or None)
         )
 
+    def locate(self, key: int, place: Record, *, first: bool) -> None:
+        """Add where the session runs, at its start (`first`) or because it changed: `cwd`,
+        `branch`, `version`, `forked_from` and more; empty values are left out."""
+        data = {name: value for name, value in place.items() if value}
+        facts = self.bucket.facts
+        if isinstance(data.get("cwd"), str):
+            facts.setdefault("cwd", data["cwd"])
+        for name in ("branch", "version", "forked_from"):
+            if isinstance(data.get(name), str):
+                facts[name] = data[name]
+        self.add("session.started" if first else "status.changed", key, "system", data=data)
+
     def call(
         self,
         key: int,

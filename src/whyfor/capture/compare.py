@@ -107,7 +107,7 @@ def require_agreement(store: Store, journal: Journal, blobs: Blobs) -> None:
 
 
 def segment_key(entry: SegmentEntry) -> SegmentKey:
-    return entry.agent, entry.path, entry.generation, entry.start
+    return *entry.source, *entry.place
 
 
 def final_segments(entries: Iterable[Entry]) -> dict[SegmentKey, SegmentEntry]:
@@ -118,5 +118,5 @@ def final_segments(entries: Iterable[Entry]) -> dict[SegmentKey, SegmentEntry]:
     for number, source in final_sources(listed).items():
         entry = listed[number]
         if isinstance(entry, SegmentEntry) and number not in retold:
-            found[*source, entry.generation, entry.start] = entry
+            found[*source, *entry.place] = entry
     return found

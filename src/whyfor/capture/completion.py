@@ -110,7 +110,7 @@ def _lost_moves(
     their segments under another path."""
     by_source: dict[Source, set[str]] = {}  # objects of each source the database knows
     for segment in segments:
-        by_source.setdefault((segment.agent, segment.path), set()).add(segment.digest)
+        by_source.setdefault(segment.source, set()).add(segment.digest)
     unknown: dict[Source, set[str]] = {}  # objects of each source it does not
     for number, source in sources.items():
         entry = kept[number]
@@ -142,7 +142,7 @@ def _with_addresses(
 
 def _bytes_of(entry: SegmentEntry) -> Hashable:
     """Return a key for the bytes that an entry is about."""
-    return entry.agent, entry.path, entry.generation, entry.start, entry.end
+    return *entry.source, *entry.place, entry.end
 
 
 def _interleave(kept: list[Entry], missing: Iterable[SegmentEntry | PlaceEntry]) -> list[Entry]:
@@ -167,14 +167,14 @@ class _Waiting:
         self._by_file: dict[Source, deque[SegmentEntry]] = {}
         for entry in self._by_time:
             if isinstance(entry, SegmentEntry):
-                self._by_file.setdefault((entry.agent, entry.path), deque()).append(entry)
+                self._by_file.setdefault(entry.source, deque()).append(entry)
         self._given: set[int] = set()
 
     def before_in_file(self, entry: SegmentEntry) -> Iterator[Entry]:
         """Yield the entries that come before a segment of the same file."""
-        listed = self._by_file.get((entry.agent, entry.path), deque())
-        here = (entry.generation, entry.start)
-        while listed and (listed[0].generation, listed[0].start) < here:
+        listed = self._by_file.get(entry.source, deque())
+        here = entry.place
+        while listed and listed[0].place < here:
             yield from self._give(listed.popleft())
 
     def before_time(self, observed_at: int) -> Iterator[Entry]:
@@ -196,7 +196,7 @@ def _seen(entry: SegmentEntry | PlaceEntry) -> tuple[int, bool, int, int]:
     """Return the sort key: by time, a place before the segment that it was learnt from."""
     if isinstance(entry, PlaceEntry):
         return entry.observed_at, False, 0, 0
-    return entry.observed_at, True, entry.generation, entry.start
+    return entry.observed_at, True, *entry.place
 
 
 # -- the rest ------------------------------------------------------------------------------------

@@ -66,9 +66,9 @@ class Rebuild:
             if number not in again:
                 self.replay(entry)
             if isinstance(entry, SegmentEntry):
-                self._pending += entry.end - entry.start
+                self._pending += entry.size
                 if progress:
-                    progress(entry.end - entry.start)
+                    progress(entry.size)
             if self._pending >= BATCH_BYTES:
                 self._commit()
                 self.store.begin()
@@ -102,9 +102,7 @@ class Rebuild:
         """Return whether the database already has these bytes."""
         if not isinstance(entry, SegmentEntry):
             return False
-        source = self.sources.get((entry.agent, entry.path)) or self._known.get(
-            (entry.agent, entry.path)
-        )
+        source = self.sources.get(entry.source) or self._known.get(entry.source)
         if source is None:
             return False
         return (entry.generation, entry.end) <= (source.generation, source.position)
@@ -129,7 +127,7 @@ class Rebuild:
         pieces = list(_segments_of(entries, sessions))
         again = retold_entries(pieces)
         for number, entry in enumerate(pieces):
-            key = (entry.agent, entry.path)
+            key = entry.source
             if key in known and key not in self.sources:
                 source = self.sources[key] = known[key]
                 source.generation, source.cwd, source.state = entry.generation, entry.cwd, {}
@@ -160,11 +158,11 @@ class Rebuild:
         if isinstance(entry, SegmentEntry):
             self._segment(entry)
         elif isinstance(entry, MovedEntry):
-            self._recall(entry.agent, entry.path)
-            if source := self.sources.pop((entry.agent, entry.path), None):
+            self._recall(entry.source)
+            if source := self.sources.pop(entry.source, None):
                 source.path = entry.to
                 self.writer.save_source(source)
-                self.sources[entry.agent, entry.to] = source
+                self.sources[entry.target] = source
         elif isinstance(entry, PlaceEntry):
             self.writer.learn_place(entry.cwd, entry.project, entry.former, entry.observed_at)
         else:
@@ -232,21 +230,20 @@ class Rebuild:
         if entry.hiding is not None:
             self.writer.hide(source, entry.hiding)
         if entry.partial:
-            source.tail = entry.end - entry.start
+            source.tail = entry.size
             return
-        size = entry.end - entry.start
-        self.writer.add_problems(source, [UnparsedRecord(entry.start, size, why)], {})
+        problem = UnparsedRecord(entry.start, entry.size, why)
+        self.writer.add_problems(source, [problem], {})
         source.unparsed += 1
         source.position, source.tail = entry.end, 0
         if entry.position is not None:
             source.state["rows"] = entry.position
 
     def _source(self, entry: SegmentEntry) -> Source:
-        key = (entry.agent, entry.path)
-        self._recall(*key)
-        source = self.sources.get(key)
+        self._recall(entry.source)
+        source = self.sources.get(entry.source)
         if source is None:
-            source = self.sources[key] = Source(
+            source = self.sources[entry.source] = Source(
                 id=0,
                 agent=entry.agent,
                 path=entry.path,
@@ -263,12 +260,12 @@ class Rebuild:
             self.edges.pop(source.id, None)
         return source
 
-    def _recall(self, agent: str, path: str) -> None:
+    def _recall(self, key: tuple[str, str]) -> None:
         """Continue with a source as the database knows it."""
-        source = self._known.pop((agent, path), None)
+        source = self._known.pop(key, None)
         if source is not None:
             self.writer.load_state(source)
-            self.sources[agent, path] = source
+            self.sources[key] = source
 
     def _close(self, source: Source) -> None:
         edges = self.edges.get(source.id)
@@ -285,19 +282,19 @@ def retold_entries(entries: Iterable[Entry]) -> set[int]:
 
     An unfinished line that is stored again when it is finished does not count.
     """
-    told: dict[tuple[str, str], list[tuple[int, int, bool, int]]] = {}
+    told: dict[tuple[str, str], list[tuple[int, SegmentEntry]]] = {}
     again: set[int] = set()
     for number, entry in enumerate(entries):
-        if isinstance(entry, MovedEntry) and (entry.agent, entry.path) in told:
-            told[entry.agent, entry.to] = told.pop((entry.agent, entry.path))
+        if isinstance(entry, MovedEntry) and entry.source in told:
+            told[entry.target] = told.pop(entry.source)
         elif isinstance(entry, SegmentEntry):
-            here = (entry.generation, entry.start)
-            before = told.setdefault((entry.agent, entry.path), [])
-            while before and before[-1][:2] >= here:
-                *place, partial, earlier = before.pop()
-                if not (partial and tuple(place) == here):
+            before = told.setdefault(entry.source, [])
+            while before and before[-1][1].place >= entry.place:
+                earlier, former = before.pop()
+                finished = former.partial and former.place == entry.place
+                if not finished:
                     again.add(earlier)
-            before.append((*here, entry.partial, number))
+            before.append((number, entry))
     return again
 
 
@@ -307,11 +304,11 @@ def final_sources(entries: Sequence[Entry]) -> dict[int, tuple[str, str]]:
     numbers: dict[tuple[str, str], list[int]] = {}
     for number, entry in enumerate(entries):
         if isinstance(entry, MovedEntry):
-            moved = numbers.pop((entry.agent, entry.path), [])
+            moved = numbers.pop(entry.source, [])
             if moved:
-                numbers.setdefault((entry.agent, entry.to), []).extend(moved)
+                numbers.setdefault(entry.target, []).extend(moved)
         elif isinstance(entry, SegmentEntry):
-            numbers.setdefault((entry.agent, entry.path), []).append(number)
+            numbers.setdefault(entry.source, []).append(number)
     return {number: source for source, listed in numbers.items() for number in listed}
 
 

@@ -53,6 +53,20 @@ class SegmentEntry(
     gaps: list[Gap] = []  # what is not kept, in order, by its place in the source
     hiding: dict[str, Any] | None = None  # what must be remembered to know what else is not kept
 
+    @property
+    def source(self) -> tuple[str, str]:
+        return self.agent, self.path
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it begins in its source; a later generation comes after all of an earlier one."""
+        return self.generation, self.start
+
+    @property
+    def size(self) -> int:
+        """Its bytes in the source, gaps included."""
+        return self.end - self.start
+
 
 class MergedEntry(msgspec.Struct, frozen=True, tag="merged", tag_field="entry"):
     """The content of these objects, in this order, is now in this object. Every mention of them
@@ -68,6 +82,14 @@ class MovedEntry(msgspec.Struct, frozen=True, tag="moved", tag_field="entry"):
     agent: str
     path: str
     to: str
+
+    @property
+    def source(self) -> tuple[str, str]:
+        return self.agent, self.path
+
+    @property
+    def target(self) -> tuple[str, str]:
+        return self.agent, self.to
 
 
 class PlaceEntry(msgspec.Struct, frozen=True, tag="place", tag_field="entry", omit_defaults=True):
@@ -416,9 +438,7 @@ class Journal:
 
     def bytes(self) -> int:
         """Return how many bytes of transcripts there are to replay."""
-        return sum(
-            entry.end - entry.start for entry in self.entries() if isinstance(entry, SegmentEntry)
-        )
+        return sum(entry.size for entry in self.entries() if isinstance(entry, SegmentEntry))
 
     def merged(self) -> dict[str, tuple[str, int, int]]:
         """Return which objects were merged into which; if one was merged twice, the later merge

@@ -199,30 +199,18 @@ class TranscriptReader:
             return
         self.places[bucket.session_id] = [cwd, branch]
         # "HEAD" is written for a detached head and outside any repository alike: unknown.
-        known = branch if isinstance(branch, str) and branch not in ("", "HEAD") else None
-        facts = bucket.facts
-        if isinstance(cwd, str):
-            facts.setdefault("cwd", cwd)
-        if known:
-            facts["branch"] = known
-        if isinstance(version := record.get("version"), str):
-            facts["version"] = version
-        origin = get_str(get_dict(record, "forkedFrom"), "sessionId")
-        if origin:
-            facts["forked_from"] = origin
-        data = {
+        known = branch if isinstance(branch, str) and branch != "HEAD" else None
+        place = {
             "cwd": cwd,
             "branch": known,
             "version": record.get("version"),
             "entrypoint": record.get("entrypoint"),
-            "forked_from": origin,
+            "forked_from": get_str(get_dict(record, "forkedFrom"), "sessionId"),
         }
-        kind = "session.started" if seen is None else "status.changed"
         uuid = get_str(record, "uuid")
         key = fold(uuid, "place") if record.get("uuid") else fold_bytes(offset, line)
-        RecordPlace(bucket, parse_iso(record.get("timestamp"))).add(
-            kind, key, "system", data={name: value for name, value in data.items() if value}
-        )
+        at = RecordPlace(bucket, parse_iso(record.get("timestamp")))
+        at.locate(key, place, first=seen is None)
 
     # -- what the agent said ---------------------------------------------------------------------
 

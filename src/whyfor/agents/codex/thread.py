@@ -107,15 +107,8 @@ class Thread:
         if not first and place == before:
             return
         self.state["place"] = place
-        if cwd:
-            at.bucket.facts.setdefault("cwd", cwd)
-        if branch:
-            at.bucket.facts["branch"] = branch
-        data = {
-            key: value for key, value in {"cwd": cwd, "branch": branch, **told}.items() if value
-        }
         key = at.key(at.bucket.session_id, "started") if first else at.key(None, "place")
-        at.add("session.started" if first else "status.changed", key, "system", data=data)
+        at.locate(key, {"cwd": cwd, "branch": branch, **told}, first=first)
 
 
 def _subagent(meta: Record) -> str | None:

@@ -115,19 +115,9 @@ class EventsReader:
         if before is not None and (before == [cwd, branch] or not cwd):
             return
         self.state["place"] = [cwd, branch]
-        if cwd:
-            at.bucket.facts.setdefault("cwd", cwd)
-        if branch:
-            at.bucket.facts["branch"] = branch
-        data = {
-            "cwd": cwd,
-            "branch": branch,
-            "repository": get_str(context, "repository"),
-            **told,
-        }
-        known = {key: value for key, value in data.items() if value}
-        kind = "session.started" if before is None else "status.changed"
-        at.add(kind, at.key(None, "place"), "system", data=known)
+        repository = get_str(context, "repository")
+        place = {"cwd": cwd, "branch": branch, "repository": repository, **told}
+        at.locate(at.key(None, "place"), place, first=before is None)
 
     def _session_mode_changed(self, data: Record, at: CopilotPlace) -> None:
         at.add("status.changed", at.key(), "user", data={"mode": data.get("newMode")})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -37,6 +37,27 @@ def under(record: Record) -> tuple[str, str]:
     if record.get("type") == "message":
         return get_str(row, "id"), get_str(_json(row.get("data")), "parentID")
     return "", get_str(row, "message_id")
+
+
+class _Part(RecordPlace):
+    """One part of a message while it is read."""
+
+    __slots__ = ("data", "ident", "key", "message", "message_id")
+
+    def __init__(
+        self, bucket: Bucket, when: int | None, row: Record, data: Record, message: Record
+    ) -> None:
+        super().__init__(bucket, when)
+        self.ident = get_str(row, "id")
+        self.key = fold(self.ident)
+        self.data = data
+        self.message_id = get_str(row, "message_id")
+        self.message = message  # what is known of it
+
+    @property
+    def is_added(self) -> bool:
+        """Whether the program added this text, and the person need not see it."""
+        return bool(self.data.get("synthetic") or self.data.get("ignored"))
 
 
 class RowReader:
@@ -152,69 +173,72 @@ class RowReader:
     # -- parts -----------------------------------------------------------------------------------
 
     def _part(self, row: Record, data: Record, out: Sink) -> None:
-        kind, ident = data.get("type"), get_str(row, "id")
-        times = get_dict(data, "time")
+        kind = data.get("type")
         message = self.messages.get(get_str(row, "message_id"), {})
-        when = parse_iso(times.get("start")) or parse_iso(row.get("time_created"))
+        when = parse_iso(get_dict(data, "time").get("start")) or parse_iso(row.get("time_created"))
         if when and message.get("until"):
             # in a fork a part is as old as its copy, but its message is not
             when = min(when, message["until"])
-        key, at = fold(ident), RecordPlace(out.main, when)
-        if kind == "tool":
-            self._tool(ident, data, get_dict(data, "state"), at)
-        elif kind in ("text", "file") and message.get("role") == "user":
-            at.when = message.get("at") or when
-            self._said(get_str(row, "message_id"), ident, data, at)
-        elif kind in ("text", "reasoning"):
-            self._words(data, message, key, at)
-        elif kind == "patch":
-            files = [path for path in get_list(data, "files") if isinstance(path, str)]
-            about = {"files": files, "hash": data.get("hash")}
-            at.add("status.changed", key, "system", data=about)
-            at.touch(key, files, "write")
-        elif kind == "compaction":
-            about = known_values({"auto": data.get("auto"), "overflow": data.get("overflow")})
-            at.add("compaction", key, "system", data=about)
-        elif kind == "retry":
-            at.when = parse_iso(times.get("created")) or when
-            self._error(data.get("error"), key, at)
-        elif kind == "subtask":
-            text = get_str(data, "description") or get_str(data, "prompt")
-            about = {"prompt": data.get("prompt")}
-            at.add("subagent.started", key, "user", text, get_str(data, "agent"), about)
-        elif kind not in SILENT_PARTS and kind != "file":
+        part = _Part(out.main, when, row, data, message)
+        if kind in ("text", "file") and message.get("role") == "user":
+            self._said(part)
+        elif handler := _PARTS.get(get_str(data, "type")):
+            handler(self, part)
+        elif kind != "file" and kind not in SILENT_PARTS:
             out.unknown_type(f"part {kind}")
 
-    def _said(self, message: str, ident: str, data: Record, at: RecordPlace) -> None:
+    def _patch(self, part: _Part) -> None:
+        files = [path for path in get_list(part.data, "files") if isinstance(path, str)]
+        about = {"files": files, "hash": part.data.get("hash")}
+        part.add("status.changed", part.key, "system", data=about)
+        part.touch(part.key, files, "write")
+
+    def _compaction(self, part: _Part) -> None:
+        about = {name: part.data.get(name) for name in ("auto", "overflow")}
+        part.add("compaction", part.key, "system", data=known_values(about))
+
+    def _retry(self, part: _Part) -> None:
+        part.when = parse_iso(get_dict(part.data, "time").get("created")) or part.when
+        self._error(part.data.get("error"), part.key, part)
+
+    def _subtask(self, part: _Part) -> None:
+        data, task = part.data, part.data.get("prompt")
+        text = get_str(data, "description") or as_str(task)
+        name = get_str(data, "agent")
+        part.add("subagent.started", part.key, "user", text, name, {"prompt": task})
+
+    def _said(self, part: _Part) -> None:
         """Add a prompt. Its parts come one by one; each time the whole prompt replaces the earlier
         version."""
-        if data.get("synthetic") or data.get("ignored"):
+        if part.is_added:
             return
+        message = part.message_id
         said = get_dict(self.state, "said")
         if said.get("id") != message:
             said = self.state["said"] = {"id": message, "texts": {}, "images": {}}
-        if data.get("type") == "file":
-            said["images"][ident] = _reference(data, len(said["images"]))
+        if part.data.get("type") == "file":
+            said["images"][part.ident] = _reference(part.data, len(said["images"]))
         else:
-            said["texts"][ident] = get_str(data, "text")
+            said["texts"][part.ident] = get_str(part.data, "text")
         text = "\n".join(said["texts"].values())
         images = list(said["images"].values())
         if text.strip() or images:
             actor = "assistant" if self.subagent else "user"
+            part.when = part.message.get("at") or part.when
             about: Record | None = {"images": images} if images else None
-            at.add("user.prompt", fold(message, "said"), actor, text, data=about)
+            part.add("user.prompt", fold(message, "said"), actor, text, data=about)
 
-    def _words(self, data: Record, message: Record, key: int, at: RecordPlace) -> None:
-        text = get_str(data, "text")
-        if not text.strip() or data.get("synthetic") or data.get("ignored"):
+    def _words(self, part: _Part) -> None:
+        text = get_str(part.data, "text")
+        if not text.strip() or part.is_added:
             return
-        about = known_values({"model": message.get("model")})
-        if data.get("type") == "reasoning":
-            at.add("assistant.thinking", key, "assistant", text, data=about)
-        elif message.get("summary"):
-            at.add("compaction", key, "system", text, data={**about, "summary": True})
+        about = known_values({"model": part.message.get("model")})
+        if part.data.get("type") == "reasoning":
+            part.add("assistant.thinking", part.key, "assistant", text, data=about)
+        elif part.message.get("summary"):
+            part.add("compaction", part.key, "system", text, data={**about, "summary": True})
         else:
-            at.add("assistant.message", key, "assistant", text, data=about)
+            part.add("assistant.message", part.key, "assistant", text, data=about)
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -227,14 +251,15 @@ class RowReader:
         remember(self.calls, call, part, _CALLS_MAX)
         return call
 
-    def _tool(self, part: str, data: Record, state: Record, at: RecordPlace) -> None:
+    def _tool(self, at: _Part) -> None:
+        state = get_dict(at.data, "state")
         given, times = get_dict(state, "input"), get_dict(state, "time")
         meta = get_dict(state, "metadata")
-        name = get_str(data, "tool") or "unknown"
+        name = get_str(at.data, "tool") or "unknown"
         if name == "invalid":  # what a call to a tool that does not exist is turned into
             name = get_str(given, "tool") or name
         at.when = parse_iso(times.get("start")) or at.when
-        call = self._identity(get_str(data, "callID") or part, part)
+        call = self._identity(get_str(at.data, "callID") or at.ident, at.ident)
         key = fold(call)
         at.call(key, call, name, given)
         if name == "task":
@@ -279,6 +304,18 @@ class RowReader:
         if not data.get("failed"):
             for path, action in _touched(name, get_dict(state, "input"), meta):
                 at.touch(key, [path], action)
+
+
+# What is read of each kind of part, unless it is a prompt's.
+_PARTS: dict[str, Callable[[RowReader, _Part], None]] = {
+    "tool": RowReader._tool,
+    "text": RowReader._words,
+    "reasoning": RowReader._words,
+    "patch": RowReader._patch,
+    "compaction": RowReader._compaction,
+    "retry": RowReader._retry,
+    "subtask": RowReader._subtask,
+}
 
 
 def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]]:

@@ -84,7 +84,7 @@ class ForgetPlanner:
             if isinstance(entry, SegmentEntry):
                 self._segment(entry)
                 if progress:
-                    progress(entry.end - entry.start)
+                    progress(entry.size)
             elif isinstance(entry, MovedEntry):
                 self._moved(entry)
             elif isinstance(entry, ForgottenEntry):
@@ -110,10 +110,10 @@ class ForgetPlanner:
     # -- entries that hold no bytes --------------------------------------------------------------
 
     def _moved(self, entry: MovedEntry) -> None:
-        source = self._by_path.pop((entry.agent, entry.path), None)
+        source = self._by_path.pop(entry.source, None)
         if source is not None:
             source.path = entry.to
-            self._by_path[entry.agent, entry.to] = source
+            self._by_path[entry.target] = source
         if source is None or not source.gone:
             self.plan.entries.append(entry)
 
@@ -156,7 +156,7 @@ class ForgetPlanner:
             source.gone = True
             self._stale.add(held.object)
             if not entry.partial:
-                self.plan.bytes += entry.end - entry.start
+                self.plan.bytes += entry.size
             if self.finder.has_titles:
                 self.finder.drop_titles(source, self._kept(entry) or b"")
             return
@@ -171,11 +171,11 @@ class ForgetPlanner:
         self.plan.entries.append(after)
 
     def _source(self, entry: SegmentEntry) -> SourceRewrite:
-        key = (entry.agent, entry.path)
-        if key not in self._by_path:
-            self._by_path[key] = SourceRewrite(entry)
-            self.plan.sources.append(self._by_path[key])
-        return self._by_path[key]
+        source = self._by_path.get(entry.source)
+        if source is None:
+            source = self._by_path[entry.source] = SourceRewrite(entry)
+            self.plan.sources.append(source)
+        return source
 
     def _is_forgotten(self, source: SourceRewrite) -> bool:
         names = {source.name, (source.agent, source.parent or "")}
